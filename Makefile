@@ -1,0 +1,50 @@
+# smidgen: `make serve` runs the main job, `make test` passes the tests. Each target sets up what it needs.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help serve test test-long test-nojit check format docs docs-serve bench clean
+help: ## show this help
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"
+	touch $@
+
+serve: $(VENV)/.ready ## set up and run the main job: the guided demo of the coactive loop
+	$(BIN)/smidgen demo
+
+test: $(VENV)/.ready ## set up and run the tests
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(VENV)/.ready ## run the tests that take minutes
+	$(BIN)/python -m pytest -m long
+
+test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugger or a coverage tool sees them
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" tests/kernels tests/laws -x
+
+check: $(VENV)/.ready ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.ready ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.ready ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/.ready ## show the documentation on this machine
+	$(BIN)/mkdocs serve
+
+bench: $(VENV)/.ready ## compare with peers, interleaved
+	$(BIN)/python -m benchmarks
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

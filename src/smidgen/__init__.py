@@ -1,0 +1,117 @@
+"""smidgen learns online from the little feedback that people really give.
+
+A decision goes out, a little feedback comes back, the model takes one step:
+
+    d = learner.decide(context)
+    learner.learn(d, feedback)
+
+Names are imported when they are first used, so ``import smidgen`` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from smidgen import data, errors, geometry, learners, optim, structures, users
+    from smidgen.errors import SmidgenError
+    from smidgen.evaluate import bounds, losses
+    from smidgen.evaluate.history import History
+    from smidgen.evaluate.simulate import simulate
+    from smidgen.geometry import Ball
+    from smidgen.learners import Learner, load, register
+    from smidgen.learners.coactive import (
+        BatchPreferencePerceptron,
+        CoactiveLearner,
+        ConvexPreferencePerceptron,
+        DuelingBandit,
+        ExponentiatedPreferencePerceptron,
+        PreferencePerceptron,
+        RankingSVM,
+        SecondOrderPreferencePerceptron,
+    )
+    from smidgen.records import structure
+    from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.types import Decision, Structure
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Ball": "geometry",
+    "BatchPreferencePerceptron": "learners.coactive",
+    "Choice": "structures",
+    "CoactiveLearner": "learners.coactive",
+    "ConvexPreferencePerceptron": "learners.coactive",
+    "Decision": "types",
+    "DuelingBandit": "learners.coactive",
+    "ExponentiatedPreferencePerceptron": "learners.coactive",
+    "ExtendedRanking": "structures",
+    "History": "evaluate.history",
+    "Learner": "learners",
+    "PreferencePerceptron": "learners.coactive",
+    "Ranking": "structures",
+    "RankingSVM": "learners.coactive",
+    "SecondOrderPreferencePerceptron": "learners.coactive",
+    "SmidgenError": "errors",
+    "Structure": "types",
+    "bounds": "evaluate",
+    "from_chain": "structures",
+    "from_clicks": "structures",
+    "load": "learners",
+    "losses": "evaluate",
+    "register": "learners",
+    "simulate": "evaluate.simulate",
+    "structure": "records",
+}
+_ROOMS = ("data", "errors", "geometry", "learners", "optim", "structures", "users")
+
+__all__ = [
+    "Ball",
+    "BatchPreferencePerceptron",
+    "Choice",
+    "CoactiveLearner",
+    "ConvexPreferencePerceptron",
+    "Decision",
+    "DuelingBandit",
+    "ExponentiatedPreferencePerceptron",
+    "ExtendedRanking",
+    "History",
+    "Learner",
+    "PreferencePerceptron",
+    "Ranking",
+    "RankingSVM",
+    "SecondOrderPreferencePerceptron",
+    "SmidgenError",
+    "Structure",
+    "bounds",
+    "data",
+    "errors",
+    "from_chain",
+    "from_clicks",
+    "geometry",
+    "learners",
+    "load",
+    "losses",
+    "optim",
+    "register",
+    "simulate",
+    "structure",
+    "structures",
+    "users",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"smidgen.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'smidgen' has no attribute {name!r}")
+    home = importlib.import_module(f"smidgen.{_HOME[name]}")
+    value = getattr(home, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,67 @@
+"""Checks of settings at the entrance: the value, the requirement, the way out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from smidgen.errors import InvalidArgument
+
+
+def number(
+    name: str,
+    value: object,
+    way_out: str,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> float:
+    """Return ``value`` as a finite float within the given limits, or refuse it."""
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise InvalidArgument(f"{name} is {value!r} and must be a number", way_out)
+    result = float(value)
+    if not math.isfinite(result):
+        raise InvalidArgument(f"{name} is {value!r} and must be finite", way_out)
+    if result <= above:
+        raise InvalidArgument(f"{name} is {value!r} and must be > {above:g}", way_out)
+    if result < at_least:
+        raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least:g}", way_out)
+    if result > at_most:
+        raise InvalidArgument(f"{name} is {value!r} and must be <= {at_most:g}", way_out)
+    return result
+
+
+def whole(name: str, value: object, way_out: str, *, at_least: int = 1, below: float = math.inf) -> int:
+    """Return ``value`` as an int within the given limits, or refuse it."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidArgument(f"{name} is {value!r} and must be a whole number", way_out)
+    result: int = value.__index__()
+    if not at_least <= result < below:
+        limit = "" if math.isinf(below) else f" and < {below:g}"
+        raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least}{limit}", way_out)
+    return result
+
+
+def flag(name: str, value: object, way_out: str) -> bool:
+    """Return ``value`` if it is True or False, or refuse it."""
+    if not isinstance(value, bool):
+        raise InvalidArgument(f"{name} is {value!r} and must be True or False", way_out)
+    return value
+
+
+def dimension(value: object) -> int:
+    """Return ``value`` as a number of features."""
+    return whole("dim", value, "give the number of features, e.g. dim=docs.shape[1]")
+
+
+def seed(value: object) -> int:
+    """Return ``value`` as a seed of the counter-based generator (64 bits, not negative)."""
+    return whole("seed", value, "give a whole number, e.g. seed=0", at_least=0, below=2**64)
+
+
+def one_of(name: str, value: str, choices: Mapping[str, object]) -> str:
+    """Return ``value`` if it names one of the choices."""
+    if value not in choices:
+        raise InvalidArgument(f"{name} is {value!r} and is not known", f"choose one of {', '.join(choices)}")
+    return value

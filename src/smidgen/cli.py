@@ -1,0 +1,100 @@
+"""The commands. Everything heavy is imported by the command that needs it, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from smidgen import __version__
+from smidgen.errors import SmidgenError
+
+app = typer.Typer(
+    name="smidgen",
+    help="""Learn online from the little feedback that people really give.
+
+    A decision goes out, a reaction comes back, the model takes one step.
+
+    Start with [bold]smidgen demo[/bold]; see what there is with [bold]smidgen learners[/bold].""",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"smidgen {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def learners(
+    loop: Annotated[str | None, typer.Option(help="Only this loop, e.g. coactive.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """List the algorithms: loop, feedback, paper, regret bound, cost per round.
+
+    In costs N is the number of features and φ one joint feature vector; in bounds T is the number of rounds. The
+    bounds are functions in smidgen.bounds.
+    """
+    from smidgen.learners import cards
+    from smidgen.tables import in_order, learner_json, learner_table
+
+    chosen = in_order(cards, loop)
+    if not chosen:
+        known = ", ".join(sorted({card.loop for card in cards.values()}))
+        raise typer.BadParameter(f"no learner in the loop {loop!r}; known loops: {known}", param_hint="--loop")
+    if json:
+        typer.echo(learner_json(chosen))
+    else:
+        from rich.console import Console
+
+        console = Console()
+        console.print(learner_table(chosen, console.width))
+
+
+@app.command()
+def demo(
+    learner: Annotated[
+        str, typer.Option(help="A coactive learner; smidgen learners lists them.")
+    ] = "PreferencePerceptron",
+    user: Annotated[
+        str, typer.Option(help="Who answers: strict (α-informative), noisy (by labels) or clicks (a click model).")
+    ] = "strict",
+    alpha: Annotated[float, typer.Option(help="The strict user's share of the possible gain, in (0, 1].")] = 0.5,
+    queries: Annotated[int, typer.Option(min=1, help="Rounds to play.")] = 1000,
+    docs: Annotated[int, typer.Option(min=2, help="Documents per query.")] = 50,
+    features: Annotated[int, typer.Option(min=1, help="Features per document.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed, the same run.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the picture and the numbers.")] = Path("smidgen-demo"),
+) -> None:
+    """Watch a ranking learner learn from a simulated user, and compare its regret with the theorem.
+
+    Plays the coactive loop: the learner ranks documents, a user moves a few good ones up, the learner takes one
+    step. Writes regret.png and regret.csv.
+    """
+    from smidgen.demo import Demo, run_demo
+
+    run_demo(
+        Demo(learner=learner, user=user, alpha=alpha, queries=queries, docs=docs, features=features, seed=seed, out=out)
+    )
+
+
+def run() -> None:
+    """Run the command line; a refusal is one line, not a traceback."""
+    try:
+        app()
+    except SmidgenError as error:
+        sys.exit(f"smidgen: {error}")

@@ -1,0 +1,242 @@
+"""Rows of features, dense or sparse (CSR): checked once at the entrance, then only read.
+
+`as_rows` is the entrance. What it returns never changes: arrays that the caller could still write to are copied
+(pass a read-only array to share it), so a decision learns from what was shown, whatever happens to the
+caller's array in the meantime.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from smidgen._kernel import kernel
+from smidgen.errors import InvalidFeatures
+from smidgen.types import FloatArray, IntArray
+
+
+@kernel
+def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
+    """Rows @ w. Four rows at once; each sum runs in the order of the features, as in the sparse kernel."""
+    n, d = rows.shape
+    out = np.empty(n)
+    m = n - n % 4
+    for i in range(0, m, 4):
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for j in range(d):
+            s0 += rows[i, j] * w[j]
+            s1 += rows[i + 1, j] * w[j]
+            s2 += rows[i + 2, j] * w[j]
+            s3 += rows[i + 3, j] * w[j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = s0, s1, s2, s3
+    for i in range(m, n):
+        s0 = 0.0
+        for j in range(d):
+            s0 += rows[i, j] * w[j]
+        out[i] = s0
+    return out
+
+
+@kernel
+def _dense_combine(rows: FloatArray, index: IntArray, weight: FloatArray) -> FloatArray:
+    out = np.zeros(rows.shape[1])
+    for k in range(index.shape[0]):
+        if weight[k] != 0.0:
+            for j in range(rows.shape[1]):
+                out[j] += weight[k] * rows[index[k], j]
+    return out
+
+
+@kernel
+def _sparse_scores(data: FloatArray, indices: IntArray, indptr: IntArray, w: FloatArray) -> FloatArray:
+    n = indptr.shape[0] - 1
+    out = np.empty(n)
+    for i in range(n):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * w[indices[k]]
+        out[i] = total
+    return out
+
+
+@kernel
+def _sparse_combine(
+    data: FloatArray, indices: IntArray, indptr: IntArray, dim: int, index: IntArray, weight: FloatArray
+) -> FloatArray:
+    out = np.zeros(dim)
+    for k in range(index.shape[0]):
+        if weight[k] != 0.0:
+            for e in range(indptr[index[k]], indptr[index[k] + 1]):
+                out[indices[e]] += weight[k] * data[e]
+    return out
+
+
+class DenseRows:
+    """An n × dim matrix whose rows describe candidates."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: FloatArray) -> None:
+        self.array = array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows, number of features."""
+        n, dim = self.array.shape
+        return n, dim
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        """One inner product with ``w`` per row."""
+        return dense_scores(self.array, w)
+
+    def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
+        """Σ_k weight_k · row[index_k], as a dense vector."""
+        return _dense_combine(self.array, index, weight)
+
+    def stacked(self, more: Rows) -> Rows:
+        """These rows, followed by more of the same dimension."""
+        return as_rows(np.vstack([self.array, more.dense()]))
+
+    def dense(self) -> FloatArray:
+        """The rows as one dense array."""
+        return self.array
+
+    def public(self) -> FloatArray:
+        """The rows in the form in which users hand them over."""
+        return self.array
+
+    def to_record(self) -> Any:
+        """The rows as a value that `smidgen.records` can write."""
+        return self.array
+
+
+class SparseRows:
+    """The same as three arrays (compressed sparse rows)."""
+
+    __slots__ = ("data", "dim", "indices", "indptr")
+
+    def __init__(self, data: FloatArray, indices: IntArray, indptr: IntArray, dim: int) -> None:
+        self.data, self.indices, self.indptr, self.dim = data, indices, indptr, dim
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows, number of features."""
+        return len(self.indptr) - 1, self.dim
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        """One inner product with ``w`` per row."""
+        return _sparse_scores(self.data, self.indices, self.indptr, w)
+
+    def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
+        """Σ_k weight_k · row[index_k], as a dense vector."""
+        return _sparse_combine(self.data, self.indices, self.indptr, self.dim, index, weight)
+
+    def stacked(self, more: Rows) -> Rows:
+        """These rows, followed by more of the same dimension."""
+        from scipy import sparse
+
+        return as_rows(sparse.vstack([self.public(), sparse.csr_array(more.public())], format="csr"))
+
+    def dense(self) -> FloatArray:
+        """The rows as one dense array."""
+        return np.asarray(self.public().toarray(), dtype=np.float64)
+
+    def public(self) -> Any:
+        """The rows as a scipy CSR array."""
+        from scipy import sparse
+
+        return sparse.csr_array((self.data, self.indices, self.indptr), shape=self.shape)
+
+    def to_record(self) -> Any:
+        """The rows as a value that `smidgen.records` can write."""
+        return {"data": self.data, "indices": self.indices, "indptr": self.indptr, "dim": self.dim}
+
+
+Rows: TypeAlias = DenseRows | SparseRows
+
+
+def is_sparse(value: object) -> bool:
+    """Whether ``value`` is a scipy sparse matrix or array, without importing scipy to find out."""
+    return type(value).__module__.startswith("scipy.sparse")
+
+
+def as_rows(value: Any, name: str = "features") -> Rows:
+    """Check a matrix of features at the entrance and return it as rows that never change.
+
+    Parameters
+    ----------
+    value
+        A 2-D array of numbers, a list of equally long lists, or a scipy sparse matrix.
+    name
+        What to call it in a refusal.
+    """
+    if isinstance(value, (DenseRows, SparseRows)):
+        return value
+    if isinstance(value, dict):
+        return _from_record(value)
+    return _from_scipy(value, name) if is_sparse(value) else _from_array(value, name)
+
+
+def check_dim(rows: Rows, dim: int, name: str) -> None:
+    """Refuse rows that a learner of ``dim`` features cannot score."""
+    if rows.shape[1] != dim:
+        raise InvalidFeatures(
+            f"{name} has {rows.shape[1]} features and the learner has dim={dim}",
+            f"give {dim} features, or make a learner with dim={rows.shape[1]}",
+        )
+
+
+def _from_array(value: Any, name: str) -> DenseRows:
+    way_out = "give one row of finite numbers per candidate, e.g. np.array([[0.2, 1.0], [0.7, 0.0]])"
+    try:
+        given = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidFeatures(f"{name} is not a matrix: {error}", way_out) from error
+    if given.dtype.kind not in "fiub":
+        raise InvalidFeatures(f"{name} has dtype {given.dtype} and must hold real numbers", way_out)
+    if given.ndim != 2 or 0 in given.shape:
+        raise InvalidFeatures(f"{name} has shape {given.shape} and must be n × dim with n, dim >= 1", way_out)
+    array = np.ascontiguousarray(given, dtype=np.float64)
+    if array is given and array.flags.writeable:
+        array = array.copy()
+    _check_finite(array, name, way_out)
+    array.flags.writeable = False
+    return DenseRows(array)
+
+
+def _from_scipy(value: Any, name: str) -> SparseRows:
+    way_out = "give a CSR matrix of finite numbers with one row per candidate"
+    if value.dtype.kind not in "fiub":
+        raise InvalidFeatures(f"{name} has dtype {value.dtype} and must hold real numbers", way_out)
+    if value.ndim != 2 or 0 in value.shape:
+        raise InvalidFeatures(f"{name} has shape {value.shape} and must be n × dim with n, dim >= 1", way_out)
+    csr = value.tocsr(copy=True)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError as error:
+        raise InvalidFeatures(f"{name} is not a valid CSR matrix: {error}", way_out) from error
+    csr.sum_duplicates()
+    return _frozen(csr.data, csr.indices, csr.indptr, csr.shape[1], name, way_out)
+
+
+def _from_record(value: dict[str, Any]) -> SparseRows:
+    from scipy import sparse
+
+    shape = (len(value["indptr"]) - 1, value["dim"])
+    return _from_scipy(sparse.csr_array((value["data"], value["indices"], value["indptr"]), shape=shape), "features")
+
+
+def _frozen(data: Any, indices: Any, indptr: Any, dim: int, name: str, way_out: str) -> SparseRows:
+    values = np.ascontiguousarray(data, dtype=np.float64)
+    _check_finite(values, name, way_out)
+    where, starts = indices.astype(np.int64), indptr.astype(np.int64)
+    for array in (values, where, starts):
+        array.flags.writeable = False
+    return SparseRows(values, where, starts, int(dim))
+
+
+def _check_finite(array: FloatArray, name: str, way_out: str) -> None:
+    if not np.isfinite(array).all():
+        bad = array[~np.isfinite(array)][0]
+        raise InvalidFeatures(f"{name} holds {bad} and must be finite", way_out)

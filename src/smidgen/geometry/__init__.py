@@ -1,0 +1,6 @@
+"""Spaces, projections and rank-one inverse updates: functions of their arguments, no state."""
+
+from smidgen.geometry.ball import Ball
+from smidgen.geometry.rank_one import grow_inverse
+
+__all__ = ["Ball", "grow_inverse"]

@@ -1,0 +1,177 @@
+"""The baseline of Section 6.2.6: dueling bandit gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.errors import DecisionMismatch, InvalidFeedback
+from smidgen.learners.coactive.template import PAPER, present
+from smidgen.learners.learner import Learner
+from smidgen.learners.registry import Card, register
+from smidgen.optim.rule import moved
+from smidgen.randomness import COIN, DIRECTION, uniforms, unit_vector
+from smidgen.structures import ExtendedRanking, Ranking
+from smidgen.types import Decision, FloatArray, IntArray
+
+
+@kernel
+def _team_draft(first: IntArray, second: IntArray, coins: FloatArray) -> tuple[IntArray, IntArray]:
+    """Two captains pick in turn, a coin per turn decides who begins; each takes its best document that is left."""
+    n = first.shape[0]
+    order, teams = np.empty(n, np.int64), np.empty(n, np.int64)
+    taken = np.zeros(n, np.bool_)
+    i, j = 0, 0
+    for k in range(n):
+        begins = 0 if coins[k // 2] < 0.5 else 1
+        teams[k] = begins if k % 2 == 0 else 1 - begins
+        while i < n and taken[first[i]]:
+            i += 1
+        while j < n and taken[second[j]]:
+            j += 1
+        order[k] = first[i] if teams[k] == 0 else second[j]
+        taken[order[k]] = True
+    return order, teams
+
+
+@register(
+    Card(
+        loop="coactive",
+        feedback="a better ranking, or which of two",
+        paper=f"{PAPER}, Sec. 6.2.6; Yue & Joachims 2009",
+        bound="none here",
+        cost="2 argmax + N",
+        example={"dim": 4, "explore": 0.5, "step": 0.2},
+    )
+)
+class DuelingBandit(Learner):
+    """A baseline: try a random direction against the present weights, and move there if it wins.
+
+    Parameters
+    ----------
+    dim
+        The number of features N.
+    explore
+        How far the perturbed weights lie from the present ones (γ in the paper).
+    step
+        How far to move when they win (δ in the paper).
+    seed
+        Seeds directions and coins; both are functions of the decision's number.
+
+    Notes
+    -----
+    **Update** u uniform on the unit sphere, w′ = w + explore·u; w ← w + step·u if w′ wins, else w stays.
+    *Rankings*: the action is the team-draft interleaving of both rankings; the documents in the first ``top`` places
+    of the user's ranking count for the team that contributed them, and w′ wins with more than half.
+    *Items and other objects*: the action is the pair (object of w, object of w′); feedback 1 says that the
+    second is better, 0 that it is not.
+    **Symbols** γ: ``explore``, δ: ``step``, u: ``decision.perturbation``.
+    **Assumes** comparisons that agree with a smooth utility more often than not.
+    **Bound** none here; see [2] for O(T^{-1/4}) under smoothness.
+    **Cost** two argmax and N normals to decide, N to learn. Memory N.
+    **Differs** not at all; the paper tunes both parameters in hindsight.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> learner = smidgen.DuelingBandit(dim=2, explore=1.0, step=0.1)
+    >>> d = learner.decide(smidgen.Choice(np.eye(2)))
+    >>> d.action
+    (0, 1)
+    >>> learner.learn(d, 1)
+    >>> np.allclose(learner.weights, 0.1 * d.perturbation)
+    True
+
+    References
+    ----------
+    .. [1] P. Shivaswamy, T. Joachims. Coactive Learning. JAIR 53, 2015. Section 6.2.6.
+    .. [2] Y. Yue, T. Joachims. Interactively optimizing information retrieval systems as a dueling bandits problem.
+       ICML 2009.
+    .. [3] F. Radlinski, M. Kurup, T. Joachims. How does clickthrough data reflect retrieval quality? CIKM 2008.
+    """
+
+    def __init__(self, *, dim: int, explore: float = 1.0, step: float = 0.1, seed: int = 0) -> None:
+        self.dim = checks.dimension(dim)
+        self._explore = checks.number("explore", explore, "leave it out for 1.0", above=0.0)
+        self._step = checks.number("step", step, "leave it out for 0.1", above=0.0)
+        params = {"dim": self.dim, "explore": self._explore, "step": self._step}
+        super().__init__(params=params, seed=seed)
+        self._w: FloatArray = np.zeros(self.dim)
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        u = unit_vector(self._seed, number, self.dim, stream=DIRECTION)
+        greedy, scores = present(context, self._w)
+        rival, _ = present(context, self._w + self._explore * u)
+        action: Any = (greedy, rival)
+        teams = None
+        if isinstance(context, Ranking):
+            coins = uniforms(self._seed, number, (len(context) + 1) // 2, stream=COIN)
+            action, teams = _team_draft(greedy, rival, coins)
+        return Decision(
+            kind=type(self).__name__,
+            settings=self._settings,
+            number=number,
+            action=action,
+            greedy=greedy,
+            context=context,
+            explored=bool(np.any(np.not_equal(greedy, rival))),
+            perturbation=u,
+            scores=scores,
+            teams=teams,
+        )
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        u = decision.perturbation
+        if u is None or u.shape != (self.dim,):
+            raise DecisionMismatch(f"decision {decision.id} has no direction of {self.dim} features", "give it whole")
+        rival_wins = _duel_won(decision, feedback) if isinstance(decision.context, Ranking) else _second(feedback)
+        if rival_wins:
+            self._w = moved(self._w, u, self._step)
+
+    def _predict(self, context: Any) -> Any:
+        return present(context, self._w)[0]
+
+    @property
+    def weights(self) -> FloatArray:
+        """A copy of the weights w."""
+        return self._w.copy()
+
+    def presented(self, decision: Decision) -> list[Any]:
+        """The objects that a decision puts before the user: one interleaved ranking, or a pair."""
+        return [decision.action] if isinstance(decision.context, Ranking) else list(decision.action)
+
+    def preferred(self, decision: Decision, feedback: Any) -> Any:
+        """The object that feedback calls better."""
+        return feedback if isinstance(decision.context, Ranking) else decision.action[feedback]
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"w": self._w}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._w = state["w"]
+
+
+def _duel_won(decision: Decision, feedback: Any) -> bool:
+    """Whether the perturbed ranker contributed more of the user's first ``top`` documents."""
+    context, teams = decision.context, decision.teams
+    shown = context.check(decision.action)
+    if teams is None or teams.shape != shown.shape:
+        raise DecisionMismatch(f"decision {decision.id} does not say who contributed what", "give it whole")
+    better = context.check(feedback)
+    order = better.order if isinstance(better, ExtendedRanking) else better
+    credit = np.zeros(order.max() + 1)  # a document that nobody contributed counts for nobody
+    credit[shown] = np.where(teams == 1, 1, -1)
+    return bool(credit[order[: context.top]].sum() > 0)
+
+
+def _second(feedback: Any) -> bool:
+    if not isinstance(feedback, (bool, int, np.integer, np.bool_)) or feedback not in (0, 1):
+        raise InvalidFeedback(
+            f"the feedback on a pair is {feedback!r}", "say 0 (the first is better) or 1 (the second)"
+        )
+    return bool(feedback)

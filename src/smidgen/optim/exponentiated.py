@@ -1,0 +1,95 @@
+"""Exponentiated gradient (Kivinen and Warmuth 1997): multiplicative steps on the simplex."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.optim.rule import Rule, State, count, moved
+from smidgen.records import structure
+from smidgen.types import FloatArray
+
+
+@kernel
+def _normalise(theta: FloatArray, signed: bool) -> FloatArray:
+    """Weights ∝ exp(theta); signed: exp(theta) for φ and exp(−theta) for −φ, folded to their difference.
+
+    The largest exponent is taken out first, so nothing overflows however long the run.
+    """
+    shift = np.max(np.abs(theta)) if signed else np.max(theta)
+    w = np.empty_like(theta)
+    total = 0.0
+    for i in range(theta.shape[0]):
+        plus = math.exp(theta[i] - shift)
+        minus = math.exp(-theta[i] - shift) if signed else 0.0
+        w[i] = plus - minus
+        total += plus + minus
+    return w / total
+
+
+@structure
+class Exponentiated(Rule):
+    """w_i ∝ w_i · exp(η·direction_i), from w = 1/N, kept on the simplex by normalisation (the KL projection).
+
+    Parameters
+    ----------
+    dim
+        The number of features.
+    bound
+        S, the largest absolute value of a joint feature.
+    horizon
+        T, the number of rounds to come: η = 1/(2S√T). Without it η = 1/(2S√t), t counting the steps.
+    signed
+        Work on the doubled features [φ, −φ], so that w may be negative; `weights` is the folded vector w⁺ − w⁻.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen.optim import Exponentiated
+    >>> rule = Exponentiated(dim=2, bound=1.0, horizon=4, signed=False)
+    >>> rule.weights
+    array([0.5, 0.5])
+    >>> rule.step(np.array([4.0, 0.0]))  # η = 1/4: odds of e to 1
+    >>> rule.weights
+    array([0.7311, 0.2689])
+    """
+
+    def __init__(self, *, dim: int, bound: float, horizon: int | None = None, signed: bool = True) -> None:
+        self.dim = checks.dimension(dim)
+        self.bound = checks.number("bound", bound, "give the largest |feature| of φ, e.g. bound=1.0", above=0.0)
+        self.horizon = None if horizon is None else checks.whole("horizon", horizon, "leave it out if unknown")
+        self.signed = checks.flag("signed", signed, "leave it out for True")
+        self._theta: FloatArray = np.zeros(self.dim)  # Σ η·direction: the log-weights, up to a constant
+        self._w = _normalise(self._theta, self.signed)
+        self._t = 0
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights, folded to w⁺ − w⁻ if signed."""
+        return self._w
+
+    def step(self, direction: FloatArray) -> None:
+        """Multiply and normalise."""
+        rate = 1.0 / (2.0 * self.bound * math.sqrt(self.horizon or self._t + 1))
+        theta = moved(self._theta, direction, rate)
+        self._w, self._theta = _normalise(theta, self.signed), theta
+        self._t += 1
+
+    def to_record(self) -> dict[str, Any]:
+        """The arguments that make such a rule anew."""
+        return {"dim": self.dim, "bound": self.bound, "horizon": self.horizon, "signed": self.signed}
+
+    def state(self) -> State:
+        """The log-weights and the number of steps."""
+        return {"theta": self._theta, "t": np.array(self._t)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over a saved state."""
+        self._theta, self._t = state["theta"], count(state, "t")
+        self._w = _normalise(self._theta, self.signed)

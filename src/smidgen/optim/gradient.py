@@ -1,0 +1,70 @@
+"""Projected online gradient (Zinkevich 2003): steps of length ∝ 1/√t, then back to the set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen.geometry import Ball
+from smidgen.optim.rule import Rule, State, count, moved
+from smidgen.records import structure
+from smidgen.types import FloatArray
+
+
+@structure
+class Gradient(Rule):
+    """w ← Π(w + scale/√t · direction), t counting the steps, Π the Euclidean projection on a space.
+
+    Parameters
+    ----------
+    space
+        The convex set that w stays in.
+    scale
+        The factor of the step, > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen import Ball
+    >>> from smidgen.optim import Gradient
+    >>> rule = Gradient(space=Ball(dim=1, radius=1.5))
+    >>> rule.step(np.array([1.0]))
+    >>> rule.step(np.array([1.0]))  # 1 + 1/√2, brought back to 1.5
+    >>> rule.weights
+    array([1.5])
+    """
+
+    def __init__(self, *, space: Ball, scale: float = 1.0) -> None:
+        self.space = space
+        self.dim = space.dim
+        self.scale = checks.number("scale", scale, "give the factor of the step, e.g. scale=1.0", above=0.0)
+        self._w: FloatArray = np.zeros(self.dim)
+        self._t = 0
+
+    @property
+    def weights(self) -> FloatArray:
+        """The present point of the space."""
+        return self._w
+
+    def step(self, direction: FloatArray) -> None:
+        """Step and project."""
+        rate = self.scale / math.sqrt(self._t + 1)
+        self._w = self.space.project(moved(self._w, direction, rate))
+        self._t += 1
+
+    def to_record(self) -> dict[str, Any]:
+        """The arguments that make such a rule anew."""
+        return {"space": self.space, "scale": self.scale}
+
+    def state(self) -> State:
+        """The weights and the number of steps."""
+        return {"w": self._w, "t": np.array(self._t)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over a saved state."""
+        self._w, self._t = state["w"], count(state, "t")

@@ -1,0 +1,81 @@
+"""What every update rule has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.errors import InvalidFeatures, NotFinite
+from smidgen.types import FloatArray
+
+State = dict[str, NDArray[Any]]
+
+
+class Rule(ABC):
+    """Weights and the way they move along a direction of improvement.
+
+    A rule knows nothing of rankings, labels or users. It is given a direction in which utility (or minus a loss) rises,
+    takes one step, and projects in its own geometry. To write your own, say what its settings are
+    (`to_record`), what it remembers (`state`, `restore`), and how it steps; put `@smidgen.structure` on it
+    if learners that use it should be saved.
+    """
+
+    dim: int
+
+    @property
+    @abstractmethod
+    def weights(self) -> FloatArray:
+        """The present weight vector, of length dim. Not to be written to."""
+
+    @abstractmethod
+    def step(self, direction: FloatArray) -> None:
+        """Take one step along ``direction``; refuse, and change nothing, if the result would not be finite."""
+
+    @abstractmethod
+    def to_record(self) -> dict[str, Any]:
+        """The arguments that make such a rule anew."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """All that the rule has learnt, as arrays."""
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+
+    @classmethod
+    def from_record(cls, fields: dict[str, Any]) -> Self:
+        """A fresh rule from `to_record`."""
+        return cls(**fields)
+
+
+def as_direction(value: Any, dim: int) -> FloatArray:
+    """Check a direction (or a joint feature vector) that user code computed."""
+    direction = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
+    if direction.dtype.kind not in "fiub" or direction.size != dim or max(direction.shape, default=0) != dim:
+        raise InvalidFeatures(
+            f"the feature vector has shape {direction.shape} and dtype {direction.dtype}",
+            f"return {dim} real numbers as a 1-D array, or make a learner with another dim",
+        )
+    vector = direction.astype(np.float64, copy=False).reshape(dim)
+    if not np.isfinite(vector).all():
+        raise InvalidFeatures("the feature vector holds values that are not finite", "return finite numbers")
+    return vector
+
+
+def moved(start: FloatArray, direction: FloatArray, rate: float = 1.0) -> FloatArray:
+    """Start + rate·direction as a new vector; refused if it is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        end = start + rate * direction
+    if not np.isfinite(end).all():
+        raise NotFinite("the step leads to values that are not finite", "scale the features down")
+    return end
+
+
+def count(state: Mapping[str, NDArray[Any]], name: str) -> int:
+    """A counter out of saved arrays."""
+    return int(state[name])

@@ -1,0 +1,183 @@
+"""Values to JSON and back without loss: arrays, sparse rows, tuples, structures; never pickle.
+
+A value that JSON has no word for is written as an object with the key ``"$"``: arrays keep their dtype, their
+shape and their very bytes (base64). A structure (`Ranking`, `Choice`, or one of yours) is written by its
+registered name and its fields. Only registered names are ever built again, and always by their own
+constructor, which checks what it is given.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, overload
+
+import msgspec
+import numpy as np
+
+from smidgen.errors import InvalidArgument, InvalidRecord, NotSaveable
+
+C = TypeVar("C", bound=type)
+
+TAG = "$"
+_PLAIN = (str, int, float, bool, type(None))
+_DTYPES = frozenset({"<f8", "<f4", "<i8", "<i4", "|i1", "|u1", "<u8", "|b1"})
+
+
+class _Entry(NamedTuple):
+    build: Callable[[dict[str, Any]], Any]
+    fields: Callable[[Any], dict[str, Any]]
+    type: type
+
+
+_structures: dict[str, _Entry] = {}
+_names: dict[type, str] = {}
+
+
+@overload
+def structure(target: C) -> C: ...
+@overload
+def structure(target: str) -> Callable[[C], C]: ...
+def structure(target: C | str) -> C | Callable[[C], C]:
+    """Register a class by name, so that decisions which hold it can be written and read back.
+
+    The class is a dataclass, or has ``to_record() -> dict`` and a class method ``from_record(dict)``. Use it
+    bare (the class's own name) or with a name.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, smidgen
+    >>> @smidgen.structure("route")
+    ... @dataclass(frozen=True)
+    ... class Route:
+    ...     legs: np.ndarray  # one row of features per possible route
+    ...     def phi(self, y): return self.legs[y]
+    ...     def argmax(self, w): return int(np.argmax(self.legs @ w))
+    >>> d = smidgen.PreferencePerceptron(dim=2).decide(Route(np.eye(2)))
+    >>> smidgen.Decision.from_json(d.to_json()) == d
+    True
+    """
+    if isinstance(target, str):
+        return lambda cls: _register(cls, target)
+    return _register(target, target.__name__)
+
+
+def _register(cls: C, name: str) -> C:
+    if hasattr(cls, "to_record") and hasattr(cls, "from_record"):
+        entry = _Entry(cls.from_record, cls.to_record, cls)
+    elif dataclasses.is_dataclass(cls):
+        names = [field.name for field in dataclasses.fields(cls)]
+        entry = _Entry(lambda fields: cls(**fields), lambda x: {n: getattr(x, n) for n in names}, cls)
+    else:
+        raise InvalidArgument(
+            f"{cls.__name__} is neither a dataclass nor has to_record and from_record",
+            "add @dataclass(frozen=True), or the two methods",
+        )
+    holder = _structures.get(name)
+    if holder is not None and holder.type.__qualname__ != cls.__qualname__:
+        raise InvalidArgument(
+            f"the name {name!r} is taken by {holder.type.__qualname__}", "register under another name"
+        )
+    _structures[name] = entry
+    _names[cls] = name
+    return cls
+
+
+def pack(value: Any) -> Any:
+    """Turn ``value`` into what JSON can say."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.newbyteorder("<").str not in _DTYPES:
+            raise NotSaveable(f"an array of dtype {value.dtype} cannot be written", "use floats, ints or bools")
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        data = base64.b64encode(little.tobytes()).decode("ascii")
+        return {TAG: "array", "dtype": little.dtype.str, "shape": list(value.shape), "data": data}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, tuple):
+        return {TAG: "tuple", "items": [pack(item) for item in value]}
+    if isinstance(value, list):
+        return [pack(item) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) and key != TAG for key in value):
+        return {key: pack(item) for key, item in value.items()}
+    name = _names.get(type(value))
+    if name is None:
+        raise NotSaveable(
+            f"a {type(value).__name__} has no registered name, so it cannot be written",
+            "put @smidgen.structure on its class (a dataclass, or one with to_record and from_record)",
+        )
+    return {TAG: name} | {key: pack(item) for key, item in _structures[name].fields(value).items()}
+
+
+def unpack(value: Any) -> Any:
+    """Turn what `pack` gave back into the value."""
+    if isinstance(value, list):
+        return [unpack(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tag = value.get(TAG)
+    if tag is None:
+        return {key: unpack(item) for key, item in value.items()}
+    fields = {key: item for key, item in value.items() if key != TAG}
+    if tag == "array":
+        return _array(**fields)
+    if tag == "tuple":
+        return tuple(unpack(fields["items"]))
+    if tag not in _structures:
+        raise InvalidRecord(
+            f"the record holds a {tag!r}, which is not registered", "import the module that defines it first"
+        )
+    return _structures[tag].build({key: unpack(item) for key, item in fields.items()})
+
+
+def _array(dtype: str, shape: list[int], data: str) -> np.ndarray[Any, Any]:
+    if dtype not in _DTYPES:
+        raise InvalidRecord(f"the record holds an array of dtype {dtype!r}", f"use one of {sorted(_DTYPES)}")
+    array = np.frombuffer(base64.b64decode(data, validate=True), dtype=dtype).reshape(shape)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # read-only: it views the bytes
+
+
+def to_json(value: Any) -> bytes:
+    """Write ``value`` as JSON bytes."""
+    return msgspec.json.encode(pack(value))
+
+
+def from_json(data: bytes | str) -> Any:
+    """Read back what `to_json` wrote."""
+    try:
+        return unpack(msgspec.json.decode(data))
+    except (msgspec.DecodeError, ValueError, TypeError, KeyError) as error:
+        if isinstance(error, InvalidRecord):
+            raise
+        raise InvalidRecord(f"the bytes are not a record: {error}", "give the bytes that to_json wrote") from error
+
+
+def fingerprint(value: Any) -> str:
+    """A short name for a value: equal values, equal names, on every machine."""
+    return hashlib.sha256(msgspec.json.encode(pack(value), order="deterministic")).hexdigest()[:12]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are the same, arrays bit for bit."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return (
+            isinstance(a, np.ndarray)
+            and isinstance(b, np.ndarray)
+            and a.dtype == b.dtype
+            and a.shape == b.shape
+            and a.tobytes() == b.tobytes()
+        )
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if type(a) in _names:
+        fields = _structures[_names[type(a)]].fields
+        return a is b or same(fields(a), fields(b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    return bool(a == b)

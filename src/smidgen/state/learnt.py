@@ -1,0 +1,73 @@
+"""Which decisions have been learnt, as ranges of their numbers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from smidgen.types import IntArray
+
+
+class LearntNumbers:
+    """A set of positive integers that stays small when they come nearly in order.
+
+    Held as ranges [start, stop): a run without gaps is one range, however long. Feedback that comes late or never
+    leaves a gap, and so at most one more range.
+
+    Examples
+    --------
+    >>> from smidgen.state.learnt import LearntNumbers
+    >>> learnt = LearntNumbers()
+    >>> for number in (1, 2, 5, 3): learnt.add(number)
+    >>> learnt.ranges()
+    array([[1, 4],
+           [5, 6]])
+    >>> 4 in learnt, 5 in learnt
+    (False, True)
+    """
+
+    __slots__ = ("_count", "_starts", "_stops")
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._stops: list[int] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, number: int) -> bool:
+        i = bisect_right(self._starts, number)
+        return i > 0 and number < self._stops[i - 1]
+
+    def add(self, number: int) -> None:
+        """Add a number that is not in the set yet."""
+        starts, stops = self._starts, self._stops
+        i = bisect_right(starts, number)  # the range that begins after it
+        joins_left = i > 0 and stops[i - 1] == number
+        joins_right = i < len(starts) and starts[i] == number + 1
+        if joins_left and joins_right:
+            stops[i - 1] = stops.pop(i)
+            starts.pop(i)
+        elif joins_left:
+            stops[i - 1] = number + 1
+        elif joins_right:
+            starts[i] = number
+        else:
+            starts.insert(i, number)
+            stops.insert(i, number + 1)
+        self._count += 1
+
+    def ranges(self) -> IntArray:
+        """The ranges as an array of shape (ranges, 2): first, last + 1."""
+        return np.array([self._starts, self._stops], dtype=np.int64).T.copy()
+
+    @classmethod
+    def from_ranges(cls, ranges: Any) -> LearntNumbers:
+        """Rebuild the set from `ranges`."""
+        result = cls()
+        result._starts, result._stops = ranges[:, 0].tolist(), ranges[:, 1].tolist()
+        result._count = sum(result._stops) - sum(result._starts)
+        return result

@@ -1,0 +1,111 @@
+"""From clicks to a better ranking (coactive learning, Section 3.2): what was clicked belongs in front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from smidgen.errors import InvalidFeedback
+from smidgen.features import as_rows
+from smidgen.structures.ranking import ExtendedRanking, as_order
+from smidgen.types import IntArray
+
+
+def from_clicks(ranking: Sequence[int] | IntArray, clicked: Iterable[int]) -> IntArray:
+    """The improved ranking that clicks on a shown one stand for.
+
+    Parameters
+    ----------
+    ranking
+        The shown ranking: document indices, best first.
+    clicked
+        The clicked documents (their indices, not their positions), in the order of the clicks. A second click on the
+        same document changes nothing.
+
+    Returns
+    -------
+    numpy.ndarray
+        The clicked documents in the order of the clicks, then the others in the order shown.
+
+    Examples
+    --------
+    The example of the paper: A, B, C, D are shown, B and D are clicked.
+
+    >>> from smidgen import from_clicks
+    >>> from_clicks([0, 1, 2, 3], clicked=[1, 3])
+    array([1, 3, 0, 2])
+    """
+    shown = _as_shown(ranking)
+    front = _distinct(clicked, known=set(shown.tolist()), where="the shown ranking")
+    return np.concatenate([np.array(front, dtype=np.int64), shown[~np.isin(shown, front)]])
+
+
+def from_chain(
+    ranking: Sequence[int] | IntArray, clicks: Iterable[Iterable[int]], *, later: Any = None
+) -> IntArray | ExtendedRanking:
+    """The improved ranking that a whole chain of queries stands for.
+
+    A user who reformulates a query is still after the answer to the first one. So everything clicked in the whole
+    chain is put in front of the ranking of the *first* query, also documents that only a later query showed.
+
+    Parameters
+    ----------
+    ranking
+        The ranking shown for the first query.
+    clicks
+        One list of clicked documents per query of the chain, in the order of the clicks. Documents of the first
+        ranking go by their index there, 0 … n−1; documents that only later queries showed are n, n+1, … in the
+        order of the rows of ``later``.
+    later
+        Features of those later documents, *for the first query*. Only needed if there are any.
+
+    Returns
+    -------
+    numpy.ndarray or ExtendedRanking
+        What to hand to ``learn`` together with the decision of the first query.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen import PreferencePerceptron, Ranking, from_chain
+    >>> learner = PreferencePerceptron(dim=2)
+    >>> first = learner.decide(Ranking(np.array([[1.0, 0.0], [0.5, 0.0], [0.2, 0.1]])))
+    >>> better = from_chain(first.action, [[2], [3]], later=np.array([[0.0, 1.0]]))
+    >>> better.order
+    array([2, 3, 0, 1])
+    >>> learner.learn(first, better)
+    """
+    if later is None:
+        return from_clicks(ranking, [document for query in clicks for document in query])
+    shown = as_order(ranking, len(ranking))
+    rows = as_rows(later, "later")
+    everything = set(range(len(shown) + rows.shape[0]))
+    front = _distinct((d for query in clicks for d in query), known=everything, where="the whole chain")
+    rest = shown[~np.isin(shown, front)]
+    return ExtendedRanking(np.concatenate([np.array(front, dtype=np.int64), rest]), rows.public())
+
+
+def _as_shown(ranking: Any) -> IntArray:
+    shown = np.asarray(ranking)
+    if shown.ndim != 1 or shown.dtype.kind not in "iu" or len(np.unique(shown)) != len(shown):
+        raise InvalidFeedback(
+            f"the ranking {ranking!r} is not a list of distinct documents",
+            "give the shown ranking, e.g. d.action",
+        )
+    return shown.astype(np.int64)
+
+
+def _distinct(clicked: Iterable[Any], *, known: set[int], where: str) -> list[int]:
+    front: dict[int, None] = {}
+    for document in clicked:
+        if isinstance(document, (bool, np.bool_)) or not hasattr(document, "__index__"):
+            raise InvalidFeedback(f"the click {document!r} is not a document index", "give indices, not positions")
+        if document.__index__() not in known:
+            raise InvalidFeedback(
+                f"document {document} was clicked but is not in {where}",
+                "give indices of shown documents; for documents of later queries use from_chain(…, later=features)",
+            )
+        front[document.__index__()] = None
+    return list(front)

@@ -1,0 +1,59 @@
+"""The table of algorithms, for the terminal, for programs and for the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from smidgen.learners import Card
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+COLUMNS = ("loop", "feedback", "paper", "bound", "cost")
+TITLES = {"bound": "average regret", "cost": "cost per round"}
+WIDE = 140
+
+
+def in_order(cards: Mapping[str, Card], loop: str | None = None) -> dict[str, Card]:
+    """The algorithms (of one loop) in the order of their papers."""
+    rows = sorted(cards.items(), key=lambda row: (row[1].loop, row[1].paper))
+    return {name: card for name, card in rows if loop in (None, card.loop)}
+
+
+def learner_table(cards: Mapping[str, Card], width: int) -> Table:
+    """The algorithms for a terminal: a table if it is wide, else one paragraph each."""
+    from rich.table import Table
+
+    if width < WIDE:
+        listing = Table.grid(padding=(0, 2))
+        for name, card in cards.items():
+            listing.add_row(f"[bold]{name}[/bold]")
+            for column in COLUMNS:
+                listing.add_row(f"  [dim]{TITLES.get(column, column)}[/dim]", getattr(card, column))
+        return listing
+    table = Table(title=f"{len(cards)} learners", title_justify="left", show_lines=True)
+    table.add_column("learner", style="bold", no_wrap=True)
+    for column in COLUMNS:
+        table.add_column(TITLES.get(column, column))
+    for name, card in cards.items():
+        table.add_row(name, *(getattr(card, column) for column in COLUMNS))
+    return table
+
+
+def learner_json(cards: Mapping[str, Card]) -> str:
+    """The algorithms as a JSON array."""
+    rows = [{"learner": name} | {column: getattr(card, column) for column in COLUMNS} for name, card in cards.items()]
+    return msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()
+
+
+def learner_markdown(cards: Mapping[str, Card]) -> str:
+    """The algorithms as a Markdown table."""
+    lines = ["| learner | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
+    lines += [
+        f"| `{name}` | " + " | ".join(getattr(card, column).replace("|", "\\|") for column in COLUMNS) + " |"
+        for name, card in cards.items()
+    ]
+    return "\n".join(lines)

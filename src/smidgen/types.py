@@ -1,0 +1,133 @@
+"""The `Decision`, and the shapes of the things that pass between the rooms."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import records
+from smidgen.errors import InvalidRecord
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_defaults=True):
+    """A finished record of one decision: all that learning needs later, and nothing that changes.
+
+    Keep it in memory, in a log or in a queue; hand it back with the feedback in a second or in a week, to the
+    learner that made it or to a twin with the same settings.
+
+    Attributes
+    ----------
+    kind
+        The class of the learner that decided.
+    settings
+        A fingerprint of all its settings, the seed among them: learners with equal fingerprints are twins.
+    number
+        1, 2, … per learner. Together with the settings it names the decision (`id`).
+    action
+        What goes out: a ranking (indices, best first), an item, a label, …
+    greedy
+        The action without exploration.
+    context
+        The problem instance with the features that the update needs.
+    explored
+        Whether exploration could have changed the action (its perturbed twin took part in the choice).
+    propensity
+        The probability of the action where it was drawn.
+    perturbation
+        The unit direction of a perturbed weight vector or point.
+    scores
+        The scores that the greedy choice went by, in the order of the candidates.
+    teams
+        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> learner = smidgen.PreferencePerceptron(dim=2)
+    >>> d = learner.decide(smidgen.Ranking(np.array([[0.0, 1.0], [1.0, 0.0]])))
+    >>> smidgen.Decision.from_json(d.to_json()) == d
+    True
+    """
+
+    kind: str
+    settings: str
+    number: int
+    action: Any
+    greedy: Any
+    context: Any
+    explored: bool = False
+    propensity: float | None = None
+    perturbation: FloatArray | None = None
+    scores: FloatArray | None = None
+    teams: IntArray | None = None
+
+    @property
+    def id(self) -> str:
+        """A name for this decision, the same in every replay."""
+        return f"{self.settings}-{self.number}"
+
+    def to_json(self) -> bytes:
+        """Write the whole decision as JSON bytes, without loss."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return records.to_json({key: value for key, value in fields.items() if value is not None})
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Decision:
+        """Read back what `to_json` wrote."""
+        fields = records.from_json(data)
+        way_out = "give the bytes that Decision.to_json wrote"
+        if not isinstance(fields, dict):
+            raise InvalidRecord(f"the JSON is a {type(fields).__name__}, not an object", way_out)
+        if unknown := fields.keys() - set(cls.__struct_fields__):
+            raise InvalidRecord(f"the record has the unknown fields {sorted(unknown)}", way_out)
+        if missing := {"kind", "settings", "number", "action", "greedy", "context"} - fields.keys():
+            raise InvalidRecord(f"the record lacks {sorted(missing)}", way_out)
+        for name, types in _CHECKED.items():
+            value = fields.get(name)
+            if value is not None and (not isinstance(value, types) or isinstance(value, bool) is not (types is bool)):
+                raise InvalidRecord(f"the record's {name} is {value!r}, of the wrong type", way_out)
+        if fields["number"] < 1:
+            raise InvalidRecord(f"the record's number is {fields['number']} and must be >= 1", way_out)
+        return cls(**fields)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        return all(records.same(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__)
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+_CHECKED: dict[str, Any] = {
+    "kind": str,
+    "settings": str,
+    "number": int,
+    "explored": bool,
+    "propensity": float,
+    "perturbation": np.ndarray,
+    "scores": np.ndarray,
+    "teams": np.ndarray,
+}
+
+
+@runtime_checkable
+class Structure(Protocol):
+    """A problem instance: what may go out, how it is described, and which is best under given weights.
+
+    `Ranking` and `Choice` are two; any object with these two methods is another.
+    """
+
+    def phi(self, y: Any, /) -> FloatArray:
+        """The joint feature vector of the object ``y`` in this context."""
+        ...
+
+    def argmax(self, w: FloatArray, /) -> Any:
+        """The object with the highest utility ``w · phi(y)``."""
+        ...

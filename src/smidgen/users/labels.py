@@ -1,0 +1,53 @@
+"""Relevance labels for simulated users: one array, one per round, or a function of the context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from smidgen.errors import InvalidArgument
+from smidgen.structures import Ranking
+from smidgen.types import FloatArray
+
+
+class Labels:
+    """Finds the relevance labels that belong to a ranking problem.
+
+    Parameters
+    ----------
+    labels
+        A function of the context; or one array that holds for every round; or a sequence of arrays, one per round,
+        which are used up in the order of the calls.
+    """
+
+    def __init__(self, labels: Any) -> None:
+        self._find: Callable[[Ranking], Any] | None = labels if callable(labels) else None
+        self._fixed: FloatArray | None = None
+        self._rest: Iterator[Any] = iter(())
+        if self._find is None:
+            if len(labels) and np.ndim(labels[0]) == 0:
+                self._fixed = np.asarray(labels)
+            else:
+                self._rest = iter(labels)
+
+    def __call__(self, context: Any) -> FloatArray:
+        """The labels of the documents of ``context``, in their given order."""
+        if not isinstance(context, Ranking):
+            raise InvalidArgument(f"the context is a {type(context).__name__}", "this user corrects rankings only")
+        if self._find is not None:
+            found = self._find(context)
+        elif self._fixed is not None:
+            found = self._fixed
+        else:
+            found = next(self._rest, None)
+            if found is None:
+                raise InvalidArgument("there are no labels left for this round", "give one array of labels per round")
+        labels = np.asarray(found)
+        if labels.shape != (len(context),) or labels.dtype.kind not in "fiub" or not np.isfinite(labels).all():
+            raise InvalidArgument(
+                f"the labels have shape {labels.shape} and dtype {labels.dtype}",
+                f"give one finite number per document, {len(context)} here",
+            )
+        return labels

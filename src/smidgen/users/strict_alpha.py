@@ -1,0 +1,119 @@
+"""A user whose corrections are strictly α-informative (eq. 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.errors import InvalidArgument
+from smidgen.structures import Choice, Ranking
+from smidgen.types import FloatArray, IntArray
+
+_ROUNDING = 1e-12
+
+
+def as_utility(w_star: Any) -> FloatArray:
+    """Check the weights of a utility."""
+    w = np.asarray(w_star)
+    if w.ndim != 1 or w.dtype.kind not in "fiub" or not np.isfinite(w).all() or not len(w):
+        raise InvalidArgument(f"w_star has shape {w.shape} and dtype {w.dtype}", "give a 1-D array of finite numbers")
+    return w.astype(np.float64)
+
+
+def as_alpha(alpha: float) -> float:
+    """Check a level of informativeness."""
+    return checks.number("alpha", alpha, "give a share of the possible gain in (0, 1]", above=0.0, at_most=1.0)
+
+
+@kernel
+def _inspect(scores: FloatArray, shown: IntArray, discounts: FloatArray, alpha: float, rounding: float) -> IntArray:
+    """Go down the list; stop at the first prefix whose best documents, put on top, gain enough."""
+    n, top = shown.shape[0], discounts.shape[0]
+    before, by_score = 0.0, np.sort(scores)[::-1]
+    best = 0.0
+    for i in range(top):
+        before += discounts[i] * scores[shown[i]]
+        best += discounts[i] * by_score[i]
+    target = before + alpha * (best - before) - rounding * (abs(best) + abs(before))
+    found = np.empty(top, np.int64)  # the best documents so far, best first; equals in the order shown
+    filled = 0
+    for k in range(n):
+        place = min(filled, top)
+        while place > 0 and scores[shown[k]] > scores[found[place - 1]]:
+            place -= 1
+        if place < top:
+            filled = min(filled + 1, top)
+            for i in range(filled - 1, place, -1):
+                found[i] = found[i - 1]
+            found[place] = shown[k]
+        gained = 0.0
+        for i in range(top):
+            gained += discounts[i] * scores[found[i] if i < filled else shown[i]]
+        if gained >= target:
+            break
+    lifted = np.zeros(n, np.bool_)
+    better = np.empty(n, np.int64)
+    for i in range(filled):
+        better[i] = found[i]
+        lifted[found[i]] = True
+    place = filled
+    for k in range(n):
+        if not lifted[shown[k]]:
+            better[place] = shown[k]
+            place += 1
+    return better
+
+
+class StrictAlpha:
+    """Improves what is shown by at least the share α of what could be gained, and by little more.
+
+    *Ranking*: the shortest prefix of the shown list whose best ``top`` documents, moved to the top, satisfy eq. 5.
+    *Choice*: the least useful available item that satisfies it. *Any other structure*: the least useful of its
+    ``candidates()`` that satisfies it, or, if it has no such method, the best object.
+
+    Parameters
+    ----------
+    w_star
+        The user's utility is w_star·φ(x, y). The learner never sees it.
+    alpha
+        The share of the possible gain, in (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen import Choice, users
+    >>> user = users.StrictAlpha(w_star=np.array([1.0]), alpha=0.5)
+    >>> user(Choice(np.array([[0.0], [0.4], [0.6], [1.0]])), 0)
+    2
+    """
+
+    def __init__(self, *, w_star: Any, alpha: float) -> None:
+        self.w_star, self.alpha = as_utility(w_star), as_alpha(alpha)
+
+    def __call__(self, context: Any, action: Any) -> Any:
+        """The improved object."""
+        if isinstance(context, Ranking):
+            shown = context.check(action)
+            scores = context.scores(self.w_star)
+            return _inspect(scores, shown, context.discounts, self.alpha, _ROUNDING)
+        if isinstance(context, Choice):
+            candidates: Any = np.flatnonzero(context.available)
+            utilities = context.scores(self.w_star)[candidates]
+            before = context.scores(self.w_star)[context.check(action)]
+        elif hasattr(context, "candidates"):
+            candidates = list(context.candidates())
+            utilities = np.array([float(self.w_star @ context.phi(y)) for y in candidates])
+            before = float(self.w_star @ context.phi(action))
+        else:
+            return context.argmax(self.w_star)
+        best = utilities.max()
+        if before >= best:
+            return action
+        enough = np.flatnonzero(
+            utilities >= before + self.alpha * (best - before) - _ROUNDING * (abs(best) + abs(before))
+        )
+        choice = candidates[enough[np.argmin(utilities[enough])]]
+        return int(choice) if isinstance(context, Choice) else choice
