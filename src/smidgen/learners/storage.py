@@ -1,10 +1,11 @@
-"""A saved learner: one file of arrays and a JSON header, written whole or not at all."""
+"""A saved learner: one file of arrays and a JSON header under a checksum, written whole or not at all."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,20 @@ from numpy.typing import NDArray
 
 from smidgen.errors import CorruptFile
 
-FORMAT = "smidgen learner"
 VERSION = 1
+_MAGIC = b"smidgen learner "
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write aside, sync, rename: a reader sees the old file or the new one, never half of one."""
     target = Path(path)
-    head = msgspec.json.encode({"format": FORMAT, "version": VERSION, **header})
-    descriptor, aside = tempfile.mkstemp(dir=target.parent or ".", prefix=f".{target.name}.")
+    payload = io.BytesIO()
+    np.savez(payload, allow_pickle=False, header=np.frombuffer(msgspec.json.encode(header), np.uint8), **arrays)
+    body = payload.getvalue()
+    descriptor, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, allow_pickle=False, header=np.frombuffer(head, np.uint8), **arrays)
+            file.write(_MAGIC + f"{VERSION}\n{hashlib.sha256(body).hexdigest()}\n".encode() + body)
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, target)
@@ -36,20 +39,16 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read header and arrays; the zip's checksums are verified on the way."""
+    """Read header and arrays, if the checksum is right."""
     way_out = "give a file that Learner.save wrote; if it was one, restore it from a copy"
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = msgspec.json.decode(arrays.pop("header").tobytes())
-        if header["format"] != FORMAT:
-            raise CorruptFile(f"{path} says that it is a {header['format']!r}", way_out)
-    except OSError as error:
-        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-            raise
-        raise CorruptFile(f"{path} is not a saved learner: {error}", way_out) from error
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise CorruptFile(f"{path} is not a saved learner: {error}", way_out) from error
-    if header["version"] > VERSION:
-        raise CorruptFile(f"{path} has format version {header['version']}", "upgrade smidgen to read it")
-    return header, arrays
+    first, digest, body = (Path(path).read_bytes().split(b"\n", 2) + [b"", b""])[:3]
+    if not first.startswith(_MAGIC):
+        raise CorruptFile(f"{path} is not a saved learner", way_out)
+    if digest.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
+        raise CorruptFile(f"{path} is a damaged saved learner: its checksum is wrong", way_out)
+    if first != _MAGIC + b"%d" % VERSION:
+        version = first.removeprefix(_MAGIC).decode("ascii", "replace")
+        raise CorruptFile(f"{path} is a saved learner of format {version}", "upgrade smidgen to read it")
+    with np.load(io.BytesIO(body), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    return msgspec.json.decode(arrays.pop("header").tobytes()), arrays

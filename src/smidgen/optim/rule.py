@@ -9,10 +9,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.types import FloatArray
 
 State = dict[str, NDArray[Any]]
+
+
+@kernel
+def _moved(start: FloatArray, direction: FloatArray, rate: float) -> tuple[FloatArray, bool]:
+    end, finite = np.empty(start.shape[0]), True
+    for i in range(start.shape[0]):
+        end[i] = start[i] + rate * direction[i]
+        finite = finite and bool(np.isfinite(end[i]))
+    return end, finite
 
 
 class Rule(ABC):
@@ -56,7 +66,7 @@ class Rule(ABC):
 def as_direction(value: Any, dim: int) -> FloatArray:
     """Check a direction (or a joint feature vector) that user code computed."""
     direction = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
-    if direction.dtype.kind not in "fiub" or direction.size != dim or max(direction.shape, default=0) != dim:
+    if direction.dtype.kind not in "fiub" or direction.shape not in ((dim,), (1, dim)):
         raise InvalidFeatures(
             f"the feature vector has shape {direction.shape} and dtype {direction.dtype}",
             f"return {dim} real numbers as a 1-D array, or make a learner with another dim",
@@ -69,9 +79,8 @@ def as_direction(value: Any, dim: int) -> FloatArray:
 
 def moved(start: FloatArray, direction: FloatArray, rate: float = 1.0) -> FloatArray:
     """Start + rate·direction as a new vector; refused if it is not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        end = start + rate * direction
-    if not np.isfinite(end).all():
+    end, finite = _moved(start, direction, rate)
+    if not finite:
         raise NotFinite("the step leads to values that are not finite", "scale the features down")
     return end
 

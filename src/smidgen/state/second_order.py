@@ -44,9 +44,8 @@ class FullSecondOrder:
     def product(self, x: FloatArray) -> tuple[FloatArray, float]:
         """A⁻¹x and xᵀA⁻¹x (the squared width of x); changes nothing."""
         product = dense_scores(self.inverse, x)
-        quadratic = float(np.dot(x, product))
-        with np.errstate(over="ignore"):
-            length = float(np.dot(product, product))
+        with np.errstate(over="ignore", invalid="ignore"):
+            quadratic, length = float(np.dot(x, product)), float(np.dot(product, product))
         if not (math.isfinite(quadratic) and math.isfinite(length)):
             raise NotFinite(
                 f"the features have the width {quadratic} under this state",

@@ -27,6 +27,18 @@ def _first_fault(order: IntArray, n: int) -> int:
     return -1
 
 
+@kernel
+def _merged(better: IntArray, shown: IntArray, discounts: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
+    """The documents that φ(better) − φ(shown) touches, and their coefficients; those that cancel are left out."""
+    weight = np.zeros(n)
+    for i in range(min(better.shape[0], discounts.shape[0])):
+        weight[better[i]] += discounts[i]
+    for i in range(min(shown.shape[0], discounts.shape[0])):
+        weight[shown[i]] -= discounts[i]
+    touched = np.flatnonzero(weight)
+    return touched, weight[touched]
+
+
 @structure
 @dataclass(frozen=True, eq=False)
 class ExtendedRanking:
@@ -132,11 +144,7 @@ class Ranking:
         """φ(better) − φ(shown), each document touched once; exactly zero where both say the same."""
         extended, order = self._resolve(better)
         _, before = self._resolve(shown)
-        weight = np.zeros(len(extended))
-        weight[order[: len(extended.discounts)]] = extended.discounts
-        weight[before[: len(self.discounts)]] -= self.discounts
-        touched = np.flatnonzero(weight)
-        return extended.rows.combine(touched, weight[touched])
+        return extended.rows.combine(*_merged(order, before, extended.discounts, len(extended)))
 
     def extended(self, docs: Any) -> Ranking:
         """The same query with more documents after the present ones."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen.errors import DecisionMismatch, InvalidArgument
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback
 from smidgen.learners.learner import Learner
 from smidgen.learners.registry import Card, register
 from smidgen.optim import Additive, Rule
@@ -168,4 +168,11 @@ def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
             f"the decision's context is a {type(context).__name__} without phi",
             "give the decision as decide made it",
         )
-    return as_direction(context.phi(better), dim) - as_direction(context.phi(shown), dim)
+    try:
+        improved = context.phi(better)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InvalidFeedback(
+            f"{type(context).__name__}.phi does not know the feedback {better!r} ({error})",
+            "give an object of the form that its argmax returns",
+        ) from error
+    return as_direction(improved, dim) - as_direction(context.phi(shown), dim)

@@ -1,0 +1,305 @@
+"""Laws that hold for every registered learner, unasked."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import smidgen
+from laws.loops import CASES, LOOPS, WRITABLE, Case, play
+from smidgen import Decision, Learner
+from smidgen.errors import AlreadyLearnt, CorruptFile, DecisionMismatch, NotSaveable, SmidgenError
+from smidgen.learners import cards, learners, storage
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+every_writable = pytest.mark.parametrize("case", WRITABLE, ids=str)
+every_learner = pytest.mark.parametrize("name", sorted(cards))
+
+
+def snapshot(learner: Learner) -> dict[str, Any]:
+    """All that a learner remembers, byte for byte."""
+    state = {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in learner._state().items()}
+    return {**state, "learnt": learner._learnt.ranges().tolist(), "decided": learner.decisions}
+
+
+def same_decisions(log: list[tuple[Decision, Any]], other: list[tuple[Decision, Any]]) -> bool:
+    return [decision for decision, _ in log] == [decision for decision, _ in other]
+
+
+def test_every_registered_loop_has_laws() -> None:
+    assert {card.loop for card in cards.values()} <= LOOPS.keys()
+
+
+@every_case
+def test_predict_is_pure_and_draws_nothing(case: Case) -> None:
+    contexts = case.loop.contexts(1, 12)
+    learner, quiet = case.make(), case.make()
+    play(case, learner, contexts[:8])
+    play(case, quiet, contexts[:8])
+    before = snapshot(learner)
+    first = [learner.predict(context) for context in contexts]
+    second = [learner.predict(context) for context in contexts]
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+    assert snapshot(learner) == before
+    assert learner.decide(contexts[9]) == quiet.decide(contexts[9])
+
+
+@every_case
+def test_predict_is_the_greedy_part_of_decide(case: Case) -> None:
+    contexts = case.loop.contexts(2, 12)
+    learner = case.make()
+    play(case, learner, contexts)
+    for context in contexts:
+        assert np.array_equal(learner.predict(context), learner.decide(context).greedy)
+
+
+@every_case
+def test_decide_changes_nothing_but_its_counter(case: Case) -> None:
+    contexts = case.loop.contexts(3, 20)
+    learner = case.make()
+    play(case, learner, contexts[:10])
+    before = snapshot(learner)
+    for i, context in enumerate(contexts, start=11):
+        assert learner.decide(context).number == i
+    assert snapshot(learner) == {**before, "decided": 30}
+    assert learner.rounds == 10
+
+
+@every_case
+def test_the_same_seed_gives_the_same_run(case: Case) -> None:
+    contexts = case.loop.contexts(4, 15)
+    one, two = case.make(seed=7), case.make(seed=7)
+    assert same_decisions(play(case, one, contexts), play(case, two, contexts))
+    assert snapshot(one) == snapshot(two)
+
+
+@every_case
+@pytest.mark.parametrize("split", [0, 1, 11])
+def test_save_load_continue_is_bit_identical(case: Case, split: int, tmp_path: Path) -> None:
+    contexts = case.loop.contexts(5, 20)
+    whole, broken = case.make(), case.make()
+    log = play(case, whole, contexts)
+    parts = play(case, broken, contexts[:split])
+    broken.save(tmp_path / "learner")
+    revived = smidgen.load(tmp_path / "learner")
+    assert type(revived) is type(whole)
+    assert revived.params.keys() == whole.params.keys()
+    assert snapshot(revived) == snapshot(broken)
+    parts += play(case, revived, contexts[split:])
+    assert same_decisions(log, parts)
+    assert snapshot(revived) == snapshot(whole)
+
+
+@every_case
+def test_replaying_the_log_gives_identical_weights(case: Case) -> None:
+    contexts = case.loop.contexts(6, 20)
+    live, twin = case.make(), case.make()
+    for decision, feedback in play(case, live, contexts):
+        twin.learn(decision, feedback)
+    assert snapshot(twin) == snapshot(live)
+    assert live.decide(contexts[0]) == twin.decide(contexts[0]), "numbering goes on behind the log"
+
+
+@every_writable
+@pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
+def test_a_decision_survives_json(case: Case, as_csr: bool) -> None:
+    contexts = case.loop.contexts(7, 10, as_csr=as_csr)
+    live, twin = case.make(), case.make()
+    for decision, feedback in play(case, live, contexts):
+        again = Decision.from_json(decision.to_json())
+        assert again == decision
+        assert again.id == decision.id
+        assert again.to_json() == decision.to_json()
+        twin.learn(again, feedback)
+    assert snapshot(twin) == snapshot(live)
+
+
+@every_case
+def test_a_refused_call_changes_nothing(case: Case) -> None:
+    contexts = case.loop.contexts(8, 14)
+    learner = case.make()
+    log = play(case, learner, contexts[:10])
+    waiting = [learner.decide(context) for context in contexts[10:]]
+    before = snapshot(learner)
+    with pytest.raises(AlreadyLearnt):
+        learner.learn(*log[3])
+    with pytest.raises(SmidgenError):
+        learner.learn(learner.predict(contexts[0]), 0)
+    for context in case.loop.unusable():
+        with pytest.raises(SmidgenError):
+            learner.decide(context)
+        with pytest.raises(SmidgenError):
+            learner.predict(context)
+    refused = 0
+    for decision in waiting:
+        for feedback in case.loop.impossible(decision):
+            with pytest.raises(SmidgenError):
+                learner.learn(decision, feedback)
+            refused += 1
+    assert refused >= 5
+    assert snapshot(learner) == before
+    for decision in waiting:
+        learner.learn(decision, case.loop.feedback(learner, decision, 0))
+    assert learner.rounds == 14
+
+
+@every_writable
+def test_a_step_beyond_floating_point_is_refused_whole(case: Case) -> None:
+    learner = case.make()
+    play(case, learner, case.loop.contexts(9, 5))
+    huge = [type(c)(c.rows.dense() * 1e300) for c in case.loop.contexts(10, 5) if len(c) > 1]
+    for context in huge:
+        decision = learner.decide(context)
+        feedback = case.loop.feedback(learner, decision, 1)
+        before = snapshot(learner)
+        try:
+            learner.learn(decision, feedback)
+        except SmidgenError:
+            assert snapshot(learner) == before
+        assert np.isfinite(learner.weights).all()
+
+
+@every_writable
+def test_csr_equals_dense(case: Case) -> None:
+    dense, csr = case.make(), case.make()
+    play(case, dense, case.loop.contexts(11, 25))
+    log = play(case, csr, case.loop.contexts(11, 25, as_csr=True))
+    assert snapshot(dense) == snapshot(csr)
+    assert len(log) == 25
+
+
+@every_case
+def test_late_and_permuted_feedback_is_taken(case: Case) -> None:
+    contexts = case.loop.contexts(12, 20)
+    source, straight, permuted = case.make(), case.make(), case.make()
+    log = play(case, source, contexts)
+    decisions = [permuted.decide(context) for context in contexts]
+    assert [d.number for d in decisions] == list(range(1, 21))
+    for i in np.random.default_rng(0).permutation(20):
+        permuted.learn(*log[i])
+    for entry in log:
+        straight.learn(*entry)
+    assert permuted.rounds == 20
+    assert len(permuted._learnt.ranges()) == 1
+    if cards[case.name].order_free:
+        np.testing.assert_allclose(permuted.weights, straight.weights, rtol=1e-12, atol=1e-12)
+
+
+@every_case
+def test_a_decision_is_learnt_at_most_once(case: Case, tmp_path: Path) -> None:
+    learner = case.make()
+    log = play(case, learner, case.loop.contexts(13, 6))
+    learner.save(tmp_path / "learner")
+    for holder in (learner, smidgen.load(tmp_path / "learner")):
+        for decision, feedback in log:
+            with pytest.raises(AlreadyLearnt, match="once"):
+                holder.learn(decision, feedback)
+    assert learner.rounds == 6
+
+
+@every_case
+def test_decisions_of_others_are_refused(case: Case) -> None:
+    context = case.loop.contexts(14, 1)[0]
+    decision = case.make().decide(context)
+    feedback = case.loop.feedback(case.make(), decision, 0)
+    for name in cards:
+        if name != case.name and cards[name].loop == cards[case.name].loop:
+            with pytest.raises(DecisionMismatch):
+                learners[name](**cards[name].example).learn(decision, feedback)
+    with pytest.raises(DecisionMismatch, match="other settings"):
+        case.make(seed=1).learn(decision, feedback)
+    case.make().learn(decision, feedback)
+
+
+@every_case
+def test_unanswered_decisions_cost_nothing(case: Case) -> None:
+    contexts = case.loop.contexts(15, 3)
+    learner = case.make()
+    play(case, learner, contexts)
+    before = snapshot(learner)
+    for _ in range(500):
+        learner.decide(contexts[0])
+    after = snapshot(learner)
+    assert len(repr(after)) <= len(repr(before)) + 2, "only the counter grew, by two digits"
+    assert vars(learner).keys() == vars(case.make()).keys()
+
+
+@every_case
+def test_weights_are_a_copy(case: Case) -> None:
+    learner = case.make()
+    play(case, learner, case.loop.contexts(16, 5))
+    before = learner.weights
+    learner.weights[:] = 99.0
+    np.testing.assert_array_equal(learner.weights, before)
+
+
+@every_learner
+def test_params_make_a_twin(name: str) -> None:
+    learner = learners[name](**cards[name].example, seed=3)
+    twin = type(learner)(**learner.params)
+    assert repr(twin) == repr(learner)
+    assert twin._settings == learner._settings
+
+
+@every_learner
+def test_arguments_are_keywords(name: str) -> None:
+    parameters = list(inspect.signature(learners[name]).parameters.values())
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters)
+    assert any(p.name == "seed" and p.default == 0 for p in parameters)
+
+
+@every_learner
+@pytest.mark.parametrize("bad", [-1, 2**64, 1.5, "0", True, None])
+def test_a_bad_seed_is_refused(name: str, bad: Any) -> None:
+    with pytest.raises(SmidgenError, match="seed"):
+        learners[name](**{**cards[name].example, "seed": bad})
+
+
+@every_learner
+def test_damaged_files_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "learner"
+    learners[name](**cards[name].example).save(path)
+    good = path.read_bytes()
+    damaged = [good[:cut] for cut in (0, 1, len(good) // 2, len(good) - 1)]
+    for where in (0, 16, 20, *np.random.default_rng(0).integers(len(good), size=20)):
+        damaged += [good[:where] + bytes([good[where] ^ 0xFF]) + good[where + 1 :]]
+    for content in damaged:
+        path.write_bytes(content)
+        with pytest.raises(CorruptFile, match="saved learner"):
+            smidgen.load(path)
+    path.write_bytes(good)
+    assert type(smidgen.load(path)).__name__ == name
+
+
+@every_learner
+def test_a_save_that_fails_leaves_the_old_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "learner"
+    learner = learners[name](**cards[name].example)
+    learner.save(path)
+    before = path.read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        learner.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_unregistered_rule_works_but_is_not_saved(tmp_path: Path) -> None:
+    class Mine(smidgen.optim.Additive):
+        pass
+
+    learner = smidgen.CoactiveLearner(rule=Mine(dim=2))
+    decision = learner.decide(smidgen.Choice(np.eye(2)))
+    learner.learn(decision, 1)
+    np.testing.assert_array_equal(learner.weights, [-1.0, 1.0])
+    with pytest.raises(NotSaveable, match=r"@smidgen\.structure"):
+        learner.save(tmp_path / "learner")
+    assert not list(tmp_path.iterdir())
