@@ -31,27 +31,42 @@ if TYPE_CHECKING:
         RankingSVM,
         SecondOrderPreferencePerceptron,
     )
+    from smidgen.learners.label import (
+        AROW,
+        Banditron,
+        Confidit,
+        LabelHistory,
+        MulticlassPerceptron,
+        SecondOrderPerceptron,
+    )
     from smidgen.records import structure
+    from smidgen.state.kernels import register_kernel
     from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
     from smidgen.types import Decision, Structure
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AROW": "learners.label",
     "Ball": "geometry",
+    "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
     "Choice": "structures",
     "CoactiveLearner": "learners.coactive",
+    "Confidit": "learners.label",
     "ConvexPreferencePerceptron": "learners.coactive",
     "Decision": "types",
     "DuelingBandit": "learners.coactive",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
     "History": "evaluate.history",
+    "LabelHistory": "learners.label",
     "Learner": "learners",
+    "MulticlassPerceptron": "learners.label",
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
+    "SecondOrderPerceptron": "learners.label",
     "SecondOrderPreferencePerceptron": "learners.coactive",
     "SmidgenError": "errors",
     "Structure": "types",
@@ -61,26 +76,33 @@ _HOME = {
     "load": "learners",
     "losses": "evaluate",
     "register": "learners",
+    "register_kernel": "state.kernels",
     "simulate": "evaluate.simulate",
     "structure": "records",
 }
 _ROOMS = ("data", "errors", "geometry", "learners", "optim", "structures", "users")
 
 __all__ = [
+    "AROW",
     "Ball",
+    "Banditron",
     "BatchPreferencePerceptron",
     "Choice",
     "CoactiveLearner",
+    "Confidit",
     "ConvexPreferencePerceptron",
     "Decision",
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
     "History",
+    "LabelHistory",
     "Learner",
+    "MulticlassPerceptron",
     "PreferencePerceptron",
     "Ranking",
     "RankingSVM",
+    "SecondOrderPerceptron",
     "SecondOrderPreferencePerceptron",
     "SmidgenError",
     "Structure",
@@ -95,6 +117,7 @@ __all__ = [
     "losses",
     "optim",
     "register",
+    "register_kernel",
     "simulate",
     "structure",
     "structures",

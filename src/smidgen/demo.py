@@ -73,8 +73,8 @@ def run_demo(demo: Demo, console: Console | None = None) -> History:
     console.print(
         Panel(
             f"A search engine meets a user whose taste it does not know. It ranks [bold]{demo.docs}[/bold] documents "
-            f"per query by [bold]{demo.features}[/bold] features; the user moves a few good ones up; the learner takes one "
-            f"step. [bold]{demo.queries}[/bold] queries, one pass, nobody ever says what the right answer was.",
+            f"per query by [bold]{demo.features}[/bold] features; the user moves a few good ones up; the learner takes "
+            f"one step. [bold]{demo.queries}[/bold] queries, one pass, nobody ever says what the right answer was.",
             title="the coactive loop",
             title_align="left",
         )

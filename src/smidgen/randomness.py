@@ -68,6 +68,14 @@ def _uniforms(key: U64, number: np.uint64, out: FloatArray) -> None:
 
 
 @kernel
+def first_uniform(key: U64, number: int) -> float:
+    """The first of the uniforms that belong to decision ``number``, for compiled streams."""
+    words = np.empty(4, np.uint64)
+    philox(key, np.uint64(0), np.uint64(number), words)
+    return float(words[0] >> _ELEVEN) * _TO_UNIT
+
+
+@kernel
 def _unit_vector(key: U64, number: np.uint64, out: FloatArray) -> None:
     """A uniform direction: normals by Box and Muller, divided by their norm."""
     n = out.shape[0]
@@ -83,19 +91,20 @@ def _unit_vector(key: U64, number: np.uint64, out: FloatArray) -> None:
         out[i] /= math.sqrt(squares)
 
 
-def _key(seed: int, stream: int) -> U64:
+def stream_key(seed: int, stream: int) -> U64:
+    """The key of one stream of a seed."""
     return np.array([seed, stream], dtype=np.uint64)
 
 
 def uniforms(seed: int, number: int, count: int, *, stream: int) -> FloatArray:
     """``count`` numbers, uniform in [0, 1), that belong to decision ``number``."""
     out = np.empty(count)
-    _uniforms(_key(seed, stream), np.uint64(number), out)
+    _uniforms(stream_key(seed, stream), np.uint64(number), out)
     return out
 
 
 def unit_vector(seed: int, number: int, dim: int, *, stream: int) -> FloatArray:
     """A direction, uniform on the unit sphere, that belongs to decision ``number``."""
     out = np.empty(dim)
-    _unit_vector(_key(seed, stream), np.uint64(number), out)
+    _unit_vector(stream_key(seed, stream), np.uint64(number), out)
     return out

@@ -23,7 +23,7 @@ C = TypeVar("C", bound=type)
 
 TAG = "$"
 _PLAIN = (str, int, float, bool, type(None))
-_DTYPES = frozenset({"<f8", "<f4", "<i8", "<i4", "|i1", "|u1", "<u8", "|b1"})
+_DTYPES = frozenset({"<f8", "<f4", "<i8", "<i4", "|i1", "|u1", "<u4", "<u8", "|b1"})
 
 
 class _Entry(NamedTuple):

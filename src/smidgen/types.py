@@ -36,13 +36,15 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     context
         The problem instance with the features that the update needs.
     explored
-        Whether exploration could have changed the action (its perturbed twin took part in the choice).
+        Whether exploration changed the action, or put a rival beside it.
     propensity
         The probability of the action where it was drawn.
     perturbation
         The unit direction of a perturbed weight vector or point.
     scores
         The scores that the greedy choice went by, in the order of the candidates.
+    widths
+        How unsure the learner is of each score: the confidence added to it before choosing.
     teams
         For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
 
@@ -65,6 +67,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     propensity: float | None = None
     perturbation: FloatArray | None = None
     scores: FloatArray | None = None
+    widths: FloatArray | None = None
     teams: IntArray | None = None
 
     @property
@@ -113,6 +116,7 @@ _CHECKED: dict[str, Any] = {
     "propensity": float,
     "perturbation": np.ndarray,
     "scores": np.ndarray,
+    "widths": np.ndarray,
     "teams": np.ndarray,
 }
 

@@ -74,6 +74,10 @@ class Coactive:
             if len(gone) and decision.kind != "DuelingBandit":
                 yield int(gone[0])
 
+    def huge(self) -> list[Any]:
+        """Contexts at the end of floating point."""
+        return [type(c)(c.rows.dense() * 1e300) for c in self.contexts(10, 5) if len(c) > 1]
+
     def unusable(self) -> Iterator[Any]:
         """Contexts that no learner of dimension DIM can decide on."""
         yield from (None, 3, np.zeros(DIM))
@@ -82,24 +86,81 @@ class Coactive:
         yield maker(sparse.csr_array(np.zeros((3, DIM - 1))))
 
 
-LOOPS: dict[str, list[Any]] = {"coactive": [Coactive("ranking"), Coactive("choice"), Coactive("structure")]}
+@dataclass(frozen=True)
+class Label:
+    """One of K labels, and right or wrong (or the true label)."""
+
+    form: str
+
+    def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(n, DIM)) * (rng.random((n, DIM)) < 0.7)
+        return [sparse.csr_array(row[None, :]) for row in rows] if as_csr else list(rows)
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        truth = learner.labels[rng.integers(learner.n_classes)]
+        return bool(decision.action == truth) if learner.feedback == "one-bit" else truth
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 0.5)
+
+    def unusable(self) -> Iterator[Any]:
+        yield from (None, 3, np.zeros(DIM + 1), np.full(DIM, np.nan), np.zeros((2, DIM)), ["a"] * DIM)
+        yield sparse.csr_array(np.zeros((1, DIM - 1)))
+        yield np.full(DIM, 1j)
+
+    def huge(self) -> list[Any]:
+        return [context * 1e300 for context in self.contexts(10, 5)]
+
+
+LOOPS: dict[str, list[Any]] = {
+    "label": [Label("rows")],
+    "coactive": [Coactive("ranking"), Coactive("choice"), Coactive("structure")],
+}
+
+
+#: Settings beyond the card's example that lead through other code: the laws hold for these too.
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "Confidit": {
+        "theory": {"eta": "theory", "approximation": [0.1, 0.0]},
+        "printed": {"update": "printed", "normalize": False},
+        "projected": {"project": True},
+        "full": {"covariance": "full", "normalize": False},
+        "full projected": {"covariance": "full", "project": True, "eta": "theory"},
+        "kernel": {"covariance": "kernel", "kernel": "poly"},
+        "kernel projected": {"covariance": "kernel", "project": True},
+        "float32": {"dtype": "float32"},
+    },
+    "Banditron": {"float32": {"dtype": "float32"}},
+    "MulticlassPerceptron": {"float32": {"dtype": "float32"}},
+    "SecondOrderPerceptron": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
+    "AROW": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
+}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One learner in one form of its loop."""
+    """One learner, in one setting, in one form of its loop."""
 
     name: str
     loop: Any
+    variant: str = ""
 
     def make(self, **changes: Any) -> Learner:
-        return learners[self.name](**{**cards[self.name].example, **changes})
+        settings = VARIANTS[self.name][self.variant] if self.variant else {}
+        return learners[self.name](**{**cards[self.name].example, **settings, **changes})
 
     def __str__(self) -> str:
-        return f"{self.name}-{self.loop.form}"
+        return "-".join(part for part in (self.name, self.loop.form, self.variant) if part)
 
 
-CASES = [Case(name, loop) for name, card in cards.items() for loop in LOOPS[card.loop]]
+CASES = [
+    Case(name, loop, variant)
+    for name, card in cards.items()
+    for loop in LOOPS[card.loop]
+    for variant in ("", *VARIANTS.get(name, {}))
+]
 WRITABLE = [case for case in CASES if case.loop.form != "structure"]
 
 

@@ -41,7 +41,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read header and arrays, if the checksum is right."""
     way_out = "give a file that Learner.save wrote; if it was one, restore it from a copy"
-    first, digest, body = (Path(path).read_bytes().split(b"\n", 2) + [b"", b""])[:3]
+    first, digest, body = [*Path(path).read_bytes().split(b"\n", 2), b"", b""][:3]
     if not first.startswith(_MAGIC):
         raise CorruptFile(f"{path} is not a saved learner", way_out)
     if digest.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():

@@ -60,6 +60,13 @@ class LearntNumbers:
             stops.insert(i, number + 1)
         self._count += 1
 
+    def add_range(self, start: int, stop: int) -> None:
+        """Add start … stop−1, all of them beyond the largest number so far."""
+        if start < stop:
+            self.add(start)
+            self._stops[-1] = stop
+            self._count += stop - start - 1
+
     def ranges(self) -> IntArray:
         """The ranges as an array of shape (ranges, 2): first, last + 1."""
         return np.array([self._starts, self._stops], dtype=np.int64).T.copy()

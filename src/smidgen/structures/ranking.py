@@ -130,8 +130,15 @@ class Ranking:
         return self.best(self.rows.scores(w))
 
     def phi(self, y: Sequence[int] | IntArray | ExtendedRanking) -> FloatArray:
-        """The joint feature vector of the ranking ``y``."""
-        extended, order = self._resolve(y)
+        """The joint feature vector of the ranking ``y``; its first ``top`` documents are enough."""
+        if isinstance(y, ExtendedRanking):
+            extended, order = self._resolve(y)
+        else:
+            extended, order = self, as_order(y, len(self))
+            if len(order) < len(self.discounts):
+                raise InvalidFeedback(
+                    f"the ranking holds {len(order)} documents", f"give at least the first {len(self.discounts)}"
+                )
         return extended.rows.combine(order[: len(extended.discounts)], extended.discounts)
 
     def check(self, y: Any) -> Any:

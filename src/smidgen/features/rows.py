@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures
@@ -175,7 +176,7 @@ def as_rows(value: Any, name: str = "features") -> Rows:
         return value
     if isinstance(value, dict):
         return _from_record(value)
-    return _from_scipy(value, name) if is_sparse(value) else _from_array(value, name)
+    return from_scipy(value, name) if is_sparse(value) else _from_array(value, name)
 
 
 def check_dim(rows: Rows, dim: int, name: str) -> None:
@@ -200,12 +201,13 @@ def _from_array(value: Any, name: str) -> DenseRows:
     array = np.ascontiguousarray(given, dtype=np.float64)
     if array is given and array.flags.writeable:
         array = array.copy()
-    _check_finite(array, name, way_out)
+    check_finite(array, name, way_out)
     array.flags.writeable = False
     return DenseRows(array)
 
 
-def _from_scipy(value: Any, name: str) -> SparseRows:
+def from_scipy(value: Any, name: str) -> SparseRows:
+    """Check a sparse matrix: sorted, without duplicates, finite, and a copy."""
     way_out = "give a CSR matrix of finite numbers with one row per candidate"
     if value.dtype.kind not in "fiub":
         raise InvalidFeatures(f"{name} has dtype {value.dtype} and must hold real numbers", way_out)
@@ -224,19 +226,20 @@ def _from_record(value: dict[str, Any]) -> SparseRows:
     from scipy import sparse
 
     shape = (len(value["indptr"]) - 1, value["dim"])
-    return _from_scipy(sparse.csr_array((value["data"], value["indices"], value["indptr"]), shape=shape), "features")
+    return from_scipy(sparse.csr_array((value["data"], value["indices"], value["indptr"]), shape=shape), "features")
 
 
 def _frozen(data: Any, indices: Any, indptr: Any, dim: int, name: str, way_out: str) -> SparseRows:
     values = np.ascontiguousarray(data, dtype=np.float64)
-    _check_finite(values, name, way_out)
+    check_finite(values, name, way_out)
     where, starts = indices.astype(np.int64), indptr.astype(np.int64)
     for array in (values, where, starts):
         array.flags.writeable = False
     return SparseRows(values, where, starts, int(dim))
 
 
-def _check_finite(array: FloatArray, name: str, way_out: str) -> None:
+def check_finite(array: NDArray[Any], name: str, way_out: str) -> None:
+    """Refuse an array that holds NaN or infinity."""
     if not np.isfinite(array).all():
         bad = array[~np.isfinite(array)][0]
         raise InvalidFeatures(f"{name} holds {bad} and must be finite", way_out)

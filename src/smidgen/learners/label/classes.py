@@ -1,0 +1,88 @@
+"""The labels of a label learner: any hashable values outside, 0 … K−1 inside."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from smidgen import checks
+from smidgen.errors import InvalidArgument, InvalidFeedback
+from smidgen.types import IntArray
+
+
+class Classes:
+    """A growing list of distinct labels.
+
+    Parameters
+    ----------
+    n_classes
+        How many there are; without ``labels`` they are the ints 0 … n_classes−1.
+    labels
+        Their names: strings, ints, tuples, anything hashable.
+    """
+
+    __slots__ = ("_index", "labels", "named")
+
+    def __init__(self, n_classes: int | None, labels: Sequence[Hashable] | None) -> None:
+        way_out = "give n_classes=3, or labels=['bug', 'question', 'praise']"
+        if labels is None:
+            if n_classes is None:
+                raise InvalidArgument("neither n_classes nor labels was given", way_out)
+            labels = range(checks.whole("n_classes", n_classes, way_out, at_least=2))
+            self.named = False
+        else:
+            self.named = True
+        self.labels: list[Any] = []
+        self._index: dict[Any, int] = {}
+        self.grow(labels)
+        if len(self.labels) < 2:
+            raise InvalidArgument(f"there is {len(self.labels)} class and there must be at least 2", way_out)
+        if n_classes is not None and n_classes != len(self.labels):
+            raise InvalidArgument(f"n_classes is {n_classes} and there are {len(self.labels)} labels", way_out)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def grow(self, labels: Iterable[Hashable]) -> None:
+        """Announce more labels; all of them, or none if one is known already."""
+        plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
+        known = set(self._index)
+        for label in plain:
+            try:
+                taken = label in known
+            except TypeError as error:
+                raise InvalidArgument(f"the label {label!r} is not hashable", "use strings, ints or tuples") from error
+            if taken:
+                raise InvalidArgument(f"the label {label!r} is there already", "announce each label once")
+            known.add(label)
+        for label in plain:
+            self._index[label] = len(self.labels)
+            self.labels.append(label)
+
+    def index(self, label: Any) -> int:
+        """The number of an announced label."""
+        plain = label.item() if isinstance(label, np.generic) else label
+        try:
+            found = None if isinstance(plain, bool) is not self._has_bools() else self._index.get(plain)
+        except TypeError:
+            found = None
+        if found is None:
+            shown = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
+            raise InvalidFeedback(
+                f"the label is {label!r} and is not one of {shown}",
+                "announce a new class with learner.add_classes first",
+            )
+        return found
+
+    def indices(self, labels: Any) -> IntArray:
+        """The numbers of a whole array of labels."""
+        given = np.asarray(labels)
+        if given.ndim != 1:
+            raise InvalidArgument(f"y has shape {given.shape} and must be 1-D", "give one label per row of X")
+        values, inverse = np.unique(given, return_inverse=True)
+        return np.array([self.index(value) for value in values], dtype=np.int64)[inverse]
+
+    def _has_bools(self) -> bool:
+        return any(isinstance(label, bool) for label in self.labels[:2])

@@ -1,0 +1,470 @@
+"""Confidit: upper confidence bounds for one-bit feedback (Crammer and Gentile 2013)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.errors import InvalidArgument, NotFinite, NoWeights
+from smidgen.features import Row
+from smidgen.geometry.class_constraints import constraint_shifts
+from smidgen.learners.label.template import LabelLearner, Shown, Stream
+from smidgen.learners.registry import Card, register
+from smidgen.randomness import COIN, U64, first_uniform, stream_key
+from smidgen.state.classes import Block, Indices, best_class, padded, unit_row
+from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments, diagonal_shift
+from smidgen.state.dual import DualClasses
+from smidgen.state.full import FullClasses, full_absorb, full_moments, full_shift
+from smidgen.state.kernels import Kernel, find_kernel
+from smidgen.types import Decision, FloatArray
+
+LEARNT, WIDTHS, LOGDET, ERRORS = 0, 1, 2, 3  # what `memory` counts
+
+
+class Settings(NamedTuple):
+    """The settings that the kernels read."""
+
+    alpha: float
+    eta: float
+    theory: bool
+    norm_bound: float
+    delta: float
+    project: bool
+    printed: bool
+
+
+@kernel
+def _confidence(s: Settings, memory: FloatArray) -> float:
+    """The factor of xᵀA⁻¹x in ε²: η (eq. 11), or 2η_t (eq. 9 and 10)."""
+    if not s.theory:
+        return s.eta
+    t, seen = memory[LEARNT] + 1.0, memory[WIDTHS]
+    spread = 0.5 * s.norm_bound**2 + 0.5 * seen + memory[ERRORS] + 9.0 * math.log((t + 4.0) / s.delta)
+    return float(2.0 * (1.0 + s.alpha) ** 2 * spread)
+
+
+@kernel
+def _choose(
+    means: Block, widths: Block, K: int, s: Settings, memory: FloatArray, eps: FloatArray, shifts: FloatArray
+) -> int:
+    """ŷ = argmax Δ̂_i + ε_i, the Δ̂ projected if asked for; writes ε and the projection's shifts."""
+    factor, best, highest = _confidence(s, memory), 0, -np.inf
+    if s.project:
+        constraint_shifts(means, widths, K, s.alpha, shifts)
+    for i in range(K):
+        eps[i] = np.sqrt(factor * float(widths[i]))
+        bound = float(means[i]) + shifts[i] * float(widths[i]) + eps[i]
+        if bound > highest:
+            best, highest = i, bound
+    return best
+
+
+@kernel
+def _sign(right: bool, alpha: float, key: U64, number: int) -> float:
+    """+1 if right; if wrong, −1 with probability (1 + α)/2, else +1."""
+    if right or (alpha < 1.0 and first_uniform(key, number) >= (1.0 + alpha) / 2.0):
+        return 1.0
+    return -1.0
+
+
+@kernel
+def _count(memory: FloatArray, errors: FloatArray, width: float, growth: float) -> None:
+    memory[ERRORS] += errors[min(int(memory[LEARNT]), errors.shape[0] - 1)]
+    memory[LEARNT] += 1.0
+    memory[WIDTHS] += width
+    memory[LOGDET] += growth
+
+
+@kernel
+def _printed_step(S: Block, c: int, idx: Indices, val: Block, sign: float) -> None:
+    """w_r ← (a_r·w_r + s·x_r)/(a_r + x_r²), the letter of step 8."""
+    C = S.shape[1] // 2
+    for k in range(idx.shape[0]):
+        a = 1.0 / float(S[idx[k], C + c])
+        S[idx[k], c] = (a * S[idx[k], c] + sign * val[k]) / (a + val[k] * val[k])
+
+
+@kernel
+def _step_diagonal(
+    S: Block,
+    K: int,
+    x: tuple[Indices, Block],
+    c: int,
+    sign: float,
+    s: Settings,
+    moments: tuple[Block, Block, FloatArray],
+) -> tuple[float, float]:
+    """Steps 2 and 8 on diagonal state: shift all classes by the projection, then the shown class by the residual."""
+    idx, val = x
+    means, widths, shifts = moments
+    if s.project:
+        for i in range(K):
+            diagonal_shift(S, i, idx, val, shifts[i])
+    if s.printed:
+        _printed_step(S, c, idx, val, sign)
+    else:
+        mean = float(means[c]) + shifts[c] * float(widths[c])
+        diagonal_shift(S, c, idx, val, (sign - mean) / (1.0 + float(widths[c])))
+    return diagonal_absorb(S, c, idx, val)
+
+
+@kernel
+def _step_full(
+    W: Block, B: Block, K: int, P: Block, c: int, sign: float, s: Settings, moments: tuple[Block, Block, FloatArray]
+) -> tuple[float, float]:
+    """The same on full state, given the products P_i = A_i⁻¹x."""
+    means, widths, shifts = moments
+    if s.project:
+        for i in range(K):
+            full_shift(W, i, P[i], shifts[i])
+    mean = float(means[c]) + shifts[c] * float(widths[c])
+    full_shift(W, c, P[c], (sign - mean) / (1.0 + float(widths[c])))
+    return full_absorb(B, c, P[c], float(widths[c]))
+
+
+@kernel
+def _stream_diagonal(
+    S: Block,
+    K: int,
+    s: Settings,
+    memory: FloatArray,
+    errors: FloatArray,
+    key: U64,
+    stream: Stream,
+    first: int,
+    shown: Shown,
+) -> None:
+    indices, values, starts, truth, order = stream
+    C = S.shape[1] // 2
+    means, widths, shifts, eps = np.empty(C, S.dtype), np.empty(C, S.dtype), np.zeros(C), np.empty(C)
+    for i in range(order.shape[0]):
+        t = order[i]
+        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
+        diagonal_moments(S, idx, val, means, widths)
+        action = _choose(means, widths, K, s, memory, eps, shifts)
+        shown[0][i], shown[1][i] = action, best_class(means, K)
+        sign = _sign(action == truth[t], s.alpha, key, first + i)
+        width, growth = _step_diagonal(S, K, (idx, val), action, sign, s, (means, widths, shifts))
+        _count(memory, errors, width, growth)
+
+
+@kernel
+def _stream_full(
+    W: Block, B: Block, K: int, s: Settings, memory: FloatArray, errors: FloatArray, key: U64, stream: Stream,
+    first: int, shown: Shown
+) -> None:  # fmt: skip
+    indices, values, starts, truth, order = stream
+    C, d = W.shape
+    means, widths, P = np.empty(C, W.dtype), np.empty(C, W.dtype), np.empty((C, d), W.dtype)
+    shifts, eps = np.zeros(C), np.empty(C)
+    for i in range(order.shape[0]):
+        t = order[i]
+        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
+        full_moments(W, B, idx, val, means, widths, P)
+        action = _choose(means, widths, K, s, memory, eps, shifts)
+        shown[0][i], shown[1][i] = action, best_class(means, K)
+        sign = _sign(action == truth[t], s.alpha, key, first + i)
+        width, growth = _step_full(W, B, K, P, action, sign, s, (means, widths, shifts))
+        _count(memory, errors, width, growth)
+
+
+@kernel
+def _unit_rows(values: Block, starts: NDArray[np.int64]) -> Block:
+    out = np.empty_like(values)
+    for i in range(starts.shape[0] - 1):
+        out[starts[i] : starts[i + 1]] = unit_row(values[starts[i] : starts[i + 1]])
+    return out
+
+
+@register(
+    Card(
+        loop="label",
+        feedback="right or wrong",
+        paper="Crammer & Gentile 2013, Fig. 1",
+        bound="O(√(log²T/T)), labels by eq. 2 (Thm 1)",
+        cost="K·nnz (diagonal), K·nnz·N (full)",
+        example={"dim": 4, "n_classes": 3, "eta": 0.5, "alpha": 0.6},
+    )
+)
+class Confidit(LabelLearner):
+    """Show the label of highest score plus uncertainty; learn only about the label shown.
+
+    Parameters
+    ----------
+    dim
+        The number of features d.
+    n_classes
+        K; labels are 0 … K−1 unless ``labels`` names them.
+    alpha
+        α in (−1, 1], the closeness of the classes in the label model (eq. 2). 1 is deterministic, and best in the
+        paper.
+    eta
+        A number: ε² = η·xᵀA⁻¹x (eq. 11), to be tuned; ``"theory"``: ε² = 2η_t·xᵀA⁻¹x (eq. 9).
+    norm_bound
+        ‖U‖, the norm of the true weights, or a bound on it (theory only).
+    delta
+        δ, the probability with which the theorem may fail (theory only).
+    approximation
+        q, how far the label model is from linear: a number for every round, or q_1, q_2, … (the last one
+        holds on). Makes this Modified Confidit (eq. 10; theory only).
+    covariance
+        ``"diagonal"`` (large sparse features), ``"full"``, or ``"kernel"`` (dual variables).
+    update
+        ``"residual"`` or ``"printed"``, for diagonal covariance; see Differs.
+    kernel, kernel_params
+        For covariance="kernel": "linear", "rbf", "poly", a registered name, or a function k(X, Z) → Gram matrix.
+    project
+        Project W on the constraints of the label model in every round (Section 3.1).
+    normalize
+        Scale every x to unit length, as the analysis assumes.
+    labels
+        Names of the labels: any hashable values.
+    dtype
+        "float64" or "float32".
+    seed
+        Seeds the randomised update (α < 1); a draw is a function of the decision's number.
+
+    Notes
+    -----
+    **Update** ŷ = argmax w_i·x + ε_i. s = +1 if right; if wrong, −1 with probability (1+α)/2, else +1. For the class
+    shown: A ← A + xxᵀ, w ← w + (s − w·x)·A_new⁻¹x; A = (1+α)²I at first. Diagonal: with u = x/a (old a),
+    w ← w + (s − w·x)·u/(1 + x·u), then a ← a + x².
+    **Symbols** x: ``context``, ŷ: ``decision.action``, ỹ: ``decision.greedy``, w_i·x: ``decision.scores``,
+    ε_i: ``decision.widths``, α: ``alpha``, η: ``eta``, ‖U‖: ``norm_bound``, δ: ``delta``, q_t: ``approximation``.
+    **Assumes** labels drawn by eq. 2, P(y = i | x) = (α + u_i·x)/(1 + α), ‖x‖ = 1, α ≥ 0 in the analysis.
+    **Bound** with eta="theory", project=True, covariance="full": regret ≤ 2√(B₁T(B₂ + B₃)B₃) with probability 1 − δ
+    (Theorem 1; `smidgen.bounds.confidit`; B₃ is `log_determinant`); Theorem 2 with ``approximation``.
+    **Cost** K·nnz to decide and nnz to learn (diagonal); K·nnz·d and d² (full); K·n² for n examples learnt (kernel).
+    Memory 2K·d, K·d², or n² (kernel).
+    **Differs** eq. 12 misprints the start of A. Step 8 with diagonal A, to the letter (``update="printed"``), does
+    not shrink the step by how well the other features know already, and on text it does not reach the printed
+    results; the residual form, which is what full A amounts to, does. Both are here.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> learner = smidgen.Confidit(dim=2, labels=["bug", "question"], eta=0.1)
+    >>> for _ in range(20):
+    ...     for x, y in ((np.array([1.0, 0.2]), "bug"), (np.array([0.1, 1.0]), "question")):
+    ...         d = learner.decide(x)
+    ...         learner.learn(d, d.action == y)
+    >>> learner.predict(np.array([0.0, 1.0]))
+    'question'
+
+    References
+    ----------
+    .. [1] K. Crammer, C. Gentile. Multiclass classification with bandit feedback using adaptive regularization.
+       Machine Learning 90, 2013.
+    """
+
+    feedback = "one-bit"
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        n_classes: int | None = None,
+        alpha: float = 1.0,
+        eta: float | str = 1.0,
+        norm_bound: float = 1.0,
+        delta: float = 0.05,
+        approximation: float | Sequence[float] | None = None,
+        covariance: str = "diagonal",
+        update: str = "residual",
+        kernel: str | Kernel | None = None,
+        kernel_params: Mapping[str, Any] | None = None,
+        project: bool = False,
+        normalize: bool = True,
+        labels: Sequence[Hashable] | None = None,
+        dtype: str = "float64",
+        seed: int = 0,
+    ) -> None:
+        theory = eta == "theory"
+        if isinstance(eta, str) and not theory:
+            raise InvalidArgument(f"eta is {eta!r}", "give a number (eq. 11) or 'theory' (eq. 9)")
+        if approximation is not None and not theory:
+            raise InvalidArgument("approximation was given with a fixed eta", "say eta='theory' (eq. 10)")
+        checks.one_of("covariance", covariance, {"diagonal": 0, "full": 0, "kernel": 0})
+        checks.one_of("update", update, {"residual": 0, "printed": 0})
+        if update == "printed" and covariance != "diagonal":
+            raise InvalidArgument(f"update='printed' was given with covariance={covariance!r}", "it is for 'diagonal'")
+        if covariance != "kernel" and (kernel is not None or kernel_params):
+            raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "say covariance='kernel'")
+        if covariance == "kernel" and dtype != "float64":
+            raise InvalidArgument(f"dtype is {dtype!r} with covariance='kernel'", "leave it out: kernels use float64")
+        self._s = Settings(
+            alpha=checks.number("alpha", alpha, "give a number in (-1, 1]", above=-1.0, at_most=1.0),
+            eta=0.0 if theory else checks.number("eta", eta, "give a number >= 0, or 'theory'", at_least=0.0),
+            theory=theory,
+            norm_bound=checks.number("norm_bound", norm_bound, "give a bound on ‖U‖", at_least=0.0),
+            delta=checks.number("delta", delta, "give a probability in (0, 1)", above=0.0, at_most=1.0),
+            project=checks.flag("project", project, "say True or False"),
+            printed=update == "printed",
+        )
+        self._errors = _errors(approximation)
+        self._normalize = checks.flag("normalize", normalize, "say True or False")
+        params: dict[str, Any] = {"alpha": self._s.alpha, "eta": eta, "covariance": covariance}
+        params |= {"update": update} if covariance == "diagonal" else {}
+        params |= {"norm_bound": self._s.norm_bound, "delta": self._s.delta} if theory else {}
+        params |= {"approximation": approximation} if approximation is not None else {}
+        if covariance == "kernel":
+            params |= {"kernel": kernel or "rbf", "kernel_params": dict(kernel_params or {})}
+        params |= {"project": project, "normalize": normalize}
+        super().__init__(dim=dim, n_classes=n_classes, labels=labels, dtype=dtype, params=params, seed=seed)
+        start, columns = (1.0 + self._s.alpha) ** 2, padded(self.n_classes)
+        self._state_of: DiagonalClasses | FullClasses | DualClasses
+        if covariance == "diagonal":
+            self._state_of = DiagonalClasses(self.dim, columns, start, self._dtype)
+        elif covariance == "full":
+            self._state_of = FullClasses(self.dim, columns, start, self._dtype)
+        else:
+            self._state_of = DualClasses(self.dim, columns, start, find_kernel(kernel or "rbf", kernel_params))
+        self._memory = np.zeros(4)
+        self._key = stream_key(self._seed, COIN)
+
+    @classmethod
+    def version(cls, number: int, *, dim: int, n_classes: int | None = None, **settings: Any) -> Self:
+        """One of the five versions of Table 2: 1 is Algorithm 1 in full, 5 the practical one.
+
+        ========  ==========  ==========  ==========
+        version   projection  confidence  covariance
+        ========  ==========  ==========  ==========
+        1         yes         eq. 9       full
+        2         no          eq. 11      full
+        3         no          eq. 9       full
+        4         yes         eq. 11      full
+        5         no          eq. 11      diagonal
+        ========  ==========  ==========  ==========
+        """
+        table: dict[int, dict[str, Any]] = {
+            1: {"project": True, "eta": "theory", "covariance": "full"},
+            2: {"covariance": "full"},
+            3: {"eta": "theory", "covariance": "full"},
+            4: {"project": True, "covariance": "full"},
+            5: {"covariance": "diagonal"},
+        }
+        if number not in table:
+            raise InvalidArgument(f"version is {number!r}", "choose 1, 2, 3, 4 or 5 (Table 2)")
+        if clash := sorted(settings.keys() & table[number].keys()):
+            raise InvalidArgument(f"version {number} fixes {', '.join(clash)}", "leave them out, or use Confidit(…)")
+        return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        row, K = self._prepared(context), self.n_classes
+        means, widths, _ = self._moments(row)
+        eps, shifts = np.empty(self._columns), np.zeros(self._columns)
+        action = _choose(means, widths, K, self._s, self._memory, eps, shifts)
+        greedy = best_class(means, K)
+        return self._record(number, row, action, greedy, scores=means[:K].astype(np.float64), widths=eps[:K])
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        right, row, K = self._right(feedback), self._take_row(decision), self.n_classes
+        c = self._classes.index(decision.action)
+        sign = _sign(right, self._s.alpha, self._key, decision.number)
+        means, widths, product = self._moments(row)
+        if not (np.isfinite(means).all() and np.isfinite(widths).all()):
+            raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
+        shifts = np.zeros(self._columns)
+        if self._s.project:
+            constraint_shifts(means, widths, K, self._s.alpha, shifts)
+        state, moments = self._state_of, (means, widths, shifts)
+        if isinstance(state, DiagonalClasses):
+            width, growth = _step_diagonal(state.S, K, (row.indices, row.values), c, sign, self._s, moments)
+        elif isinstance(state, FullClasses):
+            width, growth = _step_full(state.W, state.B, K, product, c, sign, self._s, moments)
+        else:
+            width, growth = self._step_dual(state, row, product, c, sign, moments)
+        _count(self._memory, self._errors, width, growth)
+
+    def _step_dual(
+        self, state: DualClasses, row: Row, solved: list[FloatArray], c: int, sign: float, moments: Any
+    ) -> tuple[float, float]:
+        """The same in dual variables."""
+        means, widths, shifts = moments
+        point = state.remember(row.dense())
+        if self._s.project:
+            for i in range(self.n_classes):
+                state.shift(i, point, solved[i], shifts[i])
+        mean = means[c] + shifts[c] * widths[c]
+        state.shift(c, point, solved[c], (sign - mean) / (1.0 + widths[c]))
+        return state.absorb(c, point, solved[c], widths[c])
+
+    def _moments(self, row: Row) -> tuple[Block, Block, Any]:
+        """w_i·x and xᵀA_i⁻¹x of every class, and the products that led there."""
+        state, C = self._state_of, self._columns
+        means, widths = np.empty(C, self._dtype), np.empty(C, self._dtype)
+        if isinstance(state, DiagonalClasses):
+            diagonal_moments(state.S, row.indices, row.values, means, widths)
+            return means, widths, None
+        if isinstance(state, FullClasses):
+            product = np.empty((C, self.dim), self._dtype)
+            full_moments(state.W, state.B, row.indices, row.values, means, widths, product)
+            return means, widths, product
+        return means, widths, state.moments(row.dense(), means, widths)
+
+    def _prepared(self, context: Any) -> Row:
+        row = self._row(context)
+        return Row(row.indices, unit_row(row.values), row.dim) if self._normalize else row
+
+    def _predict(self, context: Any) -> Any:
+        return self._classes.labels[best_class(self._moments(self._prepared(context))[0], self.n_classes)]
+
+    def _play(self, stream: Stream, first: int, shown: Shown) -> None:
+        state, K = self._state_of, self.n_classes
+        if isinstance(state, DualClasses):
+            self._play_by_verbs(stream, first, shown)
+            return
+        if self._normalize:
+            indices, values, starts, truth, order = stream
+            stream = (indices, _unit_rows(values, starts), starts, truth, order)
+        shared = (K, self._s, self._memory, self._errors, self._key, stream, first, shown)
+        if isinstance(state, DiagonalClasses):
+            _stream_diagonal(state.S, *shared)
+        else:
+            _stream_full(state.W, state.B, *shared)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights, one row per class; a kernel learner has none, see `support`."""
+        if isinstance(self._state_of, DualClasses):
+            raise NoWeights("a kernel learner has no weights in feature space", "look at learner.support")
+        return self._state_of.weights(self.n_classes)
+
+    @property
+    def support(self) -> tuple[FloatArray, FloatArray]:
+        """Of a kernel learner: the examples learnt from, and their coefficients, one row per class."""
+        if not isinstance(self._state_of, DualClasses):
+            raise NoWeights("only a kernel learner has support examples", "look at learner.weights")
+        return self._state_of.points.copy(), self._state_of.coefficients[: self.n_classes].copy()
+
+    @property
+    def log_determinant(self) -> float:
+        """B₃ of the theorems: Σ_i log(|A_i| / |A_i,0|), kept round by round."""
+        return float(self._memory[LOGDET])
+
+    @property
+    def _columns(self) -> int:
+        return self._state_of.columns
+
+    def _widen(self, columns: int) -> None:
+        self._state_of.widen(columns)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"memory": self._memory, **self._state_of.arrays()}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._memory = state["memory"]
+        self._state_of.restore(state)
+
+
+def _errors(approximation: float | Sequence[float] | None) -> FloatArray:
+    errors = np.atleast_1d(np.asarray(0.0 if approximation is None else approximation, dtype=np.float64))
+    if errors.ndim != 1 or not len(errors) or not (np.isfinite(errors).all() and (errors >= 0.0).all()):
+        raise InvalidArgument(f"approximation is {approximation!r}", "give q >= 0, or a sequence q_1, q_2, …")
+    return errors

@@ -1,0 +1,110 @@
+"""The multiclass perceptron (Crammer and Singer 2003), which sees the true label."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from smidgen._kernel import kernel
+from smidgen.learners.label.plain import PlainLabelLearner
+from smidgen.learners.label.template import Shown, Stream
+from smidgen.learners.registry import Card, register
+from smidgen.state.classes import Block, add_to_class, best_class, class_scores
+from smidgen.types import Decision
+
+
+@kernel
+def _stream(W: Block, K: int, stream: Stream, shown: Shown) -> None:
+    indices, values, starts, truth, order = stream
+    scores = np.empty(W.shape[1], W.dtype)
+    for i in range(order.shape[0]):
+        t = order[i]
+        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
+        class_scores(W, idx, val, scores)
+        action = best_class(scores, K)
+        if action != truth[t]:
+            add_to_class(W, truth[t], idx, val, 1.0)
+            add_to_class(W, action, idx, val, -1.0)
+        shown[0][i], shown[1][i] = action, action
+
+
+@register(
+    Card(
+        loop="label",
+        feedback="the true label",
+        paper="Crammer & Singer 2003",
+        bound="mistakes ≤ (margin and hinge-loss terms), not functions here",
+        cost="K·nnz",
+        example={"dim": 4, "n_classes": 3},
+    )
+)
+class MulticlassPerceptron(PlainLabelLearner):
+    """On a mistake, add x to the true class and subtract it from the one shown.
+
+    A full-information relative of the one-bit learners: it must be told the true label.
+
+    Parameters
+    ----------
+    dim
+        The number of features.
+    n_classes
+        K; labels are 0 … K−1 unless ``labels`` names them.
+    labels
+        Names of the labels: any hashable values.
+    dtype
+        "float64" or "float32".
+    seed
+        Part of the settings that twins share; the algorithm draws no randomness.
+
+    Notes
+    -----
+    **Update** ỹ = argmax w_i·x; if ỹ ≠ y: w_y ← w_y + x, w_ỹ ← w_ỹ − x.
+    **Symbols** x: ``context``, ỹ: ``decision.action``, y: ``feedback``.
+    **Assumes** nothing.
+    **Bound** the perceptron's: mistakes bounded by margin and cumulative hinge loss [1].
+    **Cost** K·nnz to decide, 2·nnz to learn. Memory K·dim.
+    **Differs** [1] describes a family of updates; this is its max-score member, which changes the class shown only.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> learner = smidgen.MulticlassPerceptron(dim=2, n_classes=2)
+    >>> learner.learn(learner.decide(np.array([0.0, 1.0])), 1)
+    >>> learner.predict(np.array([0.0, 1.0]))
+    1
+
+    References
+    ----------
+    .. [1] K. Crammer, Y. Singer. Ultraconservative online algorithms for multiclass problems. JMLR 3, 2003.
+    """
+
+    feedback = "full"
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        n_classes: int | None = None,
+        labels: Sequence[Hashable] | None = None,
+        dtype: str = "float64",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(dim=dim, n_classes=n_classes, labels=labels, dtype=dtype, params={}, seed=seed)
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        row = self._row(context)
+        scores = self._scores(row)
+        action = best_class(scores, self.n_classes)
+        return self._record(number, row, action, action, scores=scores[: self.n_classes].astype(np.float64))
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        true, row = self._classes.index(feedback), self._take_row(decision)
+        action = self._classes.index(decision.action)
+        if action != true:
+            add_to_class(self._W, true, row.indices, row.values, 1.0)
+            add_to_class(self._W, action, row.indices, row.values, -1.0)
+
+    def _play(self, stream: Stream, first: int, shown: Shown) -> None:
+        _stream(self._W, self.n_classes, stream, shown)

@@ -1,0 +1,50 @@
+"""Label learners whose whole state is one weight vector per class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.features import Row
+from smidgen.learners.label.template import LabelLearner
+from smidgen.state.classes import Block, best_class, class_scores, padded
+from smidgen.types import FloatArray
+
+
+class PlainLabelLearner(LabelLearner):
+    """W, by feature and class, and nothing else."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._W: Block = np.zeros((self.dim, padded(self.n_classes)), self._dtype)
+
+    def _scores(self, row: Row) -> Block:
+        scores = np.empty(self._W.shape[1], self._dtype)
+        class_scores(self._W, row.indices, row.values, scores)
+        return scores
+
+    def _predict(self, context: Any) -> Any:
+        return self._classes.labels[best_class(self._scores(self._row(context)), self.n_classes)]
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights, one row per class."""
+        return np.ascontiguousarray(self._W[:, : self.n_classes].T, dtype=np.float64)
+
+    @property
+    def _columns(self) -> int:
+        return int(self._W.shape[1])
+
+    def _widen(self, columns: int) -> None:
+        grown = np.zeros((self.dim, columns), self._dtype)
+        grown[:, : self._columns] = self._W
+        self._W = grown
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"W": self._W}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._W = state["W"]

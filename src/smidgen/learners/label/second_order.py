@@ -1,0 +1,77 @@
+"""Full-information label learners with second-order state, diagonal or full."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen.errors import NotFinite
+from smidgen.features import Row
+from smidgen.learners.label.template import LabelLearner
+from smidgen.state.classes import Block, best_class, padded
+from smidgen.state.diagonal import DiagonalClasses
+from smidgen.state.full import FullClasses
+from smidgen.types import Decision, FloatArray
+
+
+class SecondOrderLabelLearner(LabelLearner):
+    """Show the label of highest score; hear the true one; step."""
+
+    def __init__(self, *, covariance: str, start: float, params: Mapping[str, Any], **settings: Any) -> None:
+        checks.one_of("covariance", covariance, {"diagonal": 0, "full": 0})
+        super().__init__(params={**params, "covariance": covariance}, **settings)
+        diagonal = covariance == "diagonal"
+        made: Any = (DiagonalClasses if diagonal else FullClasses)(self.dim, padded(self.n_classes), start, self._dtype)
+        self._blocks: DiagonalClasses | FullClasses = made
+        self._diagonal: DiagonalClasses | None = made if diagonal else None
+        self._full: FullClasses = made
+
+    @abstractmethod
+    def _scores(self, row: Row) -> Block:
+        """The score of every class."""
+
+    @abstractmethod
+    def _step(self, row: Row, action: int, true: int) -> None:
+        """Learn that ``true`` was right where ``action`` was shown."""
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        row = self._row(context)
+        scores = self._scores(row)
+        action = best_class(scores, self.n_classes)
+        return self._record(number, row, action, action, scores=scores[: self.n_classes].astype(np.float64))
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        true, row = self._classes.index(feedback), self._take_row(decision)
+        if not np.isfinite(self._scores(row)).all():
+            raise NotFinite("the features lead to scores that are not finite", "scale them down")
+        self._step(row, self._classes.index(decision.action), true)
+
+    def _predict(self, context: Any) -> Any:
+        return self._classes.labels[best_class(self._scores(self._row(context)), self.n_classes)]
+
+    def _scratch(self) -> tuple[Block, Block]:
+        """Room for the widths and the products of all classes."""
+        return np.empty(self._columns, self._dtype), np.empty((self._columns, self.dim), self._dtype)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights, one row per class."""
+        return self._blocks.weights(self.n_classes)
+
+    @property
+    def _columns(self) -> int:
+        return self._blocks.columns
+
+    def _widen(self, columns: int) -> None:
+        self._blocks.widen(columns)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return self._blocks.arrays()
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._blocks.restore(state)

@@ -1,0 +1,101 @@
+"""Second order by class in a kernel's feature space: everything as combinations of the examples learnt from."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.state.kernels import Kernel
+from smidgen.types import FloatArray
+
+
+class DualClasses:
+    """w_i = Σ_p coefficients[i, p]·φ(x_p), and A_i = start·I + Σ φ(x_p)φ(x_p)ᵀ over the examples of class i.
+
+    With k_i(x) the kernel values between x and the examples of class i and G_i = (Gram_i + start·I)⁻¹,
+    A_i⁻¹φ(x) = (φ(x) − Σ_m [G_i k_i(x)]_m φ(x_m)) / start, so that every primal update has its dual. G_i grows by
+    one row and column per example (a Schur complement), O(n_i²).
+
+    Parameters
+    ----------
+    dim, columns
+        Features, and room for classes.
+    start
+        A starts as start·I.
+    kernel
+        k(X, Z) → Gram matrix.
+    """
+
+    covariance = "kernel"
+
+    def __init__(self, dim: int, columns: int, start: float, kernel: Kernel) -> None:
+        self._start, self._kernel = start, kernel
+        self.points: FloatArray = np.empty((0, dim))
+        self.coefficients: FloatArray = np.empty((columns, 0))
+        self.members: list[list[int]] = [[] for _ in range(columns)]
+        self.inverse: list[FloatArray] = [np.empty((0, 0)) for _ in range(columns)]
+
+    @property
+    def columns(self) -> int:
+        """Room for classes."""
+        return len(self.members)
+
+    def widen(self, columns: int) -> None:
+        """Make room for more classes, which start as all started."""
+        more = columns - self.columns
+        self.coefficients = np.vstack([self.coefficients, np.zeros((more, len(self.points)))])
+        self.members += [[] for _ in range(more)]
+        self.inverse += [np.empty((0, 0)) for _ in range(more)]
+
+    def moments(self, x: FloatArray, means: FloatArray, widths: FloatArray) -> list[FloatArray]:
+        """Write w_i·φ(x) and φ(x)ᵀA_i⁻¹φ(x) of every class; return the G_i k_i(x)."""
+        row = x[None, :]
+        own = float(self._kernel(row, row)[0, 0])
+        k = self._kernel(self.points, row)[:, 0] if len(self.points) else np.empty(0)
+        means[:] = self.coefficients @ k
+        solved = []
+        for i, members in enumerate(self.members):
+            near = k[members]
+            solved.append(self.inverse[i] @ near)
+            widths[i] = max(0.0, (own - float(near @ solved[i])) / self._start)
+        return solved
+
+    def remember(self, x: FloatArray) -> int:
+        """Add a point to the expansions, with no effect yet; return its position."""
+        self.points = np.vstack([self.points, x[None, :]])
+        self.coefficients = np.hstack([self.coefficients, np.zeros((self.columns, 1))])
+        return len(self.points) - 1
+
+    def shift(self, c: int, point: int, solved: FloatArray, rate: float) -> None:
+        """w_c ← w_c + rate · A_c⁻¹φ(x), x the remembered point."""
+        self.coefficients[c, point] += rate / self._start
+        self.coefficients[c, self.members[c]] -= rate / self._start * solved
+
+    def absorb(self, c: int, point: int, solved: FloatArray, width: float) -> tuple[float, float]:
+        """A_c ← A_c + φ(x)φ(x)ᵀ; returns the width with the new A_c, and the growth of log|A_c|."""
+        pivot = self._start * (1.0 + width)
+        n = len(solved)
+        grown = np.empty((n + 1, n + 1))
+        grown[:n, :n] = self.inverse[c] + np.outer(solved, solved) / pivot
+        grown[:n, n] = grown[n, :n] = -solved / pivot
+        grown[n, n] = 1.0 / pivot
+        self.inverse[c] = grown
+        self.members[c].append(point)
+        return width / (1.0 + width), math.log1p(width)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        found: dict[str, NDArray[Any]] = {"points": self.points, "coefficients": self.coefficients}
+        for i in range(self.columns):
+            found[f"members_{i}"] = np.array(self.members[i], dtype=np.int64)
+            found[f"inverse_{i}"] = self.inverse[i]
+        return found
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self.points, self.coefficients = arrays["points"], arrays["coefficients"]
+        self.members = [arrays[f"members_{i}"].tolist() for i in range(len(self.coefficients))]
+        self.inverse = [arrays[f"inverse_{i}"] for i in range(len(self.coefficients))]
