@@ -24,7 +24,7 @@ test-long: $(VENV)/.ready ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long
 
 test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugger or a coverage tool sees them
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" tests/kernels tests/laws -x
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
 
 check: $(VENV)/.ready ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .

@@ -32,10 +32,13 @@ class _Lazy(Generic[P, R]):
         """Compile this kernel and those that it calls, and put the results where the lazy ones stood."""
         if self.compiled is None:
             module = self.function.__globals__
+            sources = {self.function.__code__.co_filename}
             for name in self.function.__code__.co_names:
                 if isinstance(callee := module.get(name), _Lazy):
                     module[name] = callee.compile()
-            self.compiled = _njit(self.function)
+                sources |= _sources.get(id(module.get(name)), set())
+            self.compiled = _njit(self.function, sources)
+            _sources[id(self.compiled)] = sources
             if module.get(self.function.__name__) is self:
                 module[self.function.__name__] = self.compiled
         return self.compiled
@@ -44,14 +47,24 @@ class _Lazy(Generic[P, R]):
         return self.compile()(*args, **kwargs)
 
 
-def _njit(function: Callable[P, R]) -> Callable[P, R]:
+#: The files that each compiled kernel is made of: its own, and those of the kernels that it calls.
+_sources: dict[int, set[str]] = {}
+
+
+def _njit(function: Callable[P, R], sources: set[str]) -> Callable[P, R]:
     import numba
 
     settings: dict[str, Any] = {"error_model": "numpy"}
     try:
         compiled = numba.njit(cache=True, **settings)(function)
     except RuntimeError:  # numba found no folder that it may write its cache to
-        compiled = numba.njit(**settings)(function)
+        return cast("Callable[P, R]", numba.njit(**settings)(function))
+    # numba compiles anew when a kernel's own file has changed. But a kernel also holds the code of those that it
+    # calls, and they may stand in other files: so the stamp of a cached kernel is that of all its sources.
+    index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        stats = [(source, os.stat(source)) for source in sorted(sources)]
+        index._source_stamp = [(source, stat.st_size, stat.st_mtime_ns) for source, stat in stats]
     return cast("Callable[P, R]", compiled)
 
 

@@ -17,7 +17,7 @@ from smidgen import checks, users
 from smidgen.data import RankingStream, ranking_stream
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate import History, simulate
-from smidgen.evaluate.plots import regret_plot
+from smidgen.evaluate.plots import figure_type, regret_plot
 from smidgen.evaluate.simulate import User
 from smidgen.learners import Learner, cards, learners
 
@@ -49,7 +49,6 @@ def make_learner(demo: Demo) -> Learner:
         "BatchPreferencePerceptron": {"batch": 10},
         "ExponentiatedPreferencePerceptron": {"bound": largest, "horizon": demo.queries},
         "ConvexPreferencePerceptron": {"radius": 1.0},
-        "SecondOrderPreferencePerceptron": {"radius": 1.0},
     }
     return coactive[demo.learner](dim=demo.features, seed=demo.seed, **extra.get(demo.learner, {}))
 
@@ -70,6 +69,7 @@ def run_demo(demo: Demo, console: Console | None = None) -> History:
     if not 0.0 < demo.alpha <= 1.0:
         raise InvalidArgument(f"alpha is {demo.alpha} and must lie in (0, 1]", "leave it out for 0.5")
     learner = make_learner(demo)
+    figure_type()  # say now, not after the run, that there can be no picture
     console.print(
         Panel(
             f"A search engine meets a user whose taste it does not know. It ranks [bold]{demo.docs}[/bold] documents "

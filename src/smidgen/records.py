@@ -105,6 +105,11 @@ def pack(value: Any) -> Any:
     if isinstance(value, dict) and all(isinstance(key, str) and key != TAG for key in value):
         return {key: pack(item) for key, item in value.items()}
     name = _names.get(type(value))
+    if name is None and callable(value):
+        raise NotSaveable(
+            f"the function {getattr(value, '__name__', value)} has no registered name, so it cannot be written",
+            'register it, e.g. @smidgen.register_kernel("mine"), and give its name instead',
+        )
     if name is None:
         raise NotSaveable(
             f"a {type(value).__name__} has no registered name, so it cannot be written",

@@ -1,4 +1,4 @@
-"""The theorems of coactive learning as functions of measured quantities.
+"""The theorems as functions of measured quantities (those of one-bit feedback come from label_bounds.py).
 
 Each takes numbers that a run can be measured by and returns an upper bound on its average regret. ``T`` may be a
 number or an array of round numbers, for a curve. ``slack`` is Σξ_t, or the sequence ξ_1, ξ_2, … itself (cut or
@@ -17,9 +17,22 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
-from smidgen.types import FloatArray
+from smidgen.evaluate.curves import Curve, plain, rounds
+from smidgen.evaluate.label_bounds import confidit, confidit_margin, determinant_bound
 
-Curve = float | FloatArray
+__all__ = [
+    "batch_preference_perceptron",
+    "confidit",
+    "confidit_margin",
+    "convex_preference_perceptron",
+    "determinant_bound",
+    "expected_preference_perceptron",
+    "exponentiated_preference_perceptron",
+    "lower_bound",
+    "preference_perceptron",
+    "second_order_preference_perceptron",
+    "slack",
+]
 
 
 def slack(*, alpha: float, shown: Any, better: Any, best: Any) -> Any:
@@ -67,8 +80,8 @@ def preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, slack:
     0.2
     """
     late = np.sqrt(1.0 + 2.0 * checks.whole("lag", lag, "leave it out for none", at_least=0))
-    second = 2.0 * R * w_norm * late / (alpha * np.sqrt(_rounds(T)))
-    return _plain(_average(slack, T) / _alpha(alpha) + second)
+    a, R, w_norm = _alpha(alpha), _size("R", R), _size("w_norm", w_norm)
+    return plain(_average(slack, T) / a + 2.0 * R * w_norm * late / (a * np.sqrt(rounds(T))))
 
 
 def expected_preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, slack: Any = 0.0) -> Curve:
@@ -99,7 +112,7 @@ def lower_bound(*, T: Any) -> Curve:
     >>> bounds.lower_bound(T=100)
     0.2
     """
-    return _plain(2.0 / np.sqrt(_rounds(T)))
+    return plain(2.0 / np.sqrt(rounds(T)))
 
 
 def batch_preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, batch: int, slack: Any = 0.0) -> Curve:
@@ -119,8 +132,8 @@ def batch_preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, 
     0.4
     """
     k = checks.whole("batch", batch, "give the number of rounds between two updates")
-    second = 2.0 * R * w_norm * np.sqrt(k) / (alpha * np.sqrt(_rounds(T)))
-    return _plain(_average(slack, T) / _alpha(alpha) + second)
+    a, R, w_norm = _alpha(alpha), _size("R", R), _size("w_norm", w_norm)
+    return plain(_average(slack, T) / a + 2.0 * R * w_norm * np.sqrt(k) / (a * np.sqrt(rounds(T))))
 
 
 def exponentiated_preference_perceptron(
@@ -162,12 +175,13 @@ def exponentiated_preference_perceptron(
     >>> round(bounds.exponentiated_preference_perceptron(T=400, S=1.0, n_features=20, alpha=1.0), 4)
     0.3996
     """
-    t = _rounds(T)
+    t, a, N = rounds(T), _alpha(alpha), checks.whole("n_features", n_features, "give the number of weights")
+    S, w_norm = _size("S", S), _size("w_norm", w_norm)
     root = np.sqrt(t if horizon is None else float(horizon))
     if horizon is not None and np.max(t) > horizon:
         raise InvalidArgument(f"T is {np.max(t):g}, beyond the horizon {horizon}", "bound at most horizon rounds")
-    total = 2.0 * S * w_norm * (root * np.log(n_features) + t / root)
-    return _plain(_average(slack, T) / _alpha(alpha) + total / (alpha * t))
+    total = 2.0 * S * w_norm * (root * np.log(N) + t / root)
+    return plain(_average(slack, T) / a + total / (a * t))
 
 
 def convex_preference_perceptron(
@@ -206,10 +220,11 @@ def convex_preference_perceptron(
     >>> bounds.convex_preference_perceptron(T=100, R=1.0, diameter=2.0, alpha=1.0)
     0.64
     """
-    t, G = _rounds(T), lipschitz
-    s = G if scale is None else scale
+    t, a, R = rounds(T), _alpha(alpha), _size("R", R)
+    G = checks.number("lipschitz", lipschitz, "give the slope of the loss, > 0", above=0.0)
+    s = G if scale is None else checks.number("scale", scale, "give the factor of the step, > 0", above=0.0)
     geometry = diameter**2 / (2.0 * s * np.sqrt(t)) + diameter**2 / t + 4.0 * R**2 * s / np.sqrt(t)
-    return _plain(2.0 * G * _average(slack, T, clipped=True) / _alpha(alpha) + G / alpha * geometry)
+    return plain(2.0 * G * _average(slack, T, clipped=True) / a + G / a * geometry)
 
 
 def second_order_preference_perceptron(
@@ -257,32 +272,36 @@ def second_order_preference_perceptron(
     ...     T=1000, R=1.0, diameter=2.0, dim=10, alpha=1.0, gamma=0.25, epsilon=1.0, lipschitz=4.0), 3)
     0.569
     """
-    t, G = _rounds(T), lipschitz
+    t, alpha, R = rounds(T), _alpha(alpha), _size("R", R)
+    G = checks.number("lipschitz", lipschitz, "give the slope of the loss, > 0", above=0.0)
+    gamma = checks.number("gamma", gamma, "give the learner's gamma, > 0", above=0.0)
+    epsilon = checks.number("epsilon", epsilon, "give the learner's epsilon, > 0", above=0.0)
     if slack_squares is None:
         if np.ndim(slack) == 0 and slack != 0.0:
             raise InvalidArgument("slack is a sum and slack_squares was not given", "give both, or all ξ_t as slack")
         slack_squares = np.maximum(0.0, slack) ** 2
-    noise = G * gamma * _average(slack_squares, T) / (2.0 * _alpha(alpha) ** 2)
+    noise = G * gamma * _average(slack_squares, T) / (2.0 * alpha**2)
     noise = noise + 2.0 * G * _average(slack, T, clipped=True) / alpha
     start = G * epsilon * diameter**2 / (alpha * t)
     growth = G * dim * np.log(4.0 * R**2 * t * gamma / epsilon + 1.0) / (2.0 * gamma * alpha * t)
-    return _plain(noise + start + growth)
-
-
-def _rounds(T: Any) -> Any:
-    t = np.asarray(T, dtype=np.float64)
-    if not t.size or not (t >= 1).all():
-        raise InvalidArgument(f"T is {T!r}", "give the number of rounds, at least 1, or an array of them")
-    return t if t.ndim else float(t)
+    return plain(noise + start + growth)
 
 
 def _alpha(alpha: float) -> float:
     return checks.number("alpha", alpha, "give a share of the possible gain in (0, 1]", above=0.0, at_most=1.0)
 
 
+def _size(name: str, value: Any) -> Any:
+    """Check a number or a curve that cannot be negative."""
+    size = np.asarray(value, dtype=np.float64)
+    if not (np.isfinite(size).all() and (size >= 0.0).all()):
+        raise InvalidArgument(f"{name} is {value!r} and must be >= 0", "give a norm, or a curve of norms")
+    return size if size.ndim else float(size)
+
+
 def _average(slack: Any, T: Any, *, clipped: bool = False) -> Any:
     """Σ slack / T: of a given sum, or of the first T terms of a sequence."""
-    t = _rounds(T)
+    t = rounds(T)
     if np.ndim(slack) == 0:
         return (max(0.0, float(slack)) if clipped else float(slack)) / t
     terms = np.maximum(0.0, slack) if clipped else np.asarray(slack, dtype=np.float64)
@@ -290,7 +309,3 @@ def _average(slack: Any, T: Any, *, clipped: bool = False) -> Any:
         raise InvalidArgument(f"slack has {len(terms)} rounds and T is {np.max(t):g}", "give one slack per round")
     sums = np.cumsum(terms)[np.asarray(t, dtype=np.int64) - 1]
     return sums / t
-
-
-def _plain(value: Any) -> Curve:
-    return float(value) if np.ndim(value) == 0 else value

@@ -44,12 +44,7 @@ def regret_plot(
     ... }
     >>> figure = regret_plot(runs)
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("plots need matplotlib", 'pip install "smidgen[plots]"') from error
-
-    figure = Figure(figsize=(7.5, 4.6), layout="constrained")
+    figure = figure_type()(figsize=(7.5, 4.6), layout="constrained")
     axes = figure.subplots()
     for (name, history), colour in zip(histories.items(), _cycle(len(histories)), strict=True):
         rounds = np.arange(1, len(history) + 1)
@@ -58,7 +53,8 @@ def regret_plot(
         if history.bound is not None:
             label = f"{history.bound_note}: bound for {name}"
             axes.plot(rounds, history.bound, color=colour, linestyle="--", linewidth=1.2, label=label)
-    axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel="average regret")
+    drawn = sorted({history.bound_on.replace("_", " ") for history in histories.values()})
+    axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel=" / ".join(drawn))
     if title:
         axes.set_title(title, loc="left", fontsize=11)
     axes.grid(visible=True, which="major", alpha=0.3)
@@ -67,6 +63,15 @@ def regret_plot(
     if path is not None:
         figure.savefig(path, dpi=140)
     return figure
+
+
+def figure_type() -> type[Figure]:
+    """Matplotlib's figure, or the advice to install it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("plots need matplotlib", 'pip install "smidgen[plots]"') from error
+    return Figure
 
 
 def _cycle(n: int) -> list[str]:

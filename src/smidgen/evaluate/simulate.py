@@ -85,6 +85,7 @@ def simulate(
     w_star = getattr(user, "w_star", None) if utility is None else utility
     level = as_alpha(getattr(user, "alpha", 1.0) if alpha is None else alpha)
     meter = None if w_star is None or callable(w_star) else _Meter(as_utility(w_star), learner)
+    before = (learner.rounds, learner.uninformative if isinstance(learner, Coactive) else 0)
     rounds: list[Round] = []
     for context in _tracked(contexts, progress):
         decision = learner.decide(context)
@@ -100,13 +101,17 @@ def simulate(
         meter = _Meter(as_utility(w_star()), learner)
         for decision, feedback in rounds:
             meter.read(decision, feedback)
-    return _history(learner, rounds, meter, level, loss)
+    return _history(learner, rounds, meter, level, loss, before)
 
 
 class _Meter:
     """Utilities and feature norms, round by round."""
 
     def __init__(self, w_star: FloatArray, learner: Coactive | DuelingBandit) -> None:
+        if len(w_star) != learner.dim:
+            raise InvalidArgument(
+                f"the utility has {len(w_star)} weights and the learner has dim={learner.dim}", "give one per feature"
+            )
         self.w_star, self._learner = w_star, learner
         self.rows: list[tuple[float, float, float, float, float]] = []
 
@@ -128,6 +133,7 @@ def _history(
     meter: _Meter | None,
     alpha: float,
     loss: Loss | None,
+    before: tuple[int, int],
 ) -> History:
     table = np.array(meter.rows if meter else []).reshape(-1, 5)
     shown, better, best, norms, largest = table.T
@@ -141,10 +147,17 @@ def _history(
         best_utility=best,
         alpha=alpha,
         loss=loss,
-        uninformative=learner.uninformative if isinstance(learner, Coactive) else 0,
+        uninformative=learner.uninformative - before[1] if isinstance(learner, Coactive) else 0,
     )
-    verdict = Verdict(None, "no utility was given" if meter is None else "no theorem for this learner")
-    if meter is not None and rounds and isinstance(learner, Coactive):
+    if meter is None:
+        verdict = Verdict(None, "no utility was given")
+    elif not rounds:
+        verdict = Verdict(None, "no rounds were played")
+    elif not isinstance(learner, Coactive):
+        verdict = Verdict(None, f"no theorem for a {type(learner).__name__}")
+    elif before[0]:
+        verdict = Verdict(None, f"the theorems begin with a fresh learner, and this one had learnt {before[0]} rounds")
+    else:
         measured = Measured(
             T=np.arange(1.0, len(rounds) + 1.0),
             R=np.maximum.accumulate(norms),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from smidgen.evaluate import bounds
 from smidgen.evaluate.losses import Linear, Loss
+from smidgen.geometry import Ball
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
 from smidgen.types import FloatArray
+
+R = TypeVar("R", bound=Rule)
 
 
 @dataclass(frozen=True)
@@ -41,21 +45,16 @@ class Verdict:
     on: str = "average_regret"
 
 
-@singledispatch
-def bound_for(rule: Rule, m: Measured) -> Verdict:
-    """The bound that a theorem gives for a learner with this rule, in the measured run."""
-    return Verdict(None, f"no theorem for the rule {type(rule).__name__}")
+Theorem: TypeAlias = Callable[[R, Measured], Verdict]
 
 
-@bound_for.register
-def _(rule: Additive, m: Measured) -> Verdict:
+def _additive(rule: Additive, m: Measured) -> Verdict:
     bound = bounds.preference_perceptron(T=m.T, R=m.R, w_norm=m.w_norm, alpha=m.alpha, slack=m.slacks)
     return Verdict(np.asarray(bound), "Theorem 1")
 
 
-@bound_for.register
-def _(rule: Batched, m: Measured) -> Verdict:
-    if not isinstance(rule.rule, Additive):
+def _batched(rule: Batched, m: Measured) -> Verdict:
+    if type(rule.rule) is not Additive:
         return Verdict(None, f"no theorem for batches of {type(rule.rule).__name__}")
     bound = bounds.batch_preference_perceptron(
         T=m.T, R=m.R, w_norm=m.w_norm, alpha=m.alpha, slack=m.slacks, batch=rule.size
@@ -63,8 +62,7 @@ def _(rule: Batched, m: Measured) -> Verdict:
     return Verdict(np.asarray(bound), "Lemma 4")
 
 
-@bound_for.register
-def _(rule: Exponentiated, m: Measured) -> Verdict:
+def _exponentiated(rule: Exponentiated, m: Measured) -> Verdict:
     if rule.horizon is None:
         return Verdict(None, "Theorem 5 needs a fixed rate: give the learner a horizon")
     if len(m.T) > rule.horizon:
@@ -85,9 +83,8 @@ def _(rule: Exponentiated, m: Measured) -> Verdict:
     return Verdict(np.asarray(bound), "Theorem 5, mended")
 
 
-@bound_for.register
-def _(rule: Gradient, m: Measured) -> Verdict:
-    if m.w_norm > rule.space.radius:
+def _gradient(rule: Gradient, m: Measured) -> Verdict:
+    if _outside(m, rule.space):
         return Verdict(None, f"‖w*‖ = {m.w_norm:.4g} lies outside the ball of radius {rule.space.radius:g}")
     loss = m.loss or Linear()
     if m.alpha * loss.peak < 2.0 * m.R[-1] * rule.space.radius:
@@ -104,11 +101,10 @@ def _(rule: Gradient, m: Measured) -> Verdict:
     return Verdict(np.asarray(bound), "Theorem 6, mended", "average_loss_regret")
 
 
-@bound_for.register
-def _(rule: Newton, m: Measured) -> Verdict:
+def _newton(rule: Newton, m: Measured) -> Verdict:
     if m.loss is None or m.loss.strong_convexity == 0.0:
         return Verdict(None, "Theorem 8 needs a strongly convex loss, e.g. simulate(…, loss=losses.Quadratic(peak=M))")
-    if m.w_norm > rule.space.radius:
+    if _outside(m, rule.space):
         return Verdict(None, f"‖w*‖ = {m.w_norm:.4g} lies outside the ball of radius {rule.space.radius:g}")
     if m.alpha * m.loss.peak < 2.0 * m.R[-1] * rule.space.radius:
         return Verdict(None, f"the loss rises beyond {m.loss.peak:.4g}, which w·Δ/α can exceed in this ball")
@@ -127,6 +123,38 @@ def _(rule: Newton, m: Measured) -> Verdict:
         slack=m.slacks,
     )
     return Verdict(np.asarray(bound), "Theorem 8, mended", "average_loss_regret")
+
+
+_THEOREMS: dict[type[Rule], Theorem[Any]] = {
+    Additive: _additive,
+    Batched: _batched,
+    Exponentiated: _exponentiated,
+    Gradient: _gradient,
+    Newton: _newton,
+}
+
+
+def theorem(rule: type[R]) -> Callable[[Theorem[R]], Theorem[R]]:
+    """Register a theorem of yours for a rule of yours: a function of the rule and of what was measured."""
+
+    def enter(speak: Theorem[R]) -> Theorem[R]:
+        _THEOREMS[rule] = speak
+        return speak
+
+    return enter
+
+
+def bound_for(rule: Rule, m: Measured) -> Verdict:
+    """The bound that a theorem gives for a learner with this rule, in the measured run.
+
+    The rule's exact type counts: a subclass may step otherwise, and then no theorem speaks of it.
+    """
+    speak = _THEOREMS.get(type(rule))
+    return Verdict(None, f"no theorem for the rule {type(rule).__name__}") if speak is None else speak(rule, m)
+
+
+def _outside(m: Measured, ball: Ball) -> bool:
+    return m.w_norm > ball.radius * (1.0 + 1e-9)
 
 
 def _lowest(m: Measured) -> float:

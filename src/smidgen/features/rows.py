@@ -89,7 +89,7 @@ class DenseRows:
 
     def scores(self, w: FloatArray) -> FloatArray:
         """One inner product with ``w`` per row."""
-        return dense_scores(self.array, w)
+        return dense_scores(self.array, as_weights(w, self.array.shape[1]))
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
@@ -127,7 +127,7 @@ class SparseRows:
 
     def scores(self, w: FloatArray) -> FloatArray:
         """One inner product with ``w`` per row."""
-        return _sparse_scores(self.data, self.indices, self.indptr, w)
+        return _sparse_scores(self.data, self.indices, self.indptr, as_weights(w, self.dim))
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
@@ -177,6 +177,16 @@ def as_rows(value: Any, name: str = "features") -> Rows:
     if isinstance(value, dict):
         return _from_record(value)
     return from_scipy(value, name) if is_sparse(value) else _from_array(value, name)
+
+
+def as_weights(w: Any, dim: int) -> FloatArray:
+    """Check a weight vector against the features: a kernel would read beyond its end."""
+    weights = np.asarray(w, dtype=np.float64)
+    if weights.shape != (dim,):
+        raise InvalidFeatures(
+            f"the weights have shape {weights.shape} and there are {dim} features", f"give {dim} weights as a 1-D array"
+        )
+    return weights
 
 
 def check_dim(rows: Rows, dim: int, name: str) -> None:

@@ -78,6 +78,7 @@ class Learner(ABC):
         except NotSaveable as error:
             raise NotSaveable(f"{type(self).__name__} cannot be saved: {error.problem}", error.way_out) from error
         header = {"kind": type(self).__name__, "params": params, "decided": self._decided}
+        header |= {"notes": records.pack(self._notes())}
         storage.write(path, header, {"learnt": self._learnt.ranges(), **self._state()})
 
     def __repr__(self) -> str:
@@ -100,6 +101,14 @@ class Learner(ABC):
 
     @abstractmethod
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
+
+    def _notes(self) -> dict[str, Any]:
+        """What is remembered beside the arrays: values that `smidgen.records` can write."""
+        return {}
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        """Take over what `_notes` gave, before `_restore`."""
+        return
 
     def _admit(self, decision: Decision) -> None:
         if not isinstance(decision, Decision):
@@ -146,5 +155,6 @@ def load(path: str | os.PathLike[str]) -> Learner:
     learner = learners[kind](**records.unpack(header["params"]))
     learner._learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
     learner._decided = int(header["decided"])
+    learner._take_notes(records.unpack(header["notes"]))
     learner._restore({name: np.array(array) for name, array in arrays.items()})
     return learner

@@ -36,6 +36,9 @@ class Rule(ABC):
 
     dim: int
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.to_record().items())})"
+
     @property
     @abstractmethod
     def weights(self) -> FloatArray:
@@ -56,6 +59,11 @@ class Rule(ABC):
     @abstractmethod
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
+
+    def fresh(self) -> Self:
+        """A rule with the same settings that has not stepped yet."""
+        fields = self.to_record()
+        return self.from_record({k: v.fresh() if isinstance(v, Rule) else v for k, v in fields.items()})
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Self:

@@ -92,7 +92,7 @@ class Choice:
     def without(self, *items: int) -> Choice:
         """The same items, some of them no longer available; the features are shared."""
         mask = self.available.copy()
-        mask[list(items)] = False
+        mask[[self._index(item) for item in items]] = False
         return Choice(self.rows, mask)
 
     def check_dim(self, dim: int) -> None:

@@ -37,6 +37,8 @@ class BetterOfTwo:
 
     def __call__(self, context: Any, action: tuple[Any, Any]) -> int:
         """1 if the second of the pair is strictly better, else 0."""
+        if not isinstance(action, tuple) or len(action) != 2:
+            raise InvalidArgument(f"the action is {action!r}, not a pair", "use this user with DuelingBandit and items")
         first, second = action
         if self._ratings is not None:
             return int(self._ratings[second] > self._ratings[first])

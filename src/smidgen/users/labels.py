@@ -27,6 +27,10 @@ class Labels:
         self._fixed: FloatArray | None = None
         self._rest: Iterator[Any] = iter(())
         if self._find is None:
+            if not hasattr(labels, "__len__"):
+                raise InvalidArgument(
+                    f"labels is {labels!r}", "give one label per document, one array per round, or a function"
+                )
             if len(labels) and np.ndim(labels[0]) == 0:
                 self._fixed = np.asarray(labels)
             else:

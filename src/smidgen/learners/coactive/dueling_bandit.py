@@ -16,6 +16,7 @@ from smidgen.learners.learner import Learner
 from smidgen.learners.registry import Card, register
 from smidgen.optim.rule import moved
 from smidgen.randomness import COIN, DIRECTION, uniforms, unit_vector
+from smidgen.records import same
 from smidgen.structures import ExtendedRanking, Ranking
 from smidgen.types import Decision, FloatArray, IntArray
 
@@ -119,7 +120,7 @@ class DuelingBandit(Learner):
             action=action,
             greedy=greedy,
             context=context,
-            explored=bool(np.any(np.not_equal(greedy, rival))),
+            explored=not same(greedy, rival),
             perturbation=u,
             scores=scores,
             teams=teams,

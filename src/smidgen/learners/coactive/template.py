@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -103,7 +102,7 @@ class CoactiveLearner(Coactive):
     Parameters
     ----------
     rule
-        How the weights move along Δ. The learner works on a copy of its own.
+        How the weights move along Δ. Its settings count; the learner starts a fresh one of its own.
     seed
         Kept for twins and fingerprints; the template draws no randomness.
 
@@ -139,7 +138,7 @@ class CoactiveLearner(Coactive):
     def __init__(self, *, rule: Rule, seed: int = 0) -> None:
         if not isinstance(rule, Rule):
             raise InvalidArgument(f"rule is {rule!r}", "give a rule of smidgen.optim, e.g. Additive(dim=3)")
-        super().__init__(copy.deepcopy(rule), params={"rule": rule}, seed=seed)
+        super().__init__(rule.fresh(), params={"rule": rule.fresh()}, seed=seed)
 
 
 def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:

@@ -10,7 +10,7 @@ import numpy as np
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
-from smidgen.learners.label.template import Shown, Stream
+from smidgen.learners.label.template import Csr, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.registry import Card, register
 from smidgen.state.classes import Block, Indices, best_class, best_other_class
 from smidgen.state.diagonal import diagonal_moments, diagonal_shift
@@ -179,6 +179,12 @@ class AROW(SecondOrderLabelLearner):
 
     def _scores(self, row: Any) -> Block:
         return self._moments(row)[0]
+
+    def _score_rows(self, rows: Csr, out: Block) -> None:
+        if self._diagonal is not None:
+            scores_by_feature(self._diagonal.S, rows, out)
+        else:
+            scores_by_class(self._full.W, rows, out)
 
     def _step(self, row: Any, action: int, true: int) -> None:
         means, widths, P = self._moments(row)

@@ -73,7 +73,7 @@ class Banditron(PlainLabelLearner):
     n_classes
         K; labels are 0 … K−1 unless ``labels`` names them.
     gamma
-        γ, the share of rounds that explore, in (0, 1).
+        γ, the share of rounds that explore, in (0, 1].
     labels
         Names of the labels: any hashable values.
     dtype
@@ -123,7 +123,7 @@ class Banditron(PlainLabelLearner):
         dtype: str = "float64",
         seed: int = 0,
     ) -> None:
-        way_out = "give a share of the rounds strictly between 0 and 1, e.g. gamma=0.05"
+        way_out = "give a share of the rounds in (0, 1], e.g. gamma=0.05"
         self._gamma = checks.number("gamma", gamma, way_out, above=0.0, at_most=1.0)
         super().__init__(
             dim=dim, n_classes=n_classes, labels=labels, dtype=dtype, params={"gamma": self._gamma}, seed=seed

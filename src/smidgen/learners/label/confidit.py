@@ -14,7 +14,7 @@ from smidgen._kernel import kernel
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import Row
 from smidgen.geometry.class_constraints import constraint_shifts
-from smidgen.learners.label.template import LabelLearner, Shown, Stream
+from smidgen.learners.label.template import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.registry import Card, register
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices, best_class, padded, unit_row
@@ -24,6 +24,7 @@ from smidgen.state.full import FullClasses, full_absorb, full_moments, full_shif
 from smidgen.state.kernels import Kernel, find_kernel
 from smidgen.types import Decision, FloatArray
 
+GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
 LEARNT, WIDTHS, LOGDET, ERRORS = 0, 1, 2, 3  # what `memory` counts
 
 
@@ -324,7 +325,8 @@ class Confidit(LabelLearner):
         elif covariance == "full":
             self._state_of = FullClasses(self.dim, columns, start, self._dtype)
         else:
-            self._state_of = DualClasses(self.dim, columns, start, find_kernel(kernel or "rbf", kernel_params))
+            self._kernel = find_kernel(kernel or "rbf", kernel_params)
+            self._state_of = DualClasses(self.dim, columns, start, self._kernel)
         self._memory = np.zeros(4)
         self._key = stream_key(self._seed, COIN)
 
@@ -408,6 +410,19 @@ class Confidit(LabelLearner):
             return means, widths, product
         return means, widths, state.moments(row.dense(), means, widths)
 
+    def _score_rows(self, rows: Csr, out: Block) -> None:
+        state, (indices, values, starts) = self._state_of, rows
+        rows = (indices, _unit_rows(values, starts) if self._normalize else values, starts)
+        if isinstance(state, DiagonalClasses):
+            scores_by_feature(state.S, rows, out)
+        elif isinstance(state, FullClasses):
+            scores_by_class(state.W, rows, out)
+        elif len(state.points):
+            size = max(1, GRAM_BLOCK // self.dim)
+            for first in range(0, len(out), size):
+                block = _dense(rows, first, min(first + size, len(out)), self.dim)
+                out[first : first + size] = (state.coefficients @ self._kernel(state.points, block)).T
+
     def _prepared(self, context: Any) -> Row:
         row = self._row(context)
         return Row(row.indices, unit_row(row.values), row.dim) if self._normalize else row
@@ -461,6 +476,15 @@ class Confidit(LabelLearner):
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._memory = state["memory"]
         self._state_of.restore(state)
+
+
+def _dense(rows: Csr, first: int, last: int, dim: int) -> FloatArray:
+    """Some of the rows as a dense array."""
+    indices, values, starts = rows
+    part = slice(starts[first], starts[last])
+    dense = np.zeros((last - first, dim))
+    dense[np.repeat(np.arange(last - first), np.diff(starts[first : last + 1])), indices[part]] += values[part]
+    return dense
 
 
 def _errors(approximation: float | Sequence[float] | None) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.features import Row
-from smidgen.learners.label.template import LabelLearner
+from smidgen.learners.label.template import Csr, LabelLearner, scores_by_feature
 from smidgen.state.classes import Block, best_class, class_scores, padded
 from smidgen.types import FloatArray
 
@@ -25,6 +25,9 @@ class PlainLabelLearner(LabelLearner):
         scores = np.empty(self._W.shape[1], self._dtype)
         class_scores(self._W, row.indices, row.values, scores)
         return scores
+
+    def _score_rows(self, rows: Csr, out: Block) -> None:
+        scores_by_feature(self._W, rows, out)
 
     def _predict(self, context: Any) -> Any:
         return self._classes.labels[best_class(self._scores(self._row(context)), self.n_classes)]

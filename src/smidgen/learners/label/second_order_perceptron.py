@@ -10,7 +10,7 @@ import numpy as np
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
-from smidgen.learners.label.template import Shown, Stream
+from smidgen.learners.label.template import Csr, Shown, Stream
 from smidgen.learners.registry import Card, register
 from smidgen.state.classes import Block, Indices, add_to_class, best_class
 from smidgen.state.diagonal import diagonal_absorb
@@ -38,6 +38,22 @@ def _scores_full(V: Block, B: Block, idx: Indices, val: Block, out: Block, width
         for j in range(V.shape[1]):
             total += float(V[c, j]) * float(P[c, j])
         out[c] = total / (1.0 + float(widths[c]))
+
+
+@kernel
+def _score_rows_diagonal(S: Block, rows: Csr, out: Block) -> None:
+    indices, values, starts = rows
+    for t in range(out.shape[0]):
+        _scores_diagonal(S, indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]], out[t])
+
+
+@kernel
+def _score_rows_full(V: Block, B: Block, rows: Csr, out: Block) -> None:
+    indices, values, starts = rows
+    widths, P = np.empty(V.shape[0], V.dtype), np.empty(V.shape, V.dtype)
+    for t in range(out.shape[0]):
+        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
+        _scores_full(V, B, idx, val, out[t], widths, P)
 
 
 @kernel
@@ -176,6 +192,12 @@ class SecondOrderPerceptron(SecondOrderLabelLearner):
         else:
             _scores_full(self._full.W, self._full.B, row.indices, row.values, scores, *self._scratch())
         return scores
+
+    def _score_rows(self, rows: Csr, out: Block) -> None:
+        if self._diagonal is not None:
+            _score_rows_diagonal(self._diagonal.S, rows, out)
+        else:
+            _score_rows_full(self._full.W, self._full.B, rows, out)
 
     def _step(self, row: Any, action: int, true: int) -> None:
         if action == true:

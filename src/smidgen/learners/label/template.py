@@ -11,20 +11,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._kernel import kernel
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Row, as_row, as_stream
 from smidgen.learners.label.classes import Classes
 from smidgen.learners.label.history import LabelHistory
 from smidgen.learners.learner import Learner
-from smidgen.state.classes import padded, row_length
-from smidgen.types import Decision
+from smidgen.state.classes import Block, class_scores, padded, row_length
+from smidgen.state.full import sparse_dot
+from smidgen.types import Decision, FloatArray
 
+#: Rows for compiled code: CSR indices, values and row starts.
+Csr: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]
 #: A labelled stream for compiled code: CSR indices, values and row starts; true labels; the order of play.
 Stream: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 #: What was shown in each round, and what had the highest score.
 Shown: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 DTYPES: dict[str, type[np.floating[Any]]] = {"float64": np.float64, "float32": np.float32}
+
+
+@kernel
+def _longest(values: Block, starts: NDArray[np.int64]) -> float:
+    """The largest ‖x‖ of all rows."""
+    longest = 0.0
+    for i in range(starts.shape[0] - 1):
+        longest = max(longest, row_length(values[starts[i] : starts[i + 1]]))
+    return longest
+
+
+@kernel
+def scores_by_feature(W: Block, rows: Csr, out: Block) -> None:
+    """out_ti = w_i · x_t, W stored by feature; what lies behind the weights is not read."""
+    indices, values, starts = rows
+    for t in range(out.shape[0]):
+        class_scores(W, indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]], out[t])
+
+
+@kernel
+def scores_by_class(W: Block, rows: Csr, out: Block) -> None:
+    """The same, W stored by class."""
+    indices, values, starts = rows
+    for t in range(out.shape[0]):
+        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
+        for c in range(out.shape[1]):
+            out[t, c] = sparse_dot(W[c], idx, val)
 
 
 class LabelLearner(Learner):
@@ -116,6 +147,45 @@ class LabelLearner(Learner):
             histories.append(LabelHistory(actions, greedy, truth[order], self.labels))
         return LabelHistory.joined(histories)
 
+    def scores(self, X: Any) -> FloatArray:
+        """The score of every class for many rows at once: what `decide` would write into ``decision.scores``.
+
+        Changes nothing. The greedy label of row t is ``labels[scores(X)[t].argmax()]``.
+
+        Parameters
+        ----------
+        X
+            One row of features per example: a 2-D array or a CSR matrix, which stays sparse.
+
+        Returns
+        -------
+        An array of shape (rows, n_classes), its columns in the order of `labels`.
+
+        Examples
+        --------
+        >>> import numpy as np, smidgen
+        >>> learner = smidgen.MulticlassPerceptron(dim=2, labels=["bug", "question"])
+        >>> learner.learn(learner.decide(np.array([0.0, 1.0])), "question")
+        >>> learner.scores(np.array([[0.0, 1.0], [0.0, -2.0], [1.0, 0.0]]))
+        array([[-1.,  1.],
+               [ 2., -2.],
+               [ 0.,  0.]])
+        """
+        rows = as_stream(X, self.dim, self._dtype)
+        out = np.zeros((len(rows[2]) - 1, self._columns), self._dtype)
+        longest = _longest(rows[1], rows[2])
+        if math.isfinite(longest):
+            self._score_rows(rows, out)
+        if not (math.isfinite(longest) and np.isfinite(out).all()):
+            raise NotFinite("the features lead to scores that are not finite", "scale them down")
+        return np.ascontiguousarray(out[:, : self.n_classes], dtype=np.float64)
+
+    def _notes(self) -> dict[str, Any]:
+        return {"labels": self._classes.labels}
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        self._classes.grow(notes["labels"][self.n_classes :])
+
     def _row(self, context: Any) -> Row:
         row = as_row(context, self.dim, self._dtype)
         if not math.isfinite(row_length(row.values)):
@@ -161,6 +231,10 @@ class LabelLearner(Learner):
     @abstractmethod
     def _widen(self, columns: int) -> None:
         """Make room for more classes."""
+
+    @abstractmethod
+    def _score_rows(self, rows: Csr, out: Block) -> None:
+        """Write the score of every row and class into ``out``, which is zero."""
 
     @abstractmethod
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:

@@ -1,0 +1,35 @@
+"""Every Python block of the README and of the documentation runs as a test.
+
+The blocks of one page run in order and share one namespace, in a temporary working directory, so that a page may write
+files. A block that is not meant to run is marked as ``text`` or ``console``, not as ``python``.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+collect_ignore = ["docs/extensions"]
+
+
+def _enter_folder(namespace: dict[str, Any]) -> None:
+    namespace["_home"], namespace["_folder"] = os.getcwd(), tempfile.TemporaryDirectory()
+    os.chdir(namespace["_folder"].name)
+
+
+def _leave_folder(namespace: dict[str, Any]) -> None:
+    os.chdir(namespace["_home"])
+    namespace["_folder"].cleanup()
+
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser()],
+    patterns=["README.md", "docs/**/*.md"],
+    excludes=["docs/changelog.md"],
+    setup=_enter_folder,
+    teardown=_leave_folder,
+).pytest()

@@ -1,0 +1,155 @@
+"""The documentation says what the code says. That its code blocks run is tested by the conftest.py at the root."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import smidgen
+from smidgen import errors
+from smidgen.learners import cards, learners
+from smidgen.tables import in_order, learner_markdown
+from smidgen.users.click_model import MODELS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text()
+PAGES = sorted(DOCS.rglob("*.md"))
+API = "\n".join(page.read_text() for page in sorted((DOCS / "api").glob("*.md")))
+DIRECTIVES = frozenset(re.findall(r"^::: (\S+)", API, re.MULTILINE))
+PARTS = ("Update", "Symbols", "Assumes", "Bound", "Cost", "Differs")
+OURS = {name: cls for name, cls in learners.items() if cls.__module__.startswith("smidgen.")}
+
+
+def between(text: str, name: str) -> str:
+    found = re.search(rf"<!-- {name}:begin -->\n(.*?)<!-- {name}:end -->", text, re.DOTALL)
+    assert found is not None, f"the markers of {name} are missing"
+    return found[1].strip()
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def section(page: str, heading: str) -> str:
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    assert found is not None, f"there is no heading {heading}"
+    return found[1]
+
+
+class TestReadme:
+    def test_its_table_of_learners_is_that_of_the_code(self) -> None:
+        assert between(README, "learners") == learner_markdown(in_order({name: cards[name] for name in OURS}))
+
+    def test_has_a_place_for_measured_speed(self) -> None:
+        assert between(README, "speed")
+
+    def test_names_every_extra(self) -> None:
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        for extra in extras.keys() - {"dev", "docs"}:
+            assert f"`smidgen[{extra}]`" in README
+
+
+def test_every_version_is_the_same() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == smidgen.__version__
+    assert f"\nversion: {smidgen.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"## [{smidgen.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_make_target_is_documented() -> None:
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    guide = (ROOT / "CONTRIBUTING.md").read_text()
+    assert "test" in targets
+    for target in targets:
+        assert target == "help" or f"`make {target}`" in guide, target
+
+
+class TestCommandLine:
+    def test_every_command_and_option_is_documented(self) -> None:
+        typer = pytest.importorskip("typer")
+        from smidgen.cli import app
+
+        page = (DOCS / "cli.md").read_text()
+        root = typer.main.get_command(app)
+        commands: dict[str, Any] = {"smidgen": root} | {f"smidgen {name}": each for name, each in root.commands.items()}
+        for name, command in commands.items():
+            text = section(page, f"`{name}`")
+            for option in (option for parameter in command.params for option in parameter.opts):
+                assert f"`{option}" in text, f"{name} {option}"
+
+
+class TestApi:
+    @pytest.mark.parametrize("name", smidgen.__all__)
+    def test_every_public_name_is_documented(self, name: str) -> None:
+        thing = getattr(smidgen, name)
+        if isinstance(thing, ModuleType):
+            assert thing.__name__ in DIRECTIVES or f"`smidgen.{name}`" in API
+            for member in getattr(thing, "__all__", ()):
+                whole_page = getattr(getattr(thing, member), "__module__", None) in DIRECTIVES
+                assert whole_page or re.search(rf"\b{member}\b", API), f"{thing.__name__}.{member}"
+        else:
+            assert {f"smidgen.{name}", thing.__module__} & DIRECTIVES
+
+    @pytest.mark.parametrize("path", sorted(DIRECTIVES))
+    def test_every_documented_name_exists(self, path: str) -> None:
+        pkgutil.resolve_name(path)
+
+    @pytest.mark.parametrize("name", OURS)
+    def test_every_learner_has_all_parts_of_its_docstring(self, name: str) -> None:
+        text = inspect.getdoc(OURS[name]) or ""
+        for part in PARTS:
+            assert f"**{part}**" in text, part
+        for heading in ("Parameters", "Notes", "Examples", "References"):
+            assert re.search(rf"^{heading}\n-+$", text, re.MULTILINE), heading
+        assert ">>> " in text
+
+
+class TestGuides:
+    def test_every_field_of_a_decision_is_in_the_table(self) -> None:
+        table = (DOCS / "guide" / "decisions-and-feedback.md").read_text()
+        for field in ("id", *smidgen.Decision.__struct_fields__):
+            assert f"| `{field}` |" in table, field
+
+    def test_every_error_is_in_the_table_with_its_status(self) -> None:
+        table = (DOCS / "guide" / "decisions-and-feedback.md").read_text()
+        for name, error in inspect.getmembers(errors, inspect.isclass):
+            if issubclass(error, errors.SmidgenError):
+                row = re.search(rf"^\| `{name}` \|[^|]*\| (\d+) \|", table, re.MULTILINE)
+                assert row is not None, name
+                assert int(row[1]) == error.status, name
+
+    def test_the_click_models_are_those_of_the_code(self) -> None:
+        page = (DOCS / "guide" / "users.md").read_text()
+        for models in MODELS.values():
+            for name, (click, stop) in models.items():
+                numbers = (", ".join(f"{p:g}" for p in row) for row in (click, stop))
+                assert f"| {name} | {' | '.join(numbers)} |" in page
+
+    def test_every_bound_is_named(self) -> None:
+        page = (DOCS / "guide" / "theory.md").read_text()
+        for name, function in inspect.getmembers(smidgen.bounds, inspect.isfunction):
+            if function.__module__ == smidgen.bounds.__name__ and not name.startswith("_"):
+                assert name in page, name
+
+
+class TestDecisions:
+    @pytest.mark.parametrize("page", sorted((DOCS / "decisions").glob("0*.md")), ids=lambda page: page.stem)
+    def test_is_linked_and_has_its_three_parts(self, page: Path) -> None:
+        assert f"]({page.name})" in (DOCS / "decisions" / "index.md").read_text()
+        headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
+        assert headings == ["Context", "Decision", "Consequences"]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+        if not target.startswith(("http:", "https:", "#")):
+            assert (page.parent / target.partition("#")[0]).exists(), target
