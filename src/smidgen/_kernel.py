@@ -10,6 +10,7 @@ Set ``NUMBA_DISABLE_JIT=1`` to run every kernel as plain Python: slow, but a deb
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast
@@ -39,8 +40,9 @@ class _Lazy(Generic[P, R]):
                 sources |= _sources.get(id(module.get(name)), set())
             self.compiled = _njit(self.function, sources)
             _sources[id(self.compiled)] = sources
-            if module.get(self.function.__name__) is self:
-                module[self.function.__name__] = self.compiled
+            for user in list(sys.modules.values()):  # whoever imported the lazy kernel by name
+                if getattr(user, "__dict__", {}).get(self.function.__name__) is self:
+                    setattr(user, self.function.__name__, self.compiled)
         return self.compiled
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

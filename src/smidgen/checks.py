@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TypeGuard
+
+import numpy as np
 
 from smidgen.errors import InvalidArgument
 
@@ -18,7 +21,7 @@ def number(
     at_most: float = math.inf,
 ) -> float:
     """Return ``value`` as a finite float within the given limits, or refuse it."""
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InvalidArgument(f"{name} is {value!r} and must be a number", way_out)
     result = float(value)
     if not math.isfinite(result):
@@ -32,11 +35,18 @@ def number(
     return result
 
 
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether ``value`` is one whole number: a Python or numpy int, not a bool and not an array of several."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "iu"
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def whole(name: str, value: object, way_out: str, *, at_least: int = 1, below: float = math.inf) -> int:
     """Return ``value`` as an int within the given limits, or refuse it."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if not is_whole(value):
         raise InvalidArgument(f"{name} is {value!r} and must be a whole number", way_out)
-    result: int = value.__index__()
+    result = int(value)
     if not at_least <= result < below:
         limit = "" if math.isinf(below) else f" and < {below:g}"
         raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least}{limit}", way_out)
@@ -62,6 +72,6 @@ def seed(value: object) -> int:
 
 def one_of(name: str, value: str, choices: Mapping[str, object]) -> str:
     """Return ``value`` if it names one of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InvalidArgument(f"{name} is {value!r} and is not known", f"choose one of {', '.join(choices)}")
     return value

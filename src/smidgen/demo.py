@@ -81,6 +81,10 @@ def run_demo(demo: Demo, console: Console | None = None) -> History:
     )
     stream = ranking_stream(queries=demo.queries, docs=demo.docs, dim=demo.features, seed=demo.seed)
     user = make_user(demo, stream)
+    try:
+        demo.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument(f"out is {demo.out} and cannot be a folder ({error.strerror})", "name another") from error
     _warm_up(demo, stream, console)
     _one_round(demo, stream, console)
     history, seconds = _play(learner, stream, user, console)
@@ -96,7 +100,7 @@ def _warm_up(demo: Demo, stream: RankingStream, console: Console) -> None:
 
 
 def _one_round(demo: Demo, stream: RankingStream, console: Console) -> None:
-    """Show the first round from close by, with a learner that has learnt from the first few queries."""
+    """Show one early round from close by, after a twin of the learner has seen a few queries."""
     twin, user = make_learner(demo), make_user(demo, stream)
     few = min(5, len(stream.contexts))
     for context in stream.contexts[:few]:
@@ -159,7 +163,6 @@ def sparkline(values: np.ndarray[tuple[int], np.dtype[np.float64]], width: int =
 
 
 def _write(demo: Demo, history: History, console: Console) -> None:
-    demo.out.mkdir(parents=True, exist_ok=True)
     picture, numbers = demo.out / "regret.png", demo.out / "regret.csv"
     title = f"{demo.queries:,} queries x {demo.docs} documents x {demo.features} features, {demo.user} user"
     regret_plot({history.learner: history}, picture, title=title)

@@ -207,7 +207,7 @@ class OneBitClassifier(_LabelClassifier):
     >>> classifier.score(X, y)
     1.0
     >>> classifier.history_
-    LabelHistory(60 rounds, error 0.0500, explored 0.0333)
+    LabelHistory(60 rounds, error 0.0500, explored 0.0000)
     """
 
     _feedback = "one-bit"

@@ -10,7 +10,7 @@ import msgspec
 from smidgen.learners import Card
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
 COLUMNS = ("loop", "feedback", "paper", "bound", "cost")
 TITLES = {"bound": "average regret", "cost": "cost per round"}
@@ -23,17 +23,20 @@ def in_order(cards: Mapping[str, Card], loop: str | None = None) -> dict[str, Ca
     return {name: card for name, card in rows if loop in (None, card.loop)}
 
 
-def learner_table(cards: Mapping[str, Card], width: int) -> Table:
+def learner_table(cards: Mapping[str, Card], width: int) -> RenderableType:
     """The algorithms for a terminal: a table if it is wide, else one paragraph each."""
+    from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
     if width < WIDE:
-        listing = Table.grid(padding=(0, 2))
+        paragraphs: list[RenderableType] = []
         for name, card in cards.items():
-            listing.add_row(f"[bold]{name}[/bold]")
+            fields = Table.grid(padding=(0, 2))
             for column in COLUMNS:
-                listing.add_row(f"  [dim]{TITLES.get(column, column)}[/dim]", getattr(card, column))
-        return listing
+                fields.add_row(f"  [dim]{TITLES.get(column, column)}[/dim]", getattr(card, column))
+            paragraphs += [Text(name, style="bold", no_wrap=True, overflow="ignore"), fields]
+        return Group(*paragraphs)
     table = Table(title=f"{len(cards)} learners", title_justify="left", show_lines=True)
     table.add_column("learner", style="bold", no_wrap=True)
     for column in COLUMNS:

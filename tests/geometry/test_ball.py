@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import project_ball, project_ball_in_norm
 
+from reference import project_ball, project_ball_in_norm
 from smidgen import Ball
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.types import FloatArray

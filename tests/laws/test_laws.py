@@ -12,7 +12,7 @@ import pytest
 import smidgen
 from laws.loops import CASES, LOOPS, WRITABLE, Case, play
 from smidgen import Decision, Learner
-from smidgen.errors import AlreadyLearnt, CorruptFile, DecisionMismatch, NoWeights, NotSaveable, SmidgenError
+from smidgen.errors import AlreadyLearnt, CorruptFile, DecisionMismatch, NotSaveable, NoWeights, SmidgenError
 from smidgen.learners import cards, learners, storage
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reference
 from smidgen import Ball
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule

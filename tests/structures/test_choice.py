@@ -108,7 +108,7 @@ class TestAvailability:
             with pytest.raises(InvalidArgument, match="available"):
                 offer()
 
-    @pytest.mark.parametrize("item", [3, -1, 1.0, True, "1", None])
+    @pytest.mark.parametrize("item", [3, -1, 1.0, True, "1", None], ids=repr)
     def test_without_something_that_is_no_item(self, item: Any) -> None:
         with pytest.raises(SmidgenError):
             Choice(ITEMS).without(item)

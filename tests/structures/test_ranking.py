@@ -167,7 +167,7 @@ class TestFeaturesThatAreRefused:
         ended = python("-c", script)
         assert (ended.returncode, ended.stdout.strip()) == (0, "refused")
 
-    @pytest.mark.parametrize("top", [0, -1, 2.5, True, "5", None, np.array([5]), 5.0])
+    @pytest.mark.parametrize("top", [0, -1, 2.5, True, "5", None, np.array([5]), 5.0], ids=repr)
     def test_a_top_that_is_no_count(self, top: Any) -> None:
         with pytest.raises(InvalidArgument, match="top"):
             Ranking(DOCS, top=top)

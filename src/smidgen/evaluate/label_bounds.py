@@ -102,7 +102,7 @@ def confidit_margin(
 
 def _noise(t: Any, norm_bound: float, delta: float) -> Any:
     """B₂."""
-    checks.number("delta", delta, "give a probability in (0, 1)", above=0.0, at_most=1.0)
+    checks.number("delta", delta, "give a probability in (0, 1]", above=0.0, at_most=1.0)
     return checks.number("norm_bound", norm_bound, "give ‖U‖ >= 0", at_least=0.0) ** 2 + 18.0 * np.log(
         (t + 4.0) / delta
     )

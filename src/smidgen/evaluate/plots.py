@@ -54,7 +54,12 @@ def regret_plot(
             label = f"{history.bound_note}: bound for {name}"
             axes.plot(rounds, history.bound, color=colour, linestyle="--", linewidth=1.2, label=label)
     drawn = sorted({history.bound_on.replace("_", " ") for history in histories.values()})
-    axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel=" / ".join(drawn))
+    scale = (
+        "log"
+        if axes.dataLim.y1 > 0.0 and any(np.nanmax(line.get_ydata(), initial=0.0) > 0 for line in axes.lines)
+        else "linear"
+    )
+    axes.set(xscale="log", yscale=scale, xlabel="rounds", ylabel=" / ".join(drawn))
     if title:
         axes.set_title(title, loc="left", fontsize=11)
     axes.grid(visible=True, which="major", alpha=0.3)

@@ -16,6 +16,9 @@ from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures
 from smidgen.types import FloatArray, IntArray
 
+#: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.
+LONGEST = 1e100
+
 
 @kernel
 def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
@@ -175,7 +178,7 @@ def as_rows(value: Any, name: str = "features") -> Rows:
     if isinstance(value, (DenseRows, SparseRows)):
         return value
     if isinstance(value, dict):
-        return _from_record(value)
+        return _from_record(value, name)
     return from_scipy(value, name) if is_sparse(value) else _from_array(value, name)
 
 
@@ -209,11 +212,20 @@ def _from_array(value: Any, name: str) -> DenseRows:
     if given.ndim != 2 or 0 in given.shape:
         raise InvalidFeatures(f"{name} has shape {given.shape} and must be n × dim with n, dim >= 1", way_out)
     array = np.ascontiguousarray(given, dtype=np.float64)
-    if array is given and array.flags.writeable:
+    if np.may_share_memory(array, given) and not _constant(given):
         array = array.copy()
     check_finite(array, name, way_out)
     array.flags.writeable = False
     return DenseRows(array)
+
+
+def _constant(array: Any) -> bool:
+    """Whether nobody can write to an array: neither through it nor through what it is a view of."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None or isinstance(array, bytes)
 
 
 def from_scipy(value: Any, name: str) -> SparseRows:
@@ -223,20 +235,28 @@ def from_scipy(value: Any, name: str) -> SparseRows:
         raise InvalidFeatures(f"{name} has dtype {value.dtype} and must hold real numbers", way_out)
     if value.ndim != 2 or 0 in value.shape:
         raise InvalidFeatures(f"{name} has shape {value.shape} and must be n × dim with n, dim >= 1", way_out)
-    csr = value.tocsr(copy=True)
-    try:
-        csr.check_format(full_check=True)
+    try:  # before the conversion, which trusts the indices and would write wherever they point
+        if hasattr(value, "check_format"):
+            value.check_format(full_check=True)
+        elif hasattr(value, "coords") and any(
+            len(where) and not (where.min() >= 0 and where.max() < size)
+            for where, size in zip(value.coords, value.shape, strict=True)
+        ):
+            raise ValueError("an index points outside")
     except ValueError as error:
-        raise InvalidFeatures(f"{name} is not a valid CSR matrix: {error}", way_out) from error
+        raise InvalidFeatures(f"{name} is not a valid sparse matrix: {error}", way_out) from error
+    csr = value.tocsr(copy=True)
     csr.sum_duplicates()
     return _frozen(csr.data, csr.indices, csr.indptr, csr.shape[1], name, way_out)
 
 
-def _from_record(value: dict[str, Any]) -> SparseRows:
+def _from_record(value: dict[str, Any], name: str) -> SparseRows:
     from scipy import sparse
 
+    if value.keys() != {"data", "indices", "indptr", "dim"}:
+        raise InvalidFeatures(f"{name} is a dict", "give a 2-D array or a CSR matrix, one row per candidate")
     shape = (len(value["indptr"]) - 1, value["dim"])
-    return from_scipy(sparse.csr_array((value["data"], value["indices"], value["indptr"]), shape=shape), "features")
+    return from_scipy(sparse.csr_array((value["data"], value["indices"], value["indptr"]), shape=shape), name)
 
 
 def _frozen(data: Any, indices: Any, indptr: Any, dim: int, name: str, way_out: str) -> SparseRows:

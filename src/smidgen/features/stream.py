@@ -9,22 +9,26 @@ from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures
-from smidgen.features.rows import as_rows, is_sparse
+from smidgen.features.rows import LONGEST, as_rows, from_scipy, is_sparse
 
 
 @kernel
 def _sound(indices: NDArray[Any], values: NDArray[Any], starts: NDArray[Any], dim: int) -> bool:
-    """Whether every index is below dim, every value finite, and the row starts rise from 0 to the end."""
+    """Whether the row starts rise from 0 to the end, every index is below dim, and every row has a usable length."""
     if starts[0] != 0 or starts[-1] != values.shape[0] or indices.shape[0] != values.shape[0]:
         return False
     for i in range(starts.shape[0] - 1):
         if starts[i] > starts[i + 1]:
             return False
-    largest, sound = 0, True
-    for k in range(values.shape[0]):
-        largest = max(largest, indices[k])
-        sound = sound and bool(np.isfinite(values[k]))
-    return sound and (largest < dim)
+    largest = 0
+    for i in range(starts.shape[0] - 1):
+        squares = 0.0
+        for k in range(starts[i], starts[i + 1]):
+            largest = max(largest, indices[k])
+            squares += float(values[k]) * float(values[k])
+        if not squares < LONGEST * LONGEST:  # NaN and infinity too
+            return False
+    return largest < dim
 
 
 def as_stream(
@@ -34,29 +38,36 @@ def as_stream(
 
     A CSR matrix of the right dtype with sorted indices is not copied: a stream is over before its caller can change it.
     """
-    if np.ndim(X) != 2 or X.shape[1] != dim:
+    given: Any = X if is_sparse(X) else as_rows(X, "X").dense()
+    if given.ndim != 2 or given.shape[1] != dim or not given.shape[0]:
         raise InvalidFeatures(
-            f"X has shape {np.shape(X)} and the learner has dim={dim}", f"give an n × {dim} array or CSR matrix"
+            f"X has shape {given.shape} and the learner has dim={dim}", f"give an n × {dim} array or CSR matrix, n >= 1"
         )
     if not is_sparse(X):
-        rows = as_rows(X, "X").dense().astype(dtype, copy=False)
-        _refuse_overflow(rows)
-        indices = np.tile(np.arange(dim, dtype=np.uint32), len(rows))
-        return indices, rows.ravel(), np.arange(0, rows.size + 1, dim, dtype=np.int64)
-    if X.format != "csr" or not X.has_canonical_format:
-        X = X.tocsr(copy=True)
-        X.sum_duplicates()
-    if X.dtype.kind not in "fiub":
-        raise InvalidFeatures(f"X has dtype {X.dtype} and must hold real numbers", "give a CSR matrix of floats")
-    with np.errstate(over="ignore"):
-        values = X.data.astype(dtype, copy=False)
-    starts = X.indptr.astype(np.int64, copy=False)
-    indices = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices
+        with np.errstate(over="ignore"):
+            values = given.astype(dtype, copy=False).ravel()
+        indices = np.tile(np.arange(dim, dtype=np.uint32), len(given))
+        starts = np.arange(0, values.size + 1, dim, dtype=np.int64)
+    else:
+        indices, values, starts = _arrays(given if given.format == "csr" else _converted(given), dtype)
+        if _sound(indices, values, starts, dim) and not given.has_canonical_format:
+            indices, values, starts = _arrays(_converted(given), dtype)
     if not _sound(indices, values, starts, dim):
-        raise InvalidFeatures("X holds values that are not finite, or indices out of range", "clean it first")
-    return indices.astype(np.uint32, copy=False), values, starts
+        raise InvalidFeatures(
+            f"X holds values that are not finite, rows longer than {LONGEST:g}, or indices out of range",
+            "clean it, and scale it down; unit length is a good choice",
+        )
+    return indices, values, starts
 
 
-def _refuse_overflow(rows: NDArray[Any]) -> None:
-    if not np.isfinite(rows).all():
-        raise InvalidFeatures(f"X does not fit into {rows.dtype}", "scale it down, or use dtype='float64'")
+def _converted(X: Any) -> Any:
+    return from_scipy(X, "X").public()
+
+
+def _arrays(csr: Any, dtype: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
+    if csr.dtype.kind not in "fiub":
+        raise InvalidFeatures(f"X has dtype {csr.dtype} and must hold real numbers", "give a CSR matrix of floats")
+    with np.errstate(over="ignore"):
+        values = csr.data.astype(dtype, copy=False)
+    indices = csr.indices.view(np.uint32) if csr.indices.dtype == np.int32 else csr.indices.astype(np.uint32)
+    return indices, values, csr.indptr.astype(np.int64, copy=False)

@@ -25,12 +25,18 @@ def padded(n_classes: int) -> int:
 
 @kernel
 def class_scores(W: Block, idx: Indices, val: Block, out: Block) -> None:
-    """out_i = w_i · x for every class i."""
+    """out_i = w_i · x for every class i. Four features at once; each sum runs in the order of the features."""
+    C, n = out.shape[0], idx.shape[0]
     out[:] = 0.0
-    for k in range(idx.shape[0]):
-        v, row = val[k], W[idx[k]]
-        for c in range(out.shape[0]):
-            out[c] += v * row[c]
+    for k in range(n % 4):
+        i, v = idx[k], val[k]
+        for c in range(C):
+            out[c] += v * W[i, c]
+    for k in range(n % 4, n, 4):
+        i0, i1, i2, i3 = idx[k], idx[k + 1], idx[k + 2], idx[k + 3]
+        v0, v1, v2, v3 = val[k], val[k + 1], val[k + 2], val[k + 3]
+        for c in range(C):
+            out[c] = (((out[c] + v0 * W[i0, c]) + v1 * W[i1, c]) + v2 * W[i2, c]) + v3 * W[i3, c]
 
 
 @kernel
@@ -71,10 +77,16 @@ def row_length(val: Block) -> float:
 
 
 @kernel
-def unit_row(val: Block) -> Block:
-    """X / ‖x‖; a zero vector stays zero."""
-    out = np.empty_like(val)
+def write_unit_row(val: Block, out: Block) -> None:
+    """Out = x / ‖x‖; a zero vector stays zero."""
     length = row_length(val)
     for k in range(val.shape[0]):
         out[k] = val[k] / length if length > 0.0 else val[k]
+
+
+@kernel
+def unit_row(val: Block) -> Block:
+    """X / ‖x‖ as a new array."""
+    out = np.empty_like(val)
+    write_unit_row(val, out)
     return out

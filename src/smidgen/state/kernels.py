@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,13 +68,15 @@ def find_kernel(kernel: str | Kernel, params: Mapping[str, Any] | None) -> Kerne
     else:
         raise InvalidArgument(f"kernel is {kernel!r}", "give a name or a function k(X, Z) -> Gram matrix")
 
-    def gram(X: FloatArray, Z: FloatArray) -> FloatArray:
-        result = np.asarray(chosen(X, Z, **settings), dtype=np.float64)
-        if result.shape != (len(X), len(Z)) or not np.isfinite(result).all():
-            raise InvalidFeatures(
-                f"the kernel returned an array of shape {result.shape}",
-                f"return {len(X)} × {len(Z)} finite numbers for {len(X)} and {len(Z)} rows",
-            )
-        return result
+    return partial(_gram, chosen, settings)
 
-    return gram
+
+def _gram(kernel: Callable[..., FloatArray], settings: dict[str, Any], X: FloatArray, Z: FloatArray) -> FloatArray:
+    """The Gram matrix, checked: the kernel may be a user's."""
+    result = np.asarray(kernel(X, Z, **settings), dtype=np.float64)
+    if result.shape != (len(X), len(Z)) or not np.isfinite(result).all():
+        raise InvalidFeatures(
+            f"the kernel returned an array of shape {result.shape}",
+            f"return {len(X)} × {len(Z)} finite numbers for {len(X)} and {len(Z)} rows",
+        )
+    return result

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import Rows, as_rows, check_dim
@@ -139,12 +140,11 @@ class Choice:
         return cls(**fields)
 
     def _index(self, y: Any) -> int:
-        if isinstance(y, (bool, np.bool_)) or not hasattr(y, "__index__"):
+        if not checks.is_whole(y):
             raise InvalidFeedback(f"the item is {y!r}, not an index", f"give one of 0 … {len(self) - 1}")
-        index: int = y.__index__()
-        if not 0 <= index < len(self):
+        if not 0 <= y < len(self):
             raise InvalidFeedback(f"item {y} is not one of the {len(self)} items", f"give one of 0 … {len(self) - 1}")
-        return index
+        return int(y)
 
 
 def _as_mask(available: Any, n: int) -> Mask:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from smidgen import checks
 from smidgen.errors import InvalidFeedback
 from smidgen.features import as_rows
 from smidgen.structures.ranking import ExtendedRanking, as_order
@@ -77,35 +78,47 @@ def from_chain(
     array([2, 3, 0, 1])
     >>> learner.learn(first, better)
     """
+    queries = [_listed(query, "the clicks of a query") for query in _listed(clicks, "the clicks")]
+    everything_clicked = [document for query in queries for document in query]
     if later is None:
-        return from_clicks(ranking, [document for query in clicks for document in query])
-    shown = as_order(ranking, len(ranking))
+        return from_clicks(ranking, everything_clicked)
+    shown = _as_shown(ranking)
+    shown = as_order(shown, len(shown))
     rows = as_rows(later, "later")
-    everything = set(range(len(shown) + rows.shape[0]))
-    front = _distinct((d for query in clicks for d in query), known=everything, where="the whole chain")
+    known = set(range(len(shown) + rows.shape[0]))
+    front = _distinct(everything_clicked, known=known, where="the whole chain")
     rest = shown[~np.isin(shown, front)]
     return ExtendedRanking(np.concatenate([np.array(front, dtype=np.int64), rest]), rows.public())
 
 
 def _as_shown(ranking: Any) -> IntArray:
-    shown = np.asarray(ranking)
+    way_out = "give the shown ranking, e.g. d.action"
+    try:
+        shown = np.asarray(ranking)
+    except ValueError as error:
+        raise InvalidFeedback(f"the ranking {ranking!r} is not a list of documents", way_out) from error
     if shown.ndim != 1 or shown.dtype.kind not in "iu" or len(np.unique(shown)) != len(shown):
-        raise InvalidFeedback(
-            f"the ranking {ranking!r} is not a list of distinct documents",
-            "give the shown ranking, e.g. d.action",
-        )
+        raise InvalidFeedback(f"the ranking {ranking!r} is not a list of distinct documents", way_out)
+    if len(shown) and not (shown.min() >= 0 and shown.max() < 2**63):
+        raise InvalidFeedback(f"the ranking holds document {shown.min()}", "document indices start at 0")
     return shown.astype(np.int64)
 
 
-def _distinct(clicked: Iterable[Any], *, known: set[int], where: str) -> list[int]:
+def _listed(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, dict)):
+        raise InvalidFeedback(f"{name} are {value!r}, not a list", "give a list of documents, e.g. [3, 1]")
+    return list(value)
+
+
+def _distinct(clicked: Any, *, known: set[int], where: str) -> list[int]:
     front: dict[int, None] = {}
-    for document in clicked:
-        if isinstance(document, (bool, np.bool_)) or not hasattr(document, "__index__"):
+    for document in _listed(clicked, "the clicks"):
+        if not checks.is_whole(document):
             raise InvalidFeedback(f"the click {document!r} is not a document index", "give indices, not positions")
-        if document.__index__() not in known:
+        if int(document) not in known:
             raise InvalidFeedback(
                 f"document {document} was clicked but is not in {where}",
                 "give indices of shown documents; for documents of later queries use from_chain(…, later=features)",
             )
-        front[document.__index__()] = None
+        front[int(document)] = None
     return list(front)

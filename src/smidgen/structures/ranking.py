@@ -10,7 +10,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
-from smidgen.errors import InvalidFeedback
+from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features import as_rows, check_dim
 from smidgen.records import same, structure
 from smidgen.types import FloatArray, IntArray
@@ -156,7 +156,11 @@ class Ranking:
     def extended(self, docs: Any) -> Ranking:
         """The same query with more documents after the present ones."""
         more = as_rows(docs, "the later documents")
-        check_dim(more, self.dim, "the later documents")
+        if more.shape[1] != self.dim:
+            raise InvalidFeatures(
+                f"the later documents have {more.shape[1]} features and those of the query {self.dim}",
+                "describe them for the first query, by the same features",
+            )
         return Ranking(self.rows.stacked(more), self.top)
 
     def to_record(self) -> dict[str, Any]:

@@ -41,5 +41,9 @@ class BetterOfTwo:
             raise InvalidArgument(f"the action is {action!r}, not a pair", "use this user with DuelingBandit and items")
         first, second = action
         if self._ratings is not None:
+            if len(self._ratings) != len(context):
+                raise InvalidArgument(
+                    f"there are {len(self._ratings)} ratings", f"give one per item, {len(context)} here"
+                )
             return int(self._ratings[second] > self._ratings[first])
         return int(self.w_star @ context.phi(second) > self.w_star @ context.phi(first))

@@ -89,7 +89,7 @@ class ClickModel:
         if (click is None) != (stop is None):
             raise InvalidArgument("click and stop were not both given", "give both, or a named model instead")
         if click is None or stop is None:
-            if grades not in MODELS:
+            if not checks.is_whole(grades) or grades not in MODELS:
                 raise InvalidArgument(f"grades is {grades!r}", "choose 2, 3 or 5, or give click and stop")
             click, stop = MODELS[grades][checks.one_of("model", model, MODELS[grades])]
         self.click, self.stop = _probabilities("click", click), _probabilities("stop", stop)
@@ -120,7 +120,10 @@ class ClickModel:
 
 
 def _probabilities(name: str, values: Sequence[float]) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"{name} is {values!r}", "give one probability per grade, each from 0 to 1") from error
     if array.ndim != 1 or not len(array) or not ((array >= 0) & (array <= 1)).all():
         raise InvalidArgument(f"{name} is {values!r}", "give one probability per grade, each from 0 to 1")
     return array

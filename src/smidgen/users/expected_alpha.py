@@ -68,7 +68,8 @@ class ExpectedAlpha:
             float(np.mean([gain(y) for y in others])),
         )
         # the largest mass p on the random objects with (1 − p)·strict + p·random ≥ target
-        mass = 1.0 if random >= target else min(1.0, max(0.0, (strict - target) / (strict - random)))
+        enough = random >= min(target, strict)
+        mass = 1.0 if enough else min(1.0, max(0.0, (strict - target) / (strict - random)))
         if self._rng.random() < mass:
             return others[self._rng.integers(self._randoms)]
         return answer

@@ -22,6 +22,8 @@ class _Rater:
                 f"ratings has shape {given.shape} and dtype {given.dtype}", "give one finite number per item"
             )
         rounded: FloatArray = np.rint(given.astype(np.float64))
+        if legal is not None and not legal[0] < legal[1]:
+            raise InvalidArgument(f"legal is {legal!r}", "give the lowest and the highest rating, e.g. (1, 5)")
         self.ratings = rounded if legal is None else np.clip(rounded, *legal)
         self._rng = np.random.default_rng(checks.seed(seed))
 

@@ -17,7 +17,10 @@ _ROUNDING = 1e-12
 
 def as_utility(w_star: Any) -> FloatArray:
     """Check the weights of a utility."""
-    w = np.asarray(w_star)
+    try:
+        w = np.asarray(w_star)
+    except ValueError as error:
+        raise InvalidArgument(f"w_star is not a vector: {error}", "give a 1-D array of finite numbers") from error
     if w.ndim != 1 or w.dtype.kind not in "fiub" or not np.isfinite(w).all() or not len(w):
         raise InvalidArgument(f"w_star has shape {w.shape} and dtype {w.dtype}", "give a 1-D array of finite numbers")
     return w.astype(np.float64)

@@ -171,7 +171,8 @@ def test_an_unannounced_class_is_refused() -> None:
         (np.full((2, 2), np.nan), [0, 1], InvalidFeatures),
         (sparse.csr_matrix(np.full((2, 2), np.inf)), [0, 1], InvalidFeatures),
         (np.ones((2, 2)), [0, 5], InvalidFeedback),
-        (np.ones((2, 2)), [[0, 1]], InvalidArgument),
+        (np.ones((2, 2)), [[0, 1], [1, 0]], InvalidFeedback),
+        (np.ones((2, 2)), np.zeros((2, 1), int), InvalidArgument),
         (np.array([["a", "b"]]), [0], InvalidFeatures),
     ],
 )
@@ -188,6 +189,48 @@ def test_a_sparse_matrix_with_wild_indices_cannot_reach_outside() -> None:
     wild.indices[1] = 10**6
     with pytest.raises(InvalidFeatures):
         Confidit(dim=4, n_classes=2).run(wild, [0, 1])
+
+
+def test_tuple_and_mixed_labels_in_a_run() -> None:
+    X, y = stream(11, 30)
+    for names in ([("a", 1), ("b", 2), ("c", 3)], ["a", 1, 2.5]):
+        named, numbered = Confidit(dim=4, labels=names), Confidit(dim=4, n_classes=3)
+        a, b = named.run(X, [names[i] for i in y]), numbered.run(X.tolist(), y.tolist())
+        np.testing.assert_array_equal(a.actions, b.actions)
+
+
+@pytest.mark.parametrize("case", LABEL_CASES, ids=str)
+@pytest.mark.parametrize("size", [1e101, 1e200, 1.7e308])
+@pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
+def test_rows_too_long_for_floating_point_are_refused_as_by_the_verbs(case: Case, size: float, as_csr: bool) -> None:
+    X = np.vstack([np.eye(4), np.full((1, 4), size)])
+    learner = case.make()
+    before = snapshot(learner)
+    with pytest.raises(SmidgenError):
+        learner.run(sparse.csr_matrix(X) if as_csr else X, [0, 1, 2, 0, 1])
+    assert snapshot(learner) == before
+    with pytest.raises(SmidgenError):
+        learner.decide(X[-1])
+
+
+def test_a_kernel_that_fails_half_way_leaves_the_learner_as_it_was() -> None:
+    def moody(X: Any, Z: Any) -> Any:
+        if len(X) > 3:
+            raise RuntimeError("enough")
+        return X @ Z.T
+
+    learner = Confidit(dim=4, n_classes=3, covariance="kernel", kernel=moody)
+    X, y = stream(12, 20)
+    before = snapshot(learner)
+    with pytest.raises(RuntimeError, match="enough"):
+        learner.run(X, y)
+    assert snapshot(learner) == before
+
+
+def test_an_empty_stream_is_refused() -> None:
+    for empty in (np.empty((0, 4)), sparse.csr_matrix((0, 4))):
+        with pytest.raises(InvalidFeatures):
+            Confidit(dim=4, n_classes=3).run(empty, [])
 
 
 def test_the_protocol_must_fit_the_learner() -> None:

@@ -78,11 +78,14 @@ class Classes:
 
     def indices(self, labels: Any) -> IntArray:
         """The numbers of a whole array of labels."""
-        given = np.asarray(labels)
-        if given.ndim != 1:
-            raise InvalidArgument(f"y has shape {given.shape} and must be 1-D", "give one label per row of X")
-        values, inverse = np.unique(given, return_inverse=True)
-        return np.array([self.index(value) for value in values], dtype=np.int64)[inverse]
+        if not isinstance(labels, np.ndarray) and len({type(label) for label in labels} - {str, int, float, bool}) == 0:
+            labels = np.asarray(labels) if len({type(label) for label in labels}) == 1 else list(labels)
+        if isinstance(labels, np.ndarray) and labels.dtype != object:
+            if labels.ndim != 1:
+                raise InvalidArgument(f"y has shape {labels.shape} and must be 1-D", "give one label per row of X")
+            values, inverse = np.unique(labels, return_inverse=True)
+            return np.array([self.index(value) for value in values], dtype=np.int64)[inverse]
+        return np.array([self.index(label) for label in labels], dtype=np.int64)  # tuples, mixtures: one by one
 
     def _has_bools(self) -> bool:
         return any(isinstance(label, bool) for label in self.labels[:2])

@@ -17,7 +17,7 @@ from smidgen.geometry.class_constraints import constraint_shifts
 from smidgen.learners.label.template import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.registry import Card, register
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
-from smidgen.state.classes import Block, Indices, best_class, padded, unit_row
+from smidgen.state.classes import Block, Indices, best_class, padded, unit_row, write_unit_row
 from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments, diagonal_shift
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses, full_absorb, full_moments, full_shift
@@ -85,10 +85,10 @@ def _count(memory: FloatArray, errors: FloatArray, width: float, growth: float) 
 @kernel
 def _printed_step(S: Block, c: int, idx: Indices, val: Block, sign: float) -> None:
     """w_r ← (a_r·w_r + s·x_r)/(a_r + x_r²), the letter of step 8."""
-    C = S.shape[1] // 2
+    inverse = S.shape[1] // 2 + c  # times 1/a above and below, so that a stored zero changes nothing
     for k in range(idx.shape[0]):
-        a = 1.0 / float(S[idx[k], C + c])
-        S[idx[k], c] = (a * S[idx[k], c] + sign * val[k]) / (a + val[k] * val[k])
+        x, over = float(val[k]), float(S[idx[k], inverse])
+        S[idx[k], c] = (float(S[idx[k], c]) + sign * x * over) / (1.0 + x * x * over)
 
 
 @kernel
@@ -161,9 +161,9 @@ def _stream_full(
     first: int, shown: Shown
 ) -> None:  # fmt: skip
     indices, values, starts, truth, order = stream
-    C, d = W.shape
-    means, widths, P = np.empty(C, W.dtype), np.empty(C, W.dtype), np.empty((C, d), W.dtype)
-    shifts, eps = np.zeros(C), np.empty(C)
+    W, B = W[:K], B[:K]  # without the padding
+    means, widths, P = np.empty(K, W.dtype), np.empty(K, W.dtype), np.empty(W.shape, W.dtype)
+    shifts, eps = np.zeros(K), np.empty(K)
     for i in range(order.shape[0]):
         t = order[i]
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
@@ -179,7 +179,7 @@ def _stream_full(
 def _unit_rows(values: Block, starts: NDArray[np.int64]) -> Block:
     out = np.empty_like(values)
     for i in range(starts.shape[0] - 1):
-        out[starts[i] : starts[i + 1]] = unit_row(values[starts[i] : starts[i + 1]])
+        write_unit_row(values[starts[i] : starts[i + 1]], out[starts[i] : starts[i + 1]])
     return out
 
 
@@ -304,7 +304,7 @@ class Confidit(LabelLearner):
             eta=0.0 if theory else checks.number("eta", eta, "give a number >= 0, or 'theory'", at_least=0.0),
             theory=theory,
             norm_bound=checks.number("norm_bound", norm_bound, "give a bound on ‖U‖", at_least=0.0),
-            delta=checks.number("delta", delta, "give a probability in (0, 1)", above=0.0, at_most=1.0),
+            delta=checks.number("delta", delta, "give a probability in (0, 1]", above=0.0, at_most=1.0),
             project=checks.flag("project", project, "say True or False"),
             printed=update == "printed",
         )
@@ -433,7 +433,12 @@ class Confidit(LabelLearner):
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         state, K = self._state_of, self.n_classes
         if isinstance(state, DualClasses):
-            self._play_by_verbs(stream, first, shown)
+            before = {name: array.copy() for name, array in self._state().items()}
+            try:
+                self._play_by_verbs(stream, first, shown)
+            except BaseException:  # a kernel of the user's may fail half-way
+                self._restore(before)
+                raise
             return
         if self._normalize:
             indices, values, starts, truth, order = stream

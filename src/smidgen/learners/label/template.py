@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
@@ -14,6 +13,7 @@ from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Row, as_row, as_stream
+from smidgen.features.rows import LONGEST
 from smidgen.learners.label.classes import Classes
 from smidgen.learners.label.history import LabelHistory
 from smidgen.learners.learner import Learner
@@ -29,15 +29,6 @@ Stream: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64], N
 Shown: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 DTYPES: dict[str, type[np.floating[Any]]] = {"float64": np.float64, "float32": np.float32}
-
-
-@kernel
-def _longest(values: Block, starts: NDArray[np.int64]) -> float:
-    """The largest ‖x‖ of all rows."""
-    longest = 0.0
-    for i in range(starts.shape[0] - 1):
-        longest = max(longest, row_length(values[starts[i] : starts[i + 1]]))
-    return longest
 
 
 @kernel
@@ -173,10 +164,8 @@ class LabelLearner(Learner):
         """
         rows = as_stream(X, self.dim, self._dtype)
         out = np.zeros((len(rows[2]) - 1, self._columns), self._dtype)
-        longest = _longest(rows[1], rows[2])
-        if math.isfinite(longest):
-            self._score_rows(rows, out)
-        if not (math.isfinite(longest) and np.isfinite(out).all()):
+        self._score_rows(rows, out)
+        if not np.isfinite(out).all():
             raise NotFinite("the features lead to scores that are not finite", "scale them down")
         return np.ascontiguousarray(out[:, : self.n_classes], dtype=np.float64)
 
@@ -188,9 +177,9 @@ class LabelLearner(Learner):
 
     def _row(self, context: Any) -> Row:
         row = as_row(context, self.dim, self._dtype)
-        if not math.isfinite(row_length(row.values)):
+        if not row_length(row.values) < LONGEST:
             raise NotFinite(
-                "the features have a norm that is not finite", "scale them down; unit length is a good choice"
+                f"the features are longer than {LONGEST:g}", "scale them down; unit length is a good choice"
             )
         return row
 
