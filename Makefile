@@ -37,7 +37,7 @@ format: $(VENV)/.ready ## format the code
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/.ready ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-serve: $(VENV)/.ready ## show the documentation on this machine
 	$(BIN)/mkdocs serve
