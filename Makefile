@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-nojit check format docs docs-serve bench clean
+.PHONY: help serve test test-long test-nojit check format docs docs-serve bench bench-quick clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -42,8 +42,15 @@ docs: $(VENV)/.ready ## build the documentation into site/
 docs-serve: $(VENV)/.ready ## show the documentation on this machine
 	$(BIN)/mkdocs serve
 
-bench: $(VENV)/.ready ## compare with peers, interleaved
+$(VENV)/.bench: $(VENV)/.ready pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[bench]"
+	touch $@
+
+bench: $(VENV)/.bench ## compare with peers, interleaved
 	$(BIN)/python -m benchmarks
+
+bench-quick: $(VENV)/.bench ## the same in three rounds
+	$(BIN)/python -m benchmarks --rounds 3
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

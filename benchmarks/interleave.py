@@ -6,22 +6,32 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+#: What does the job; with a number if it does another number of units than the workload says.
+Contender: TypeAlias = Callable[[], object] | tuple[Callable[[], object], int]
 
 
 @dataclass
 class Workload:
-    """One job, stated in a sentence, done by several contenders; the first is ours."""
+    """One job, stated in a sentence, done by several contenders; the first is ours.
+
+    ``remarks`` says what a contender does in particular, or why a peer is left out.
+    """
 
     name: str
     job: str
     unit: str
     count: int
-    contenders: dict[str, Callable[[], object]] = field(default_factory=dict)
+    contenders: dict[str, Contender] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Result:
-    """Seconds per unit for each contender, and how many times slower than ours it is in the median round."""
+    """Microseconds per unit for each contender, and how many times slower than ours it is in the median round."""
 
     workload: str
     job: str
@@ -34,15 +44,24 @@ class Result:
 
 
 def measure(workload: Workload, rounds: int) -> list[Result]:
-    """Run every contender once per round; ratios are taken within a round, then their median and range."""
-    times: dict[str, list[float]] = {name: [] for name in workload.contenders}
-    for run in workload.contenders.values():
+    """Run every contender once per round; ratios are taken within a round, then their median and range.
+
+    Each round has an order of its own, so that nobody always finds the caches as the same neighbour left them.
+    """
+    contenders = {
+        name: given if isinstance(given, tuple) else (given, workload.count)
+        for name, given in workload.contenders.items()
+    }
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for run, _ in contenders.values():
         run()  # compile, warm the caches
+    rng = np.random.default_rng(0)
     for _ in range(rounds):
-        for name, run in workload.contenders.items():
+        for name in rng.permutation(list(contenders)).tolist():
+            run, count = contenders[name]
             start = time.perf_counter()
             run()
-            times[name].append(time.perf_counter() - start)
+            times[name].append((time.perf_counter() - start) / count)
     ours = times[next(iter(times))]
     results = []
     for name, theirs in times.items():
@@ -53,7 +72,7 @@ def measure(workload: Workload, rounds: int) -> list[Result]:
                 workload.job,
                 workload.unit,
                 name,
-                statistics.median(theirs) / workload.count * 1e6,
+                statistics.median(theirs) * 1e6,
                 statistics.median(ratios),
                 ratios[0],
                 ratios[-1],

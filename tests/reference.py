@@ -5,8 +5,10 @@ Plain Python loops and plain numpy, nothing imported from the package. A fast ve
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -270,3 +272,90 @@ def exponentiated(steps: FloatArray, S: float, horizon: int | None, signed: bool
         total = sum(w)
         w = [w_i / total for w_i in w]
     return np.array(w[:n]) - np.array(w[n:]) if signed else np.array(w)
+
+
+# --- the nearest point of a polytope, in rational numbers ------------------------------------------------------------
+
+Row = list[Fraction]
+Face = tuple[list[Row], Row]  # the equations E u = f
+
+
+def rational(values: Any) -> Any:
+    """Floats are rational numbers: the same values, without rounding from here on."""
+    return [rational(value) for value in values] if hasattr(values, "__len__") else Fraction(float(values))
+
+
+def solve_rational(M: list[Row], rhs: Row) -> Row | None:
+    """Gauss' elimination; None if M is singular."""
+    n = len(M)
+    table = [[*M[i], rhs[i]] for i in range(n)]
+    for k in range(n):
+        pivot = next((i for i in range(k, n) if table[i][k] != 0), None)
+        if pivot is None:
+            return None
+        table[k], table[pivot] = table[pivot], table[k]
+        for i in range(n):
+            if i != k and table[i][k] != 0:
+                factor = table[i][k] / table[k][k]
+                table[i] = [a - factor * b for a, b in zip(table[i], table[k], strict=True)]
+    return [table[k][n] / table[k][k] for k in range(n)]
+
+
+def dot(a: Row, b: Row) -> Fraction:
+    """The inner product of two rational rows."""
+    return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
+
+
+def box_faces(half: Row) -> list[Face]:
+    """Every coordinate free, at −half or at +half."""
+    n, faces = len(half), []
+    for choice in itertools.product((0, -1, 1), repeat=n):
+        tight = [i for i in range(n) if choice[i]]
+        faces.append(([unit(i, n) for i in tight], [choice[i] * half[i] for i in tight]))
+    return faces
+
+
+def floor_faces(rows: list[Row], depth: Fraction) -> list[Face]:
+    """Every set of fewer than all of the constraints rows_i·u = −depth."""
+    n = len(rows[0])
+    chosen = [c for k in range(n + 1) for c in itertools.combinations(range(len(rows)), k)]
+    return [([rows[i] for i in c], [-depth for _ in c]) for c in chosen]
+
+
+def l1_faces(n: int, radius: Fraction) -> list[Face]:
+    """Some coordinates zero, the others with given signs and the sum of their absolute values equal to the radius."""
+    faces: list[Face] = []
+    for signs in itertools.product((-1, 0, 1), repeat=n):
+        zero = [i for i in range(n) if signs[i] == 0]
+        if len(zero) < n:
+            row = [Fraction(s) for s in signs]
+            faces.append(([*(unit(i, n) for i in zero), row], [*(Fraction(0) for _ in zero), radius]))
+    return faces
+
+
+def unit(i: int, n: int) -> Row:
+    """The i-th unit vector."""
+    return [Fraction(int(i == j)) for j in range(n)]
+
+
+def project_faces_in_norm(v: Any, inverse: Any, faces: list[Face], inside: Callable[[Row], bool]) -> FloatArray:
+    """argmin (u − v)ᵀA(u − v) over a polytope, given A⁻¹: the best point of every face's plane that is in the set.
+
+    The solution lies inside just one face, and is the best point of its plane; and no candidate is outside. Exact.
+    """
+    v, H = rational(v), rational(inverse)
+    best, found = None, None
+    for E, f in faces:
+        HE = [[dot(row, e) for row in H] for e in E]
+        mu = solve_rational(
+            [[dot(e, he) for he in HE] for e in E], [dot(e, v) - f_i for e, f_i in zip(E, f, strict=True)]
+        )
+        if mu is None:
+            continue
+        u = [v[i] - sum((m * he[i] for m, he in zip(mu, HE, strict=True)), Fraction(0)) for i in range(len(v))]
+        if inside(u):
+            distance = dot(mu, [dot(e, v) - f_i for e, f_i in zip(E, f, strict=True)])
+            if best is None or distance < best:
+                best, found = distance, u
+    assert found is not None, "the polytope is empty"
+    return np.array([float(x) for x in found])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate import bounds, losses
     from smidgen.evaluate.history import History
     from smidgen.evaluate.simulate import simulate
-    from smidgen.geometry import Ball
+    from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.learners import Learner, load, register
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
         RankingSVM,
         SecondOrderPreferencePerceptron,
     )
+    from smidgen.learners.filter import (
+        AppleTasting,
+        FilterHistory,
+        PerceptronFilter,
+        PRidgeFil,
+        RidgeFil,
+        RidgeFull,
+        SimpleFil,
+    )
     from smidgen.learners.label import (
         AROW,
         Banditron,
@@ -39,6 +48,7 @@ if TYPE_CHECKING:
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
+    from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
     from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
@@ -48,9 +58,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AROW": "learners.label",
+    "AppleTasting": "learners.filter",
     "Ball": "geometry",
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
+    "Box": "geometry",
     "Choice": "structures",
     "CoactiveLearner": "learners.coactive",
     "Confidit": "learners.label",
@@ -59,15 +71,27 @@ _HOME = {
     "DuelingBandit": "learners.coactive",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
+    "FilterHistory": "learners.filter",
     "History": "evaluate.history",
+    "L1Ball": "geometry",
     "LabelHistory": "learners.label",
     "Learner": "learners",
     "MulticlassPerceptron": "learners.label",
+    "OGD": "learners.tune",
+    "OGDEG": "learners.tune",
+    "ONS": "learners.tune",
+    "ONSEG": "learners.tune",
+    "PRidgeFil": "learners.filter",
+    "PerceptronFilter": "learners.filter",
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
+    "RidgeFil": "learners.filter",
+    "RidgeFull": "learners.filter",
     "SecondOrderPerceptron": "learners.label",
     "SecondOrderPreferencePerceptron": "learners.coactive",
+    "SimpleFil": "learners.filter",
+    "Simplex": "geometry",
     "SmidgenError": "errors",
     "Structure": "types",
     "bounds": "evaluate",
@@ -84,9 +108,15 @@ _ROOMS = ("data", "errors", "geometry", "learners", "optim", "structures", "user
 
 __all__ = [
     "AROW",
+    "OGD",
+    "OGDEG",
+    "ONS",
+    "ONSEG",
+    "AppleTasting",
     "Ball",
     "Banditron",
     "BatchPreferencePerceptron",
+    "Box",
     "Choice",
     "CoactiveLearner",
     "Confidit",
@@ -95,15 +125,23 @@ __all__ = [
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
+    "FilterHistory",
     "History",
+    "L1Ball",
     "LabelHistory",
     "Learner",
     "MulticlassPerceptron",
+    "PRidgeFil",
+    "PerceptronFilter",
     "PreferencePerceptron",
     "Ranking",
     "RankingSVM",
+    "RidgeFil",
+    "RidgeFull",
     "SecondOrderPerceptron",
     "SecondOrderPreferencePerceptron",
+    "SimpleFil",
+    "Simplex",
     "SmidgenError",
     "Structure",
     "bounds",

@@ -41,10 +41,15 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         The probability of the action where it was drawn.
     perturbation
         The unit direction of a perturbed weight vector or point.
+    reach
+        How far along the perturbation the point lies.
     scores
         The scores that the greedy choice went by, in the order of the candidates.
     widths
         How unsure the learner is of each score: the confidence added to it before choosing.
+    margin, threshold
+        Of a filter: the estimate of how relevant the item is, and the value that it had to reach (None while nothing
+        has been forwarded).
     teams
         For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
 
@@ -66,8 +71,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     explored: bool = False
     propensity: float | None = None
     perturbation: FloatArray | None = None
+    reach: float | None = None
     scores: FloatArray | None = None
     widths: FloatArray | None = None
+    margin: float | None = None
+    threshold: float | None = None
     teams: IntArray | None = None
 
     @property
@@ -78,7 +86,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__}
-        return records.to_json({key: value for key, value in fields.items() if value is not None})
+        return records.to_json({key: value for key, value in fields.items() if value is not None or key in _REQUIRED})
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Decision:
@@ -89,7 +97,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
             raise InvalidRecord(f"the JSON is a {type(fields).__name__}, not an object", way_out)
         if unknown := fields.keys() - set(cls.__struct_fields__):
             raise InvalidRecord(f"the record has the unknown fields {sorted(unknown)}", way_out)
-        if missing := {"kind", "settings", "number", "action", "greedy", "context"} - fields.keys():
+        if missing := _REQUIRED - fields.keys():
             raise InvalidRecord(f"the record lacks {sorted(missing)}", way_out)
         for name, types in _CHECKED.items():
             value = fields.get(name)
@@ -108,13 +116,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         return hash(self.id)
 
 
+_REQUIRED = {"kind", "settings", "number", "action", "greedy", "context"}
 _CHECKED: dict[str, Any] = {
     "kind": str,
     "settings": str,
     "number": int,
     "explored": bool,
     "propensity": float,
+    "margin": float,
+    "threshold": float,
     "perturbation": np.ndarray,
+    "reach": float,
     "scores": np.ndarray,
     "widths": np.ndarray,
     "teams": np.ndarray,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen import Choice, Decision, Learner, Ranking
+from smidgen import Ball, Box, Choice, Decision, L1Ball, Learner, Ranking, Simplex
 from smidgen.learners import cards, learners
 
 DIM = 4
@@ -114,7 +114,53 @@ class Label:
         return [context * 1e300 for context in self.contexts(10, 5)]
 
 
+@dataclass(frozen=True)
+class Filtering(Label):
+    """Forward or drop, and the relevance of what was forwarded."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        return bool(np.random.default_rng([seed, decision.number]).random() < 0.4)
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 1, 0, 0.5)
+
+    def unusable(self) -> Iterator[Any]:
+        if self.form == "items":  # SimpleFil looks at nothing
+            return
+        yield from super().unusable()
+
+    def may_learn(self, learner: Learner, decision: Decision) -> bool:
+        return bool(decision.action) or learner.sees_everything
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A point, and its gradient or its loss."""
+
+    form: str
+
+    def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
+        return [None] * n
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        if decision.perturbation is None:
+            return rng.normal(size=learner.space.dim)
+        return float(rng.uniform(-1, 1))
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, np.full(7, 1.0))
+
+    def unusable(self) -> Iterator[Any]:
+        return iter(())
+
+    def huge(self) -> list[Any]:
+        return [None] * 3
+
+
 LOOPS: dict[str, list[Any]] = {
+    "tune": [Tuning("points")],
+    "filter": [Filtering("items")],
     "label": [Label("rows")],
     "coactive": [Coactive("ranking"), Coactive("choice"), Coactive("structure")],
 }
@@ -135,6 +181,32 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "Banditron": {"float32": {"dtype": "float32"}},
     "MulticlassPerceptron": {"float32": {"dtype": "float32"}},
     "SecondOrderPerceptron": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
+    "RidgeFil": {
+        "dual": {"covariance": "dual"},
+        "window": {"window": 5},
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "kernel": {"kernel": "rbf"},
+    },
+    "RidgeFull": {"dual": {"covariance": "dual"}, "window": {"window": 5}, "kernel": {"kernel": "poly"}},
+    "PRidgeFil": {"horizon": {"p": None, "horizon": 20}},
+    "OGD": {
+        "box": {"space": Box(low=[0.0, -1.0, 2.0], high=[1.0, 1.0, 5.0])},
+        "simplex": {"space": Simplex(dim=4)},
+        "l1": {"space": L1Ball(dim=3, radius=2.0)},
+    },
+    "ONS": {"box": {"space": Box(low=[0.0, -1.0], high=[1.0, 1.0])}, "simplex": {"space": Simplex(dim=4)}},
+    "OGDEG": {
+        "simplex": {"space": Simplex(dim=3), "delta": 0.1},
+        "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
+        "horizon": {"space": Ball(dim=1), "delta": None, "horizon": 10_000},
+    },
+    "ONSEG": {
+        "simplex": {"space": Simplex(dim=3), "delta": 0.1},
+        "printed": {"beta": None},
+        "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
+        "l1": {"space": L1Ball(dim=3), "delta": 0.1},
+    },
     "AROW": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
 }
 
@@ -164,12 +236,18 @@ CASES = [
 WRITABLE = [case for case in CASES if case.loop.form != "structure"]
 
 
+def may_learn(case: Case, learner: Learner, decision: Decision) -> bool:
+    """Whether a decision can have feedback: all can, but for what a filter drops."""
+    return not hasattr(case.loop, "may_learn") or case.loop.may_learn(learner, decision)
+
+
 def play(case: Case, learner: Learner, contexts: list[Any], seed: int = 0) -> list[tuple[Decision, Any]]:
-    """Decide and learn in turn; return the log."""
+    """Decide and learn in turn; return the log of what was learnt."""
     log = []
     for context in contexts:
         decision = learner.decide(context)
         feedback = case.loop.feedback(learner, decision, seed)
-        learner.learn(decision, feedback)
-        log.append((decision, feedback))
+        if may_learn(case, learner, decision):
+            learner.learn(decision, feedback)
+            log.append((decision, feedback))
     return log

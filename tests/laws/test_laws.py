@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import smidgen
-from laws.loops import CASES, LOOPS, WRITABLE, Case, play
+from laws.loops import CASES, LOOPS, WRITABLE, Case, may_learn, play
 from smidgen import Decision, Learner
 from smidgen.errors import AlreadyLearnt, CorruptFile, DecisionMismatch, NotSaveable, NoWeights, SmidgenError
 from smidgen.learners import cards, learners, storage
@@ -61,12 +61,12 @@ def test_predict_is_the_greedy_part_of_decide(case: Case) -> None:
 def test_decide_changes_nothing_but_its_counter(case: Case) -> None:
     contexts = case.loop.contexts(3, 20)
     learner = case.make()
-    play(case, learner, contexts[:10])
+    log = play(case, learner, contexts[:10])
     before = snapshot(learner)
     for i, context in enumerate(contexts, start=11):
         assert learner.decide(context).number == i
     assert snapshot(learner) == {**before, "decided": 30}
-    assert learner.rounds == 10
+    assert learner.rounds == len(log)
 
 
 @every_case
@@ -98,10 +98,13 @@ def test_save_load_continue_is_bit_identical(case: Case, split: int, tmp_path: P
 def test_replaying_the_log_gives_identical_weights(case: Case) -> None:
     contexts = case.loop.contexts(6, 20)
     live, twin = case.make(), case.make()
-    for decision, feedback in play(case, live, contexts):
+    log = play(case, live, contexts)
+    for decision, feedback in log:
         twin.learn(decision, feedback)
-    assert snapshot(twin) == snapshot(live)
-    assert live.decide(contexts[0]) == twin.decide(contexts[0]), "numbering goes on behind the log"
+    assert {**snapshot(twin), "decided": 20} == snapshot(live)
+    assert twin.decisions == log[-1][0].number, "numbering goes on behind the log"
+    if len(log) == len(contexts):  # a filter's drops are in no log of feedback
+        assert live.decide(contexts[0]) == twin.decide(contexts[0])
 
 
 @every_writable
@@ -115,7 +118,7 @@ def test_a_decision_survives_json(case: Case, as_csr: bool) -> None:
         assert again.id == decision.id
         assert again.to_json() == decision.to_json()
         twin.learn(again, feedback)
-    assert snapshot(twin) == snapshot(live)
+    assert {**snapshot(twin), "decided": 10} == snapshot(live)
 
 
 @every_case
@@ -142,9 +145,15 @@ def test_a_refused_call_changes_nothing(case: Case) -> None:
             refused += 1
     assert refused >= 5
     assert snapshot(learner) == before
+    answered = [decision for decision in waiting if may_learn(case, learner, decision)]
     for decision in waiting:
+        if decision not in answered:
+            with pytest.raises(SmidgenError, match="a dropped item has no label"):
+                learner.learn(decision, True)
+    assert snapshot(learner) == before
+    for decision in answered:
         learner.learn(decision, case.loop.feedback(learner, decision, 0))
-    assert learner.rounds == 14
+    assert learner.rounds == len(log) + len(answered)
 
 
 @every_writable
@@ -168,7 +177,7 @@ def test_csr_equals_dense(case: Case) -> None:
     play(case, dense, case.loop.contexts(11, 25))
     log = play(case, csr, case.loop.contexts(11, 25, as_csr=True))
     assert snapshot(dense) == snapshot(csr)
-    assert len(log) == 25
+    assert len(log) > 5
 
 
 @every_case
@@ -178,12 +187,12 @@ def test_late_and_permuted_feedback_is_taken(case: Case) -> None:
     log = play(case, source, contexts)
     decisions = [permuted.decide(context) for context in contexts]
     assert [d.number for d in decisions] == list(range(1, 21))
-    for i in np.random.default_rng(0).permutation(20):
+    for i in np.random.default_rng(0).permutation(len(log)):
         permuted.learn(*log[i])
     for entry in log:
         straight.learn(*entry)
-    assert permuted.rounds == 20
-    assert len(permuted._learnt.ranges()) == 1
+    assert permuted.rounds == len(log)
+    assert permuted._learnt.ranges().tolist() == straight._learnt.ranges().tolist()
     if cards[case.name].order_free:
         np.testing.assert_allclose(permuted.weights, straight.weights, rtol=1e-12, atol=1e-12)
 
@@ -197,7 +206,7 @@ def test_a_decision_is_learnt_at_most_once(case: Case, tmp_path: Path) -> None:
         for decision, feedback in log:
             with pytest.raises(AlreadyLearnt, match="once"):
                 holder.learn(decision, feedback)
-    assert learner.rounds == 6
+    assert learner.rounds == len(log)
 
 
 @every_case
@@ -231,8 +240,8 @@ def test_unanswered_decisions_cost_nothing(case: Case) -> None:
 def test_weights_are_a_copy(case: Case) -> None:
     learner = case.make()
     play(case, learner, case.loop.contexts(16, 5))
-    if case.variant.startswith("kernel"):
-        with pytest.raises(NoWeights, match="support"):
+    if case.variant.startswith("kernel") or case.name == "SimpleFil":
+        with pytest.raises(NoWeights, match=r"support|estimate"):
             _ = learner.weights
         return
     before = learner.weights

@@ -1,4 +1,4 @@
-"""The theorems as functions of measured quantities (those of one-bit feedback come from label_bounds.py).
+"""The theorems as functions of measured quantities (one-bit feedback and filtering have files of their own).
 
 Each takes numbers that a run can be measured by and returns an upper bound on its average regret. ``T`` may be a
 number or an array of round numbers, for a curve. ``slack`` is Σξ_t, or the sequence ξ_1, ξ_2, … itself (cut or
@@ -18,6 +18,7 @@ import numpy as np
 from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.curves import Curve, plain, rounds
+from smidgen.evaluate.filter_bounds import p_ridge_fil, simple_fil
 from smidgen.evaluate.label_bounds import confidit, confidit_margin, determinant_bound
 
 __all__ = [
@@ -29,8 +30,10 @@ __all__ = [
     "expected_preference_perceptron",
     "exponentiated_preference_perceptron",
     "lower_bound",
+    "p_ridge_fil",
     "preference_perceptron",
     "second_order_preference_perceptron",
+    "simple_fil",
     "slack",
 ]
 

@@ -83,7 +83,9 @@ def _exponentiated(rule: Exponentiated, m: Measured) -> Verdict:
     return Verdict(np.asarray(bound), "Theorem 5, mended")
 
 
-def _gradient(rule: Gradient, m: Measured) -> Verdict:
+def _gradient(rule: Gradient[Any], m: Measured) -> Verdict:
+    if not isinstance(rule.space, Ball):
+        return Verdict(None, f"Theorem 6 is for a ball around the origin, not for {rule.space!r}")
     if _outside(m, rule.space):
         return Verdict(None, f"‖w*‖ = {m.w_norm:.4g} lies outside the ball of radius {rule.space.radius:g}")
     loss = m.loss or Linear()
@@ -101,7 +103,9 @@ def _gradient(rule: Gradient, m: Measured) -> Verdict:
     return Verdict(np.asarray(bound), "Theorem 6, mended", "average_loss_regret")
 
 
-def _newton(rule: Newton, m: Measured) -> Verdict:
+def _newton(rule: Newton[Any], m: Measured) -> Verdict:
+    if not isinstance(rule.space, Ball):
+        return Verdict(None, f"Theorem 8 is for a ball around the origin, not for {rule.space!r}")
     if m.loss is None or m.loss.strong_convexity == 0.0:
         return Verdict(None, "Theorem 8 needs a strongly convex loss, e.g. simulate(…, loss=losses.Quadratic(peak=M))")
     if _outside(m, rule.space):

@@ -8,8 +8,8 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
-from smidgen.errors import NotFinite
 from smidgen.features import dense_scores
+from smidgen.geometry.space import Space, finite_norm
 from smidgen.records import structure
 from smidgen.types import FloatArray
 
@@ -57,7 +57,7 @@ def _multiplier(a: FloatArray, b: FloatArray, norm: float, radius: float) -> tup
 
 
 @kernel
-def _project(B: FloatArray, v: FloatArray, radius: float, tolerance: float) -> FloatArray:
+def project_on_ball(B: FloatArray, v: FloatArray, radius: float, tolerance: float) -> FloatArray:
     """(I + lam·B)⁻¹ v with norm radius: Lanczos on (B, v) until the residual is below tolerance·radius."""
     n = v.shape[0]
     norm = math.sqrt(np.sum(v * v))
@@ -87,7 +87,7 @@ def _project(B: FloatArray, v: FloatArray, radius: float, tolerance: float) -> F
 
 
 @structure
-class Ball:
+class Ball(Space):
     """All points within ``radius`` of the origin.
 
     Parameters
@@ -113,17 +113,40 @@ class Ball:
         return f"Ball(dim={self.dim}, radius={self.radius:g})"
 
     @property
+    def centre(self) -> FloatArray:
+        """The origin."""
+        return np.zeros(self.dim)
+
+    @property
     def diameter(self) -> float:
         """The largest distance between two points of the ball: 2·radius."""
         return 2.0 * self.radius
 
+    @property
+    def inner_radius(self) -> float:
+        """The radius."""
+        return self.radius
+
+    @property
+    def outer_radius(self) -> float:
+        """The radius."""
+        return self.radius
+
+    def embed(self, z: FloatArray) -> FloatArray:
+        """The point itself: the centre is the origin."""
+        return z
+
+    def coordinates(self, x: FloatArray) -> FloatArray:
+        """The point itself."""
+        return x
+
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
         """Whether ``point`` is in the ball, up to a relative tolerance."""
-        return bool(_norm(point) <= self.radius * (1.0 + tolerance))
+        return bool(finite_norm(point) <= self.radius * (1.0 + tolerance))
 
     def project(self, point: FloatArray) -> FloatArray:
         """Argmin over u in the ball of ‖u − point‖²: the point itself, or its direction times the radius."""
-        norm = _norm(point)
+        norm = finite_norm(point)
         return point if norm <= self.radius else point * (self.radius / norm)
 
     def project_in_norm(self, point: FloatArray, inverse: FloatArray, tolerance: float = 1e-10) -> FloatArray:
@@ -134,9 +157,18 @@ class Ball:
         counts O(N³)). The number of steps adapts: the residual, which bounds the error of u, falls below
         ``tolerance``·radius, or the basis is complete and the solution exact.
         """
-        if _norm(point) <= self.radius:
+        if finite_norm(point) <= self.radius:
             return point
-        return _project(inverse, point, self.radius, tolerance)
+        return project_on_ball(inverse, point, self.radius, tolerance)
+
+    def _scaled(self, factor: float) -> Ball:
+        return Ball(dim=self.dim, radius=factor * self.radius)
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """A uniform direction times radius·U^(1/dim), U uniform in [0, 1)."""
+        x = rng.normal(size=self.dim)
+        length = self.radius * rng.random() ** (1.0 / self.dim)
+        return x * float(length / math.sqrt(np.dot(x, x)))
 
     def to_record(self) -> dict[str, float]:
         """The fields that rebuild this ball."""
@@ -146,11 +178,3 @@ class Ball:
     def from_record(cls, fields: dict[str, float]) -> Ball:
         """Rebuild from `to_record`."""
         return cls(dim=int(fields["dim"]), radius=fields["radius"])
-
-
-def _norm(point: FloatArray) -> float:
-    with np.errstate(over="ignore"):
-        norm = math.sqrt(np.dot(point, point))
-    if not math.isfinite(norm):
-        raise NotFinite(f"the point has the norm {norm}", "scale the features down; unit length is a good choice")
-    return norm

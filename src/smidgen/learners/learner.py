@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ class Learner(ABC):
         self._learnt = LearntNumbers()
         self._settings = _fingerprint(type(self).__name__, self._params)
 
-    def decide(self, context: Any) -> Decision:
-        """Choose an action for ``context``. Changes nothing but the count of decisions."""
+    def decide(self, context: Any = None) -> Decision:
+        """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions."""
         decision = self._decide(context, self._decided + 1)
         self._decided += 1
         return decision
@@ -44,7 +44,7 @@ class Learner(ABC):
         self._learnt.add(decision.number)
         self._decided = max(self._decided, decision.number)  # a twin's log leaves its numbers taken here too
 
-    def predict(self, context: Any) -> Any:
+    def predict(self, context: Any = None) -> Any:
         """The greedy action for ``context``. Changes nothing and draws no randomness."""
         return self._predict(context)
 
@@ -80,6 +80,15 @@ class Learner(ABC):
         header = {"kind": type(self).__name__, "params": params, "decided": self._decided}
         header |= {"notes": records.pack(self._notes())}
         storage.write(path, header, {"learnt": self._learnt.ranges(), **self._state()})
+
+    def to_record(self) -> dict[str, Any]:
+        """The arguments that make a fresh twin, for learners that are settings of other learners."""
+        return self.params
+
+    @classmethod
+    def from_record(cls, fields: dict[str, Any]) -> Self:
+        """A fresh learner from `to_record`."""
+        return cls(**fields)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self._params.items())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from smidgen import records
 from smidgen.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def register(card: Card) -> Callable[[L], L]:
         name = cls.__name__
         if name in learners and learners[name].__qualname__ != cls.__qualname__:
             raise InvalidArgument(f"a learner called {name} is registered already", "give the class another name")
+        records.structure(cls)
         learners[name], cards[name] = cls, card
         return cls
 

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.geometry import Ball
+from smidgen.geometry import Space
 from smidgen.optim.rule import Rule, State, count, moved
 from smidgen.records import structure
 from smidgen.types import FloatArray
 
+S = TypeVar("S", bound=Space)
+
 
 @structure
-class Gradient(Rule):
+class Gradient(Rule, Generic[S]):
     """w ← Π(w + scale/√t · direction), t counting the steps, Π the Euclidean projection on a space.
 
     Parameters
     ----------
     space
-        The convex set that w stays in.
+        The convex set that w stays in, w being its free coordinates: 0 is the centre, where w starts.
     scale
         The factor of the step, > 0.
 
@@ -39,16 +41,16 @@ class Gradient(Rule):
     array([1.5])
     """
 
-    def __init__(self, *, space: Ball, scale: float = 1.0) -> None:
+    def __init__(self, *, space: S, scale: float = 1.0) -> None:
         self.space = space
-        self.dim = space.dim
+        self.dim = space.free_dim
         self.scale = checks.number("scale", scale, "give the factor of the step, e.g. scale=1.0", above=0.0)
         self._w: FloatArray = np.zeros(self.dim)
         self._t = 0
 
     @property
     def weights(self) -> FloatArray:
-        """The present point of the space."""
+        """The present point, in the free coordinates of the space."""
         return self._w
 
     def step(self, direction: FloatArray) -> None:

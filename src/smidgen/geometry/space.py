@@ -1,0 +1,120 @@
+"""What every convex set has in common: a centre, coordinates of its own, and ways back into it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from smidgen import checks
+from smidgen.errors import InvalidArgument, NotFinite
+from smidgen.types import FloatArray
+
+
+class Space(ABC):
+    """A bounded convex set with a centre.
+
+    Users see points x of ``dim`` coordinates. Learners work in the *free coordinates* z of the set: x = centre + Q·z
+    with an orthonormal Q of ``free_dim`` columns, so z = 0 is the centre and distances are the same in both. Q is the
+    identity unless the set is flat, as the simplex is. To shrink a set around its centre is to scale z.
+
+    To write your own, say what is abstract here (and `embed`, `coordinates`, `direction`, if Q is not the identity),
+    and put `@smidgen.structure` on it if learners that use it should be saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen import Box
+    >>> space = Box(low=[0.0, 10.0], high=[1.0, 20.0])
+    >>> space.embed(np.zeros(2))  # the centre
+    array([ 0.5, 15. ])
+    >>> space.shrunk(0.5)
+    Box(low=[0.25, 12.5], high=[0.75, 17.5])
+    """
+
+    dim: int
+
+    @property
+    def free_dim(self) -> int:
+        """The number of free coordinates: the dimension of the set itself."""
+        return self.dim
+
+    @property
+    @abstractmethod
+    def centre(self) -> FloatArray:
+        """The point with the free coordinates 0."""
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """The largest distance between two points of the set."""
+
+    @property
+    @abstractmethod
+    def inner_radius(self) -> float:
+        """The radius of the largest ball around the centre, in free coordinates, that lies in the set."""
+
+    @property
+    @abstractmethod
+    def outer_radius(self) -> float:
+        """The radius of the smallest ball around the centre that holds the set."""
+
+    def embed(self, z: FloatArray) -> FloatArray:
+        """The point x = centre + Q·z."""
+        return self.centre + z
+
+    def coordinates(self, x: FloatArray) -> FloatArray:
+        """The free coordinates Qᵀ(x − centre)."""
+        return x - self.centre
+
+    def direction(self, g: FloatArray) -> FloatArray:
+        """A gradient with respect to x as one with respect to z: Qᵀg."""
+        return g
+
+    @abstractmethod
+    def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
+        """Whether the point with the free coordinates ``point`` is in the set, up to a relative tolerance."""
+
+    @abstractmethod
+    def project(self, point: FloatArray) -> FloatArray:
+        """Argmin over u in the set of ‖u − point‖², in free coordinates; a point inside is returned as it is."""
+
+    @abstractmethod
+    def project_in_norm(self, point: FloatArray, inverse: FloatArray, tolerance: float = 1e-10) -> FloatArray:
+        """Argmin over u in the set of (u − point)ᵀ A (u − point), given A⁻¹, in free coordinates."""
+
+    def shrunk(self, gamma: float) -> Self:
+        """The set scaled by 1 − gamma around its centre, 0 ≤ gamma < 1."""
+        way_out = "give a share of the set to leave out, e.g. gamma=0.1"
+        gamma = checks.number("gamma", gamma, way_out, at_least=0.0)
+        if gamma >= 1.0:
+            raise InvalidArgument(f"gamma is {gamma!r} and must be < 1, or nothing of the set is left", way_out)
+        return self if gamma == 0.0 else self._scaled(1.0 - gamma)
+
+    @abstractmethod
+    def _scaled(self, factor: float) -> Self:
+        """The set scaled by 0 < factor < 1 around its centre."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """A point x, uniform in the set."""
+
+    @abstractmethod
+    def to_record(self) -> dict[str, Any]:
+        """The fields that rebuild this space."""
+
+    @classmethod
+    def from_record(cls, fields: dict[str, Any]) -> Self:
+        """Rebuild from `to_record`."""
+        return cls(**fields)
+
+
+def finite_norm(point: FloatArray) -> float:
+    """The Euclidean norm; refused if it is not finite."""
+    with np.errstate(over="ignore"):
+        norm = math.sqrt(np.dot(point, point))
+    if not math.isfinite(norm):
+        raise NotFinite(f"the point has the norm {norm}", "scale the features down; unit length is a good choice")
+    return norm

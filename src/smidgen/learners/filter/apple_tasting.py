@@ -1,0 +1,110 @@
+"""Apple tasting: any full-information filter, made to live on what it forwards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.errors import InvalidArgument
+from smidgen.learners.filter.perceptron_filter import PerceptronFilter
+from smidgen.learners.filter.simple_fil import PAPER
+from smidgen.learners.filter.template import Filter, FullInformationFilter
+from smidgen.learners.registry import Card, register
+from smidgen.randomness import COIN, first_uniform, stream_key
+from smidgen.types import Decision, FloatArray
+
+
+@register(
+    Card(
+        loop="filter",
+        feedback="relevant or not, if forwarded",
+        paper=f"Helmbold, Littlestone & Long 2000 (STAP); {PAPER}",
+        bound="that of the inner filter, transformed; not a function here",
+        cost="that of the inner filter",
+        example={"learner": PerceptronFilter(dim=4)},
+    )
+)
+class AppleTasting(Filter):
+    """When the inner filter would drop, forward all the same with a probability that falls as fewer surprises come.
+
+    Parameters
+    ----------
+    learner
+        A full-information filter: `RidgeFull` or `PerceptronFilter`. Its settings count; a fresh one is started.
+    seed
+        Seeds the exploration; a draw is a function of the decision's number.
+
+    Notes
+    -----
+    **Update** forward what the inner filter forwards; what it would drop, with probability √((1 + m)/(t + 1)), m the
+    relevant items found that way. The inner filter learns from what was forwarded.
+    **Symbols** t: ``decision.number``, m: ``surprises``; ``decision.propensity`` is the probability of what was done.
+    **Assumes** a mistake bound for the inner filter.
+    **Bound** false alarms and misses in terms of the inner filter's mistakes [1]; not a function here.
+    **Cost** that of the inner filter, one draw more.
+    **Differs** not at all. It does not look at margins, and pays for that: see `RidgeFil`.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> taster = smidgen.AppleTasting(learner=smidgen.RidgeFull(dim=2))
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(500):
+    ...     x = np.eye(2)[rng.integers(2)]
+    ...     d = taster.decide(x)
+    ...     if d.action:
+    ...         taster.learn(d, bool(x[0]))
+    >>> taster.predict(np.array([1.0, 0.0])), taster.predict(np.array([0.0, 1.0]))
+    (True, False)
+
+    References
+    ----------
+    .. [1] D. Helmbold, N. Littlestone, P. Long. Apple tasting. Information and Computation 161, 2000.
+    """
+
+    def __init__(self, *, learner: FullInformationFilter, seed: int = 0) -> None:
+        if not isinstance(learner, FullInformationFilter):
+            raise InvalidArgument(f"learner is {learner!r}", "give a full-information filter, e.g. RidgeFull(dim=3)")
+        super().__init__(params={"learner": type(learner)(**learner.params)}, seed=seed)
+        self._inner = type(learner)(**learner.params)
+        self.dim = learner.dim
+        self._surprises = 0
+        self._key = stream_key(self._seed, COIN)
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        row = self._inner._row(context)
+        margin = self._inner._margin(row)
+        chance = min(1.0, math.sqrt((1.0 + self._surprises) / (number + 1.0)))
+        greedy = margin >= 0.0
+        forward = greedy or first_uniform(self._key, number) < chance
+        propensity = 1.0 if greedy else chance if forward else 1.0 - chance
+        return self._record(number, row, forward, greedy, margin=margin, threshold=0.0, propensity=propensity)
+
+    def _hear(self, decision: Decision, relevant: bool) -> None:
+        self._inner._step(self._take_row(decision), relevant)
+        self._surprises += decision.explored and relevant
+
+    def _predict(self, context: Any) -> bool:
+        return bool(self._inner._predict(context))
+
+    @property
+    def surprises(self) -> int:
+        """m: how many relevant items were found among those that the inner filter would have dropped."""
+        return self._surprises
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the inner filter."""
+        return self._inner.weights
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        inner = {f"inner_{name}": array for name, array in self._inner._state().items()}
+        return {"surprises": np.array(self._surprises), **inner}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._surprises = int(state["surprises"])
+        self._inner._restore({k.removeprefix("inner_"): v for k, v in state.items() if k.startswith("inner_")})

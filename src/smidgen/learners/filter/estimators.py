@@ -1,0 +1,53 @@
+"""The ridge estimator that a filter's settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from smidgen import checks
+from smidgen.errors import InvalidArgument
+from smidgen.state.kernels import Kernel, find_kernel
+from smidgen.state.ridge import DiagonalRidge, ForgettingRidge, FullRidge, KernelRidge, Ridge
+from smidgen.state.sparse_ridge import SparseRidge
+
+LARGE = 1000  # features; beyond this the examples learnt from are usually fewer
+
+
+def make_estimator(
+    dim: int,
+    a: float,
+    covariance: str | None,
+    kernel: str | Kernel | None,
+    kernel_params: Mapping[str, Any] | None,
+    forgetting: float,
+    window: int | None,
+) -> tuple[Ridge, dict[str, Any]]:
+    """The estimator, and the settings that lead to it again."""
+    start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
+    keep = checks.number("forgetting", forgetting, "give a number in (0, 1]; 1 forgets nothing", above=0.0, at_most=1.0)
+    size = None if window is None else checks.whole("window", window, "leave it out to keep everything")
+    if kernel is not None and covariance not in (None, "kernel"):
+        raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "leave covariance out")
+    if kernel_params and kernel is None:
+        raise InvalidArgument("kernel_params was given without a kernel", "say kernel='rbf'")
+    form = covariance or (
+        "kernel" if kernel is not None else "dual" if size or (dim > LARGE and keep == 1.0) else "full"
+    )
+    checks.one_of("covariance", form, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
+    if keep < 1.0 and form != "full":
+        raise InvalidArgument(f"forgetting={keep:g} was given with covariance={form!r}", "use 'full', or a window")
+    if size is not None and form != "dual":
+        raise InvalidArgument(f"a window was given with covariance={form!r}", "leave covariance out, or say 'dual'")
+    params: dict[str, Any] = {"a": start, "covariance": form}
+    if form == "kernel":
+        params |= {"kernel": kernel or "rbf", "kernel_params": dict(kernel_params or {})}
+        return KernelRidge(dim, start, find_kernel(kernel or "rbf", kernel_params)), params
+    if form == "dual":
+        params |= {"window": size} if size else {}
+        return SparseRidge(dim, start, size), params
+    if form == "diagonal":
+        return DiagonalRidge(dim, start), params
+    if keep < 1.0:
+        return ForgettingRidge(dim, start, keep), {**params, "forgetting": keep}
+    return FullRidge(dim, start), params

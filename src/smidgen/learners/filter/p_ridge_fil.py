@@ -1,0 +1,159 @@
+"""P-RIDGE-FIL: forward what seems relevant, and now and then something that does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.errors import InvalidArgument, NotFinite
+from smidgen.geometry.ball import project_on_ball
+from smidgen.learners.filter.simple_fil import PAPER
+from smidgen.learners.filter.template import Filter, Shown, Stream
+from smidgen.learners.registry import Card, register
+from smidgen.randomness import COIN, U64, first_uniform, stream_key
+from smidgen.state.classes import Block, Indices
+from smidgen.state.full import FullClasses
+from smidgen.state.ridge import ridge_full, ridge_full_learn
+from smidgen.types import Decision, FloatArray
+
+TOLERANCE = 1e-10
+
+
+@kernel
+def _step(W: Block, B: Block, idx: Indices, val: Block, y: float, product: Block) -> None:
+    """W ← w + (y − w·x)·A_new⁻¹x, A ← A + xxᵀ, then the projection of w on the unit ball in the norm of A."""
+    mean, width = ridge_full(W, B, idx, val, product)
+    ridge_full_learn(W, B, product, y, mean, width)
+    if np.sum(W[0] * W[0]) > 1.0:
+        W[0] = project_on_ball(B[0], W[0], 1.0, TOLERANCE)
+
+
+@kernel
+def _stream(W: Block, B: Block, p: float, key: U64, stream: Stream, first: int, shown: Shown) -> None:
+    indices, values, starts, truth, order = stream
+    product = np.empty(W.shape)
+    for i in range(order.shape[0]):
+        t = order[i]
+        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
+        mean, _ = ridge_full(W, B, idx, val, product)
+        shown[1][i] = mean >= 0.0
+        shown[0][i] = shown[1][i] or first_uniform(key, first + i) < p
+        if shown[0][i]:
+            _step(W, B, idx, val, 1.0 if truth[t] else -1.0, product)
+
+
+@register(
+    Card(
+        loop="filter",
+        feedback="relevant or not, if forwarded",
+        paper=f"{PAPER}, Fig. 2",
+        bound="O(N ln n/(γ√n)) with margin γ (Thm 3)",
+        cost="nnz·N, N² to learn",
+        example={"dim": 4, "p": 0.3},
+    )
+)
+class PRidgeFil(Filter):
+    """Forward iff w·x ≥ 0, else with probability p; w by ridge regression, kept in the unit ball (Figure 2).
+
+    Parameters
+    ----------
+    dim
+        The number of features N.
+    a
+        The ridge; A starts as a·I.
+    p
+        The probability of forwarding what seems irrelevant; or
+    horizon
+        n, the number of items to come: p = (1 + 1/√n)/(2√n), as in Theorem 3.
+    seed
+        Seeds the exploration; a draw is a function of the decision's number.
+
+    Notes
+    -----
+    **Update** for forwarded items A ← A + xxᵀ, w ← w + (y − w·x)·A⁻¹x with the new A, y = ±1; then w ← the nearest
+    point of the unit ball in the norm of A.
+    **Symbols** w·x: ``decision.margin``, p: ``p``, n: ``horizon``; ``decision.propensity`` is the probability of
+    what was done.
+    **Assumes** ‖x‖ = 1, E[y] = u·x with ‖u‖ = 1, |u·x| ≥ γ.
+    **Bound** expected regret of n items ≤ 2a√n/γ + 8√n·N·ln(1 + n/(aN))/γ + √n/2 + 1/2 (Theorem 3;
+    `smidgen.bounds.p_ridge_fil`).
+    **Cost** nnz·N to decide, 4N² to learn, a few N² more when w leaves the ball. Memory N².
+    **Differs** the printed A_k⁻¹ and A = SSᵀ must read A_{k+1}⁻¹ and aI + SSᵀ.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> alerts = smidgen.PRidgeFil(dim=2, horizon=500)
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(500):
+    ...     x = np.eye(2)[rng.integers(2)]
+    ...     d = alerts.decide(x)
+    ...     if d.action:
+    ...         alerts.learn(d, bool(x[0]))
+    >>> alerts.predict(np.array([1.0, 0.0])), alerts.predict(np.array([0.0, 1.0]))
+    (True, False)
+
+    References
+    ----------
+    .. [1] N. Cesa-Bianchi, A. Conconi, C. Gentile. Margin-based algorithms for information filtering. NIPS 15, 2003.
+    """
+
+    def __init__(
+        self, *, dim: int, a: float = 1.0, p: float | None = None, horizon: int | None = None, seed: int = 0
+    ) -> None:
+        self.dim = checks.dimension(dim)
+        start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
+        if (p is None) == (horizon is None):
+            raise InvalidArgument("p and horizon were both given, or neither", "give one of them")
+        if horizon is not None:
+            n = checks.whole("horizon", horizon, "give the number of items to come")
+            self._p = min(1.0, (1.0 + 1.0 / math.sqrt(n)) / (2.0 * math.sqrt(n)))
+            chosen: dict[str, Any] = {"horizon": n}
+        else:
+            self._p = checks.number("p", p, "give a probability", at_least=0.0, at_most=1.0)
+            chosen = {"p": self._p}
+        super().__init__(params={"dim": self.dim, "a": start, **chosen}, seed=seed)
+        self._blocks = FullClasses(self.dim, 1, start, np.float64)
+        self._key = stream_key(self._seed, COIN)
+
+    def _mean(self, context: Any) -> tuple[Any, float]:
+        row = self._row(context)
+        W, B = self._blocks.W, self._blocks.B
+        return row, ridge_full(W, B, row.indices, row.values, np.empty((1, self.dim)))[0]
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        row, margin = self._mean(context)
+        greedy = margin >= 0.0
+        forward = greedy or first_uniform(self._key, number) < self._p
+        propensity = 1.0 if greedy else self._p if forward else 1.0 - self._p
+        return self._record(number, row, forward, greedy, margin=margin, threshold=0.0, propensity=propensity)
+
+    def _hear(self, decision: Decision, relevant: bool) -> None:
+        row, product = self._take_row(decision), np.empty((1, self.dim))
+        mean, width = ridge_full(self._blocks.W, self._blocks.B, row.indices, row.values, product)
+        if not (math.isfinite(mean) and math.isfinite(width)):
+            raise NotFinite("the features lead to a margin that is not finite", "scale them down")
+        _step(self._blocks.W, self._blocks.B, row.indices, row.values, 1.0 if relevant else -1.0, product)
+
+    def _predict(self, context: Any) -> bool:
+        return self._mean(context)[1] >= 0.0
+
+    def _play(self, stream: Stream, first: int, shown: Shown) -> None:
+        _stream(self._blocks.W, self._blocks.B, self._p, self._key, stream, first, shown)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        return np.asarray(self._blocks.weights(1)[0])
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return self._blocks.arrays()
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._blocks.restore(state)

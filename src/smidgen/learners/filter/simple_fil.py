@@ -1,0 +1,124 @@
+"""SIMPLE-FIL: items without features, all relevant with the same unknown probability."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sized
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen._kernel import kernel
+from smidgen.errors import InvalidFeatures, NoWeights
+from smidgen.learners.filter.template import Filter, Shown, Stream
+from smidgen.learners.registry import Card, register
+from smidgen.types import Decision, FloatArray
+
+PAPER = "Cesa-Bianchi, Conconi & Gentile 2003"
+
+
+@kernel
+def threshold(c: float, t: int, N: float) -> float:
+    """−√(c·ln t / N), and −∞ while nothing has been forwarded."""
+    return -math.sqrt(c * math.log(t) / N) if N > 0.0 else -math.inf
+
+
+@kernel
+def _stream(memory: FloatArray, truth: NDArray[np.bool_], first: int, shown: Shown) -> None:
+    for i in range(truth.shape[0]):
+        estimate = memory[1] / memory[0] - 0.5 if memory[0] > 0.0 else 0.0
+        shown[0][i] = estimate >= threshold(4.0, first + i, memory[0])
+        shown[1][i] = estimate >= 0.0
+        if shown[0][i]:
+            memory[0] += 1.0
+            memory[1] += 1.0 if truth[i] else 0.0
+
+
+@register(
+    Card(
+        loop="filter",
+        feedback="relevant or not, if forwarded",
+        paper=f"{PAPER}, Sec. 3",
+        bound="((32/|δ| + 2) ln n + 4)/n (Thm 1)",
+        cost="1",
+        example={},
+    )
+)
+class SimpleFil(Filter):
+    """Forward as long as it pays, or as long as too little is known to say that it does not.
+
+    Parameters
+    ----------
+    seed
+        Part of the settings that twins share; the algorithm draws no randomness.
+
+    Notes
+    -----
+    **Update** N ← N + 1 and p̂ ← the share of relevant items, for forwarded ones; forward iff p̂ − 1/2 ≥ −√(4·ln t /
+    N), and always while N = 0.
+    **Symbols** p̂ − 1/2: ``estimate``, t: ``decision.number``, N: ``rounds``.
+    **Assumes** items relevant independently with one probability p = 1/2 + δ.
+    **Bound** expected regret of n items ≤ (32/|δ| + 2)·ln n + 4 (Theorem 1; `smidgen.bounds.simple_fil`).
+    **Cost** a few operations; memory two numbers.
+    **Differs** t counts decisions, N feedback that has come; in the paper it comes at once.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> gate = smidgen.SimpleFil()
+    >>> for _ in range(200):
+    ...     d = gate.decide()
+    ...     if d.action:
+    ...         gate.learn(d, False)
+    >>> gate.decisions, gate.rounds < 150
+    (200, True)
+
+    References
+    ----------
+    .. [1] N. Cesa-Bianchi, A. Conconi, C. Gentile. Margin-based algorithms for information filtering. NIPS 15, 2003.
+    """
+
+    def __init__(self, *, seed: int = 0) -> None:
+        super().__init__(params={}, seed=seed)
+        self._memory = np.zeros(2)  # forwarded items heard of, relevant ones among them
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        tau = threshold(4.0, number, self._memory[0])
+        shown = None if math.isinf(tau) else tau
+        margin = self.estimate
+        return self._record(number, None, bool(margin >= tau), margin >= 0.0, margin=margin, threshold=shown)
+
+    def _hear(self, decision: Decision, relevant: bool) -> None:
+        self._memory = self._memory + np.array([1.0, float(relevant)])
+
+    def _predict(self, context: Any) -> bool:
+        return self.estimate >= 0.0
+
+    def _stream(self, X: Any) -> Any:
+        """Items have no features; only their number counts."""
+        shape = getattr(X, "shape", None) or (len(X) if isinstance(X, Sized) else 0,)
+        if not shape[0]:
+            raise InvalidFeatures(
+                f"X is {X!r} and holds no items", "give a sequence or matrix, one entry or row per item"
+            )
+        return np.empty(0, np.uint32), np.empty(0), np.zeros(shape[0] + 1, np.int64)
+
+    def _play(self, stream: Stream, first: int, shown: Shown) -> None:
+        _stream(self._memory, stream[3], first, shown)
+
+    @property
+    def estimate(self) -> float:
+        """p̂ − 1/2: by how much more than half of the forwarded items were relevant."""
+        return float(self._memory[1] / self._memory[0] - 0.5) if self._memory[0] else 0.0
+
+    @property
+    def weights(self) -> FloatArray:
+        """There are none."""
+        raise NoWeights("SimpleFil looks at no features and has no weights", "look at learner.estimate")
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"memory": self._memory}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._memory = state["memory"]

@@ -1,0 +1,212 @@
+"""Ridge regression on the fly: w = A⁻¹b with A = aI + Σxxᵀ and b = Σyx, in forms that answer the same two questions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen._kernel import kernel
+from smidgen.errors import NotFinite
+from smidgen.features import Row
+from smidgen.state.classes import Block, Indices
+from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments, diagonal_shift
+from smidgen.state.dual import DualClasses
+from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, sparse_dot
+from smidgen.state.kernels import Kernel
+from smidgen.types import FloatArray
+
+
+class Ridge(ABC):
+    """What a ridge estimator can be asked: w·x and xᵀA⁻¹x; and told: an example."""
+
+    @abstractmethod
+    def moments(self, row: Row) -> tuple[float, float]:
+        """w·x and xᵀA⁻¹x; changes nothing."""
+
+    @abstractmethod
+    def learn(self, row: Row, y: float) -> None:
+        """A ← A + xxᵀ, b ← b + yx."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> FloatArray | None:
+        """The weights w, if they live in feature space."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+
+    @abstractmethod
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+
+
+@kernel
+def ridge_full(W: Block, B: Block, idx: Indices, val: Block, out: Block) -> tuple[float, float]:
+    """w·x and xᵀA⁻¹x; writes A⁻¹x, one row."""
+    full_products(B, idx, val, out)
+    return sparse_dot(W[0], idx, val), sparse_dot(out[0], idx, val)
+
+
+@kernel
+def ridge_full_learn(W: Block, B: Block, product: Block, y: float, mean: float, width: float) -> None:
+    """W ← w + (y − w·x)·A_new⁻¹x; A ← A + xxᵀ."""
+    full_shift(W, 0, product[0], (y - mean) / (1.0 + width))
+    full_absorb(B, 0, product[0], width)
+
+
+@kernel
+def ridge_diagonal(S: Block, idx: Indices, val: Block) -> tuple[float, float]:
+    """w·x and xᵀA⁻¹x with diagonal A."""
+    means, widths = np.empty(1), np.empty(1)
+    diagonal_moments(S, idx, val, means, widths)
+    return means[0], widths[0]
+
+
+@kernel
+def ridge_diagonal_learn(S: Block, idx: Indices, val: Block, y: float, mean: float, width: float) -> None:
+    """W ← w + (y − w·x)·u/(1 + x·u), u = x/a; a ← a + x²."""
+    diagonal_shift(S, 0, idx, val, (y - mean) / (1.0 + width))
+    diagonal_absorb(S, 0, idx, val)
+
+
+class FullRidge(Ridge):
+    """A⁻¹ as a full matrix: 4d² operations per example learnt, d² memory."""
+
+    def __init__(self, dim: int, a: float) -> None:
+        self.blocks = FullClasses(dim, 1, a, np.float64)
+
+    def moments(self, row: Row) -> tuple[float, float]:
+        """w·x and xᵀA⁻¹x."""
+        return ridge_full(self.blocks.W, self.blocks.B, row.indices, row.values, np.empty((1, row.dim)))
+
+    def learn(self, row: Row, y: float) -> None:
+        """Add an example."""
+        W, B, product = self.blocks.W, self.blocks.B, np.empty((1, row.dim))
+        mean, width = ridge_full(W, B, row.indices, row.values, product)
+        ridge_full_learn(W, B, product, y, mean, width)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        return np.asarray(self.blocks.weights(1)[0])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        return self.blocks.arrays()
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self.blocks.restore(arrays)
+
+
+class DiagonalRidge(Ridge):
+    """Only the diagonal of A, for large sparse features: nnz operations, 2d memory; not the same estimator.
+
+    It departs from ridge regression: features are corrected each by its own count, by the residual rule that full A
+    obeys, as if they were uncorrelated.
+    """
+
+    def __init__(self, dim: int, a: float) -> None:
+        self.blocks = DiagonalClasses(dim, 1, a, np.float64)
+
+    def moments(self, row: Row) -> tuple[float, float]:
+        """w·x and xᵀA⁻¹x."""
+        return ridge_diagonal(self.blocks.S, row.indices, row.values)
+
+    def learn(self, row: Row, y: float) -> None:
+        """Add an example."""
+        mean, width = self.moments(row)
+        ridge_diagonal_learn(self.blocks.S, row.indices, row.values, y, mean, width)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        return np.asarray(self.blocks.weights(1)[0])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        return self.blocks.arrays()
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self.blocks.restore(arrays)
+
+
+class ForgettingRidge(Ridge):
+    """A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx: old examples fade. Every example costs a new inverse, d³ operations."""
+
+    def __init__(self, dim: int, a: float, forgetting: float) -> None:
+        self._a, self._lambda = a, forgetting
+        self._take(a * np.eye(dim), np.zeros(dim))
+
+    def _take(self, A: FloatArray, b: FloatArray) -> None:
+        """Take over A and b with what follows from them, or nothing."""
+        try:
+            inverse = np.linalg.inv(A)
+        except np.linalg.LinAlgError as error:
+            raise NotFinite("the features lead to a matrix that has no inverse", "scale them down") from error
+        self._inverse, self._w = inverse, np.asarray(inverse @ b)
+        self.A, self.b = A, b
+
+    def moments(self, row: Row) -> tuple[float, float]:
+        """w·x and xᵀA⁻¹x."""
+        x = row.dense()
+        return float(self._w @ x), float(x @ self._inverse @ x)
+
+    def learn(self, row: Row, y: float) -> None:
+        """Let the old fade, add the new."""
+        x, keep = row.dense(), self._lambda
+        A = keep * self.A + (1.0 - keep) * self._a * np.eye(len(x)) + np.outer(x, x)
+        self._take(A, keep * self.b + y * x)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        return self._w.copy()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        return {"A": self.A, "b": self.b}
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self._take(arrays["A"], arrays["b"])
+
+
+class KernelRidge(Ridge):
+    """In a kernel's feature space, by the examples learnt from: n² operations and memory for n of them."""
+
+    def __init__(self, dim: int, a: float, kernel: Kernel) -> None:
+        self.dual = DualClasses(dim, 1, a, kernel)
+
+    def moments(self, row: Row) -> tuple[float, float]:
+        """w·φ(x) and φ(x)ᵀA⁻¹φ(x)."""
+        means, widths = np.empty(1), np.empty(1)
+        self.dual.moments(row.dense(), means, widths)
+        return float(means[0]), float(widths[0])
+
+    def learn(self, row: Row, y: float) -> None:
+        """Add an example."""
+        means, widths = np.empty(1), np.empty(1)
+        x = row.dense()
+        solved = self.dual.moments(x, means, widths)[0]
+        point = self.dual.remember(x)
+        self.dual.shift(0, point, solved, (y - means[0]) / (1.0 + widths[0]))
+        self.dual.absorb(0, point, solved, float(widths[0]))
+
+    @property
+    def weights(self) -> None:
+        """None: they do not live in feature space."""
+        return
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        return self.dual.arrays()
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self.dual.restore(arrays)

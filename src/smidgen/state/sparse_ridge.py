@@ -1,0 +1,163 @@
+"""Exact ridge regression on very many sparse features: by the examples learnt from, never a d × d matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen._kernel import kernel
+from smidgen.features import Row
+from smidgen.state.classes import Block, Indices
+from smidgen.state.full import sparse_dot
+from smidgen.state.ridge import Ridge
+from smidgen.types import FloatArray, IntArray
+
+Examples = tuple[Indices, Block, IntArray]
+
+
+@kernel
+def _inner_products(examples: Examples, n: int, idx: Indices, val: Block, scratch: FloatArray) -> FloatArray:
+    """x_m · x for the first n examples; scratch is zero before and after."""
+    indices, values, starts = examples
+    out = np.empty(n)
+    for k in range(idx.shape[0]):
+        scratch[idx[k]] = val[k]
+    for m in range(n):
+        total = 0.0
+        for e in range(starts[m], starts[m + 1]):
+            total += values[e] * scratch[indices[e]]
+        out[m] = total
+    for k in range(idx.shape[0]):
+        scratch[idx[k]] = 0.0
+    return out
+
+
+@kernel
+def _solve(G: FloatArray, n: int, near: FloatArray) -> FloatArray:
+    """G · near on the first n rows and columns."""
+    out = np.zeros(n)
+    for i in range(n):
+        for j in range(n):
+            out[j] += near[i] * G[i, j]
+    return out
+
+
+@kernel
+def _shift(w: FloatArray, examples: Examples, solved: FloatArray, idx: Indices, val: Block, rate: float) -> None:
+    """W ← w + rate·(x − Σ_m solved_m·x_m)."""
+    indices, values, starts = examples
+    for k in range(idx.shape[0]):
+        w[idx[k]] += rate * val[k]
+    for m in range(solved.shape[0]):
+        for e in range(starts[m], starts[m + 1]):
+            w[indices[e]] -= rate * solved[m] * values[e]
+
+
+@kernel
+def _grow(G: FloatArray, n: int, solved: FloatArray, pivot: float) -> None:
+    """(Gram + aI)⁻¹ with one more example: a Schur complement."""
+    for i in range(n):
+        for j in range(n):
+            G[i, j] += solved[i] * solved[j] / pivot
+        G[i, n] = -solved[i] / pivot
+        G[n, i] = G[i, n]
+    G[n, n] = 1.0 / pivot
+
+
+@kernel
+def _drop_first(G: FloatArray, n: int) -> None:
+    """(Gram + aI)⁻¹ without the oldest of n examples."""
+    first = G[:n, 0].copy()
+    for i in range(1, n):
+        for j in range(1, n):
+            G[i - 1, j - 1] = G[i, j] - first[i] * first[j] / first[0]
+
+
+class SparseRidge(Ridge):
+    """w in feature space, and the inverse of the examples' Gram matrix in place of A⁻¹ [d × d].
+
+    A⁻¹x = (x − Σ_m [G k(x)]_m x_m)/a with k(x)_m = x_m·x and G = (Gram + aI)⁻¹, exactly. For n examples of s
+    non-zero features each: n·s + n² operations per question, memory n² + n·s + d. ``window`` keeps the latest
+    examples only, and with them a bound on all of it.
+    """
+
+    def __init__(self, dim: int, a: float, window: int | None) -> None:
+        self._a, self._window = a, window
+        self._w: FloatArray = np.zeros(dim)
+        self._scratch: FloatArray = np.zeros(dim)
+        self._indices: Indices = np.empty(0, np.uint32)
+        self._values: FloatArray = np.empty(0)
+        self._starts: IntArray = np.zeros(1, np.int64)
+        self._y: FloatArray = np.empty(0)
+        self._G: FloatArray = np.empty((16, 16))
+
+    @property
+    def _examples(self) -> Examples:
+        return self._indices, self._values, self._starts
+
+    def _ask(self, row: Row) -> tuple[float, float, FloatArray]:
+        n = len(self._y)
+        near = _inner_products(self._examples, n, row.indices, row.values, self._scratch)
+        solved = _solve(self._G, n, near)
+        width = (float(row.values @ row.values) - float(near @ solved)) / self._a
+        return sparse_dot(self._w, row.indices, row.values), max(width, 0.0), solved  # NaN stays NaN
+
+    def moments(self, row: Row) -> tuple[float, float]:
+        """w·x and xᵀA⁻¹x."""
+        mean, width, _ = self._ask(row)
+        return mean, width
+
+    def learn(self, row: Row, y: float) -> None:
+        """Add an example; the oldest one goes if the window is full."""
+        if self._window is not None and len(self._y) == self._window:
+            self._forget_oldest()
+        mean, width, solved = self._ask(row)
+        n = len(self._y)
+        _shift(self._w, self._examples, solved, row.indices, row.values, (y - mean) / (1.0 + width) / self._a)
+        if n == len(self._G):
+            grown = np.empty((2 * n, 2 * n))
+            grown[:n, :n] = self._G
+            self._G = grown
+        _grow(self._G, n, solved, self._a * (1.0 + width))
+        there = row.values != 0.0
+        self._indices = np.concatenate([self._indices, row.indices[there]])
+        self._values = np.concatenate([self._values, row.values[there]])
+        self._starts = np.append(self._starts, len(self._values))
+        self._y = np.append(self._y, y)
+
+    def _forget_oldest(self) -> None:
+        """Drop the first example and find w anew: w = Xᵀ(Gram + aI)⁻¹y."""
+        n, cut = len(self._y), int(self._starts[1])
+        _drop_first(self._G, n)
+        self._indices, self._values = self._indices[cut:].copy(), self._values[cut:].copy()
+        self._starts, self._y = self._starts[1:] - cut, self._y[1:].copy()
+        coefficients = _solve(self._G, n - 1, self._y)
+        self._w = np.zeros(len(self._w))
+        _shift(self._w, self._examples, -coefficients, self._indices[:0], self._values[:0], 1.0)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        return self._w.copy()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        n = len(self._y)
+        return {
+            "w": self._w,
+            "indices": self._indices,
+            "values": self._values,
+            "starts": self._starts,
+            "y": self._y,
+            "G": self._G[:n, :n].copy(),
+        }
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self._w, self._y = arrays["w"], arrays["y"]
+        self._indices, self._values, self._starts = arrays["indices"], arrays["values"], arrays["starts"]
+        n = len(self._y)
+        self._G = np.empty((max(16, 2 * n), max(16, 2 * n)))
+        self._G[:n, :n] = arrays["G"]

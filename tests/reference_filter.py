@@ -1,0 +1,138 @@
+"""The judges of the filter loop: dense matrices, linear solves, plain loops, one object per algorithm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from reference import project_ball_in_norm
+
+FloatArray = np.ndarray
+
+
+def threshold(c: float, t: int, heard: float) -> float:
+    """−√(c·ln t / N), and −∞ while nothing has been forwarded."""
+    return -math.sqrt(c * math.log(t) / heard) if heard else -math.inf
+
+
+class SimpleFil:
+    """Section 3: the share of relevant items among those forwarded."""
+
+    def __init__(self) -> None:
+        self.labels: list[bool] = []
+
+    def margin(self, x: Any = None) -> float:
+        return sum(self.labels) / len(self.labels) - 0.5 if self.labels else 0.0
+
+    def forward(self, x: Any, t: int) -> bool:
+        return self.margin() >= threshold(4.0, t, len(self.labels))
+
+    def learn(self, x: Any, relevant: bool) -> None:
+        self.labels.append(relevant)
+
+
+class RidgeFil:
+    """Eq. 3, with all examples kept and the estimate found anew every time."""
+
+    def __init__(
+        self, dim: int, *, c: float = 5.0, a: float = 1.0, forgetting: float = 1.0, window: int | None = None
+    ) -> None:
+        self.dim, self.c, self.a, self.forgetting, self.window = dim, c, a, forgetting, window
+        self.examples: list[tuple[FloatArray, float]] = []
+
+    def counted(self) -> list[tuple[float, FloatArray, float]]:
+        """The examples that still count: how much, x and y."""
+        latest = self.examples if self.window is None else self.examples[-self.window :]
+        ages = range(len(latest) - 1, -1, -1)
+        return [(self.forgetting**age, x, y) for age, (x, y) in zip(ages, latest, strict=True)]
+
+    def system(self) -> tuple[FloatArray, FloatArray]:
+        A, b = self.a * np.eye(self.dim), np.zeros(self.dim)
+        for share, x, y in self.counted():
+            A = A + share * np.outer(x, x)
+            b = b + share * y * x
+        return A, b
+
+    def weights(self) -> FloatArray:
+        return np.linalg.solve(*self.system())
+
+    def margin(self, x: FloatArray) -> float:
+        A, b = self.system()
+        return float(np.linalg.solve(A + np.outer(x, x), b) @ x)
+
+    def heard(self) -> float:
+        return sum(share for share, _, _ in self.counted())
+
+    def forward(self, x: FloatArray, t: int) -> bool:
+        return self.margin(x) >= threshold(self.c, t, self.heard())
+
+    def learn(self, x: FloatArray, relevant: bool) -> None:
+        self.examples.append((x, 1.0 if relevant else -1.0))
+
+
+class RidgeFull(RidgeFil):
+    """Threshold zero, and all labels."""
+
+    def forward(self, x: FloatArray, t: int) -> bool:
+        return self.margin(x) >= 0.0
+
+
+class PRidgeFil:
+    """Figure 2, mended, with the slow projection."""
+
+    def __init__(self, dim: int, *, a: float, p: float, draws: Any) -> None:
+        self.A, self.w, self.p, self.draws = a * np.eye(dim), np.zeros(dim), p, draws
+        self.projected = 0
+
+    def margin(self, x: FloatArray) -> float:
+        return float(self.w @ x)
+
+    def forward(self, x: FloatArray, t: int) -> bool:
+        return self.margin(x) >= 0.0 or self.draws(t) < self.p
+
+    def learn(self, x: FloatArray, relevant: bool) -> None:
+        y = 1.0 if relevant else -1.0
+        self.A = self.A + np.outer(x, x)
+        middle = self.w + (y - self.w @ x) * np.linalg.solve(self.A, x)
+        self.projected += np.linalg.norm(middle) > 1.0
+        self.w = project_ball_in_norm(middle, self.A, 1.0)
+
+
+class Perceptron:
+    """A step on every mistake."""
+
+    def __init__(self, dim: int) -> None:
+        self.w = np.zeros(dim)
+
+    def margin(self, x: FloatArray) -> float:
+        return float(self.w @ x)
+
+    def forward(self, x: FloatArray, t: int) -> bool:
+        return self.margin(x) >= 0.0
+
+    def learn(self, x: FloatArray, relevant: bool) -> None:
+        if self.forward(x, 0) != relevant:
+            self.w = self.w + (x if relevant else -x)
+
+
+class Stap:
+    """Apple tasting around any of the judges that hear everything."""
+
+    def __init__(self, inner: Any, draws: Any) -> None:
+        self.inner, self.draws, self.surprises = inner, draws, 0
+
+    def margin(self, x: FloatArray) -> float:
+        return self.inner.margin(x)
+
+    def chance(self, t: int) -> float:
+        return min(1.0, math.sqrt((1 + self.surprises) / (t + 1)))
+
+    def forward(self, x: FloatArray, t: int) -> bool:
+        return self.margin(x) >= 0.0 or self.draws(t) < self.chance(t)
+
+    def learn(self, x: FloatArray, relevant: bool) -> None:
+        if self.margin(x) < 0.0 and relevant:
+            self.surprises += 1
+        self.inner.learn(x, relevant)
