@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks import coactive, label
+from benchmarks import coactive, label, tune
 from benchmarks.interleave import Result, Workload, measure
 
 PACKAGES = ("numpy", "scipy", "numba", "smidgen", "scikit-learn", "vowpalwabbit", "river")
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only workloads whose name contains this")
     parser.add_argument("--out", type=Path, default=Path("bench-results"), help="folder for the results")
     arguments = parser.parse_args()
-    jobs = [job for job in (*coactive.workloads(), *label.workloads()) if arguments.only in job.name]
+    jobs = [job for job in (*coactive.workloads(), *label.workloads(), *tune.workloads()) if arguments.only in job.name]
     results = [row for job in track(jobs, "measuring") for row in measure(job, arguments.rounds)]
     console = Console(width=140)
     console.print(as_table(results))

@@ -47,7 +47,7 @@ def ons(dim: int) -> Workload:
 
     return Workload(
         f"ONS, d = {dim}",
-        "one online Newton step on the unit ball, gradient given; numpy projects in the Euclidean norm, which is less work",
+        "one online Newton step on the unit ball, gradient given; numpy projects in the Euclidean norm (cheaper)",
         "round",
         ROUNDS,
         {"smidgen, two verbs": two_verbs, "smidgen, the rule alone": rule_only, "numpy": numpy_loop},

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
     from smidgen.evaluate.history import History
+    from smidgen.evaluate.recommend import Recommendation, recommend
     from smidgen.evaluate.simulate import simulate
+    from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.learners import Learner, load, register
     from smidgen.learners.coactive import (
@@ -86,6 +88,7 @@ _HOME = {
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
+    "Recommendation": "evaluate.recommend",
     "RidgeFil": "learners.filter",
     "RidgeFull": "learners.filter",
     "SecondOrderPerceptron": "learners.label",
@@ -94,15 +97,18 @@ _HOME = {
     "Simplex": "geometry",
     "SmidgenError": "errors",
     "Structure": "types",
+    "TuneHistory": "evaluate.tuning",
     "bounds": "evaluate",
     "from_chain": "structures",
     "from_clicks": "structures",
     "load": "learners",
     "losses": "evaluate",
+    "recommend": "evaluate.recommend",
     "register": "learners",
     "register_kernel": "state.kernels",
     "simulate": "evaluate.simulate",
     "structure": "records",
+    "tune": "evaluate.tuning",
 }
 _ROOMS = ("data", "errors", "geometry", "learners", "optim", "structures", "users")
 
@@ -136,6 +142,7 @@ __all__ = [
     "PreferencePerceptron",
     "Ranking",
     "RankingSVM",
+    "Recommendation",
     "RidgeFil",
     "RidgeFull",
     "SecondOrderPerceptron",
@@ -144,6 +151,7 @@ __all__ = [
     "Simplex",
     "SmidgenError",
     "Structure",
+    "TuneHistory",
     "bounds",
     "data",
     "errors",
@@ -154,11 +162,13 @@ __all__ = [
     "load",
     "losses",
     "optim",
+    "recommend",
     "register",
     "register_kernel",
     "simulate",
     "structure",
     "structures",
+    "tune",
     "users",
 ]
 

@@ -1,4 +1,4 @@
-"""The theorems as functions of measured quantities (one-bit feedback and filtering have files of their own).
+"""The theorems as functions of measured quantities (one-bit feedback, filtering and tuning have files of their own).
 
 Each takes numbers that a run can be measured by and returns an upper bound on its average regret. ``T`` may be a
 number or an array of round numbers, for a curve. ``slack`` is Σξ_t, or the sequence ξ_1, ξ_2, … itself (cut or
@@ -20,6 +20,7 @@ from smidgen.errors import InvalidArgument
 from smidgen.evaluate.curves import Curve, plain, rounds
 from smidgen.evaluate.filter_bounds import p_ridge_fil, simple_fil
 from smidgen.evaluate.label_bounds import confidit, confidit_margin, determinant_bound
+from smidgen.evaluate.tune_bounds import ogd, ogdeg, ons, onseg
 
 __all__ = [
     "batch_preference_perceptron",
@@ -30,6 +31,10 @@ __all__ = [
     "expected_preference_perceptron",
     "exponentiated_preference_perceptron",
     "lower_bound",
+    "ogd",
+    "ogdeg",
+    "ons",
+    "onseg",
     "p_ridge_fil",
     "preference_perceptron",
     "second_order_preference_perceptron",

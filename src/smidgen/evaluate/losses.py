@@ -1,10 +1,16 @@
-"""Convex losses of the utility gap θ = U(x, y) − U(x, y*) ≤ 0 (Sections 5.2, 5.3, 6.4)."""
+"""Convex losses of the utility gap θ = U(x, y) − U(x, y*) ≤ 0 (Sections 5.2, 5.3, 6.4).
+
+The losses of a point, for the tune loop, are reachable from here too.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from smidgen import checks
+from smidgen.evaluate.point_losses import LeastSquares, Logistic, PointLosses, Portfolio, Repeated
+
+__all__ = ["LeastSquares", "Linear", "Logistic", "PointLosses", "Portfolio", "Quadratic", "Repeated"]
 
 
 class Linear:

@@ -24,7 +24,7 @@ _TOLERANCE, _STEPS = 1e-10, 20_000
 
 
 class PointLosses(ABC):
-    """A convex loss f_t of a point, for every round t = 0, 1, …
+    """A convex loss f_t of a point for every round t, which counts from 0.
 
     To write your own, say what is abstract here; `smidgen.tune` plays it.
     """
@@ -48,6 +48,10 @@ class PointLosses(ABC):
     def lipschitz(self, space: Space) -> float:
         """G: no f_t is steeper than this, along the space, at any of its points."""
 
+    def check(self, space: Space, rounds: int) -> None:
+        """Refuse a space that the losses are not made for, or more rounds than there are."""
+        return
+
     def values(self, x: FloatArray, rounds: int | None = None) -> FloatArray:
         """The losses of one point in the first ``rounds`` rounds (in all, if left out)."""
         return np.array([self(t, x) for t in range(len(self) if rounds is None else rounds)])
@@ -64,6 +68,7 @@ class PointLosses(ABC):
         is best for the gradient, shows that the mean loss is within 1e-10 (of its scale) of the least one, or after
         20,000 steps; smooth losses get there.
         """
+        self.check(space, len(self) if rounds is None else rounds)
         return space.embed(_minimise(lambda z: self._along(space, z, rounds), space))
 
     def _along(self, space: Space, z: FloatArray, rounds: int | None) -> tuple[float, FloatArray]:
@@ -80,15 +85,24 @@ class _Linear(PointLosses):
     def __len__(self) -> int:
         return len(self.Z)
 
-    def _scores(self, x: FloatArray, rounds: int | None) -> FloatArray:
-        return np.asarray(self.Z[:rounds] @ x)
-
-    def _spread(self, space: Space) -> tuple[FloatArray, FloatArray]:
-        """The scores of the centre, and how far they move per unit of distance."""
+    def check(self, space: Space, rounds: int) -> None:
+        """Refuse a space of another dimension, and more rounds than rows."""
         if space.dim != self.Z.shape[1]:
             raise InvalidArgument(
                 f"the space has dim={space.dim} and a round has {self.Z.shape[1]} features", "give as many of both"
             )
+        if not 1 <= rounds <= len(self):
+            raise InvalidArgument(
+                f"rounds is {rounds} and there are {len(self)}", "play the stream again from the start"
+            )
+
+    def _scores(self, x: FloatArray, rounds: int | None) -> FloatArray:
+        scores: FloatArray = self.Z[:rounds] @ x
+        return scores
+
+    def _spread(self, space: Space) -> tuple[FloatArray, FloatArray]:
+        """The scores of the centre, and how far they move per unit of distance."""
+        self.check(space, len(self))
         slopes = np.array([space.direction(row) for row in self.Z])
         return self.Z @ space.centre, np.sqrt((slopes**2).sum(axis=1))
 
@@ -107,8 +121,8 @@ class LeastSquares(_Linear):
     --------
     >>> import smidgen
     >>> loss = smidgen.losses.LeastSquares(Z=[[1.0, 0.0], [0.0, 2.0]], y=[0.5, 1.0])
-    >>> loss(1, [0.0, 0.0]), loss.gradient(1, [0.0, 0.0])
-    (0.5, array([ 0., -2.]))
+    >>> loss(1, [1.0, 1.0]), loss.gradient(1, [1.0, 1.0])
+    (0.5, array([0., 2.]))
     >>> loss.best(smidgen.Ball(dim=2))
     array([0.5, 0.5])
     """
@@ -237,7 +251,7 @@ class Portfolio(_Linear):
 
     def gradient(self, t: int, x: FloatArray) -> FloatArray:
         """−r_t."""
-        return -self.Z[t]
+        return np.asarray(-self.Z[t])
 
     def values(self, x: FloatArray, rounds: int | None = None) -> FloatArray:
         """The losses of one point, all at once."""
@@ -290,7 +304,9 @@ class Repeated(PointLosses):
         lipschitz: float | None = None,
     ) -> None:
         if not callable(f):
-            raise InvalidArgument(f"f is {f!r} and must be callable", "give a function of a point, e.g. lambda x: x @ x")
+            raise InvalidArgument(
+                f"f is {f!r} and must be callable", "give a function of a point, e.g. lambda x: x @ x"
+            )
         self._f, self._gradient = f, gradient
         self._rounds = None if rounds is None else checks.whole("rounds", rounds, "leave it out if unknown")
         self._F = None if bound is None else checks.number("bound", bound, "leave it out if unknown", above=0.0)
@@ -317,7 +333,7 @@ class Repeated(PointLosses):
         return np.full(len(self) if rounds is None else rounds, self(0, x))
 
     def mean(self, x: FloatArray, rounds: int | None = None) -> tuple[float, FloatArray]:
-        """f and its gradient."""
+        """The loss and its gradient."""
         return self(0, x), self.gradient(0, x)
 
     def bound(self, space: Space) -> float:

@@ -50,9 +50,11 @@ def as_stream(
         starts = np.arange(0, values.size + 1, dim, dtype=np.int64)
     else:
         indices, values, starts = _arrays(given if given.format == "csr" else _converted(given), dtype)
-        if _sound(indices, values, starts, dim) and not given.has_canonical_format:
-            indices, values, starts = _arrays(_converted(given), dtype)
-    if not _sound(indices, values, starts, dim):
+    sound = _sound(indices, values, starts, dim)
+    if sound and is_sparse(X) and not given.has_canonical_format:  # asked only now: the question trusts the indices
+        indices, values, starts = _arrays(_converted(given), dtype)
+        sound = _sound(indices, values, starts, dim)
+    if not sound:
         raise InvalidFeatures(
             f"X holds values that are not finite, rows longer than {LONGEST:g}, or indices out of range",
             "clean it, and scale it down; unit length is a good choice",

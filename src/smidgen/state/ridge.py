@@ -73,11 +73,30 @@ def ridge_diagonal_learn(S: Block, idx: Indices, val: Block, y: float, mean: flo
     diagonal_absorb(S, 0, idx, val)
 
 
-class FullRidge(Ridge):
+class _BlockRidge(Ridge):
+    """A ridge estimator that is a class of its own: the blocks of the label loop, with room for one."""
+
+    blocks: FullClasses | DiagonalClasses
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        return np.asarray(self.blocks.weights(1)[0])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        return self.blocks.arrays()
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self.blocks.restore(arrays)
+
+
+class FullRidge(_BlockRidge):
     """A⁻¹ as a full matrix: 4d² operations per example learnt, d² memory."""
 
     def __init__(self, dim: int, a: float) -> None:
-        self.blocks = FullClasses(dim, 1, a, np.float64)
+        self.blocks: FullClasses = FullClasses(dim, 1, a, np.float64)
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
@@ -89,21 +108,8 @@ class FullRidge(Ridge):
         mean, width = ridge_full(W, B, row.indices, row.values, product)
         ridge_full_learn(W, B, product, y, mean, width)
 
-    @property
-    def weights(self) -> FloatArray:
-        """The weights w."""
-        return np.asarray(self.blocks.weights(1)[0])
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is remembered."""
-        return self.blocks.arrays()
-
-    def restore(self, arrays: Any) -> None:
-        """Take over saved arrays."""
-        self.blocks.restore(arrays)
-
-
-class DiagonalRidge(Ridge):
+class DiagonalRidge(_BlockRidge):
     """Only the diagonal of A, for large sparse features: nnz operations, 2d memory; not the same estimator.
 
     It departs from ridge regression: features are corrected each by its own count, by the residual rule that full A
@@ -111,7 +117,7 @@ class DiagonalRidge(Ridge):
     """
 
     def __init__(self, dim: int, a: float) -> None:
-        self.blocks = DiagonalClasses(dim, 1, a, np.float64)
+        self.blocks: DiagonalClasses = DiagonalClasses(dim, 1, a, np.float64)
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
@@ -121,19 +127,6 @@ class DiagonalRidge(Ridge):
         """Add an example."""
         mean, width = self.moments(row)
         ridge_diagonal_learn(self.blocks.S, row.indices, row.values, y, mean, width)
-
-    @property
-    def weights(self) -> FloatArray:
-        """The weights w."""
-        return np.asarray(self.blocks.weights(1)[0])
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is remembered."""
-        return self.blocks.arrays()
-
-    def restore(self, arrays: Any) -> None:
-        """Take over saved arrays."""
-        self.blocks.restore(arrays)
 
 
 class ForgettingRidge(Ridge):

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
-from smidgen.features import Row, as_row, as_stream
-from smidgen.features.rows import LONGEST
+from smidgen.errors import InvalidArgument, InvalidFeedback
+from smidgen.features import Row, as_stream
 from smidgen.learners.filter.history import FilterHistory
 from smidgen.learners.learner import Learner
-from smidgen.state.classes import row_length
+from smidgen.learners.rows import given_row, kept_row
 from smidgen.types import Decision
 
 #: A stream for compiled code: CSR indices, values and row starts; relevance; the order of play.
@@ -78,20 +77,10 @@ class Filter(Learner):
     dim: int
 
     def _row(self, context: Any) -> Row:
-        row = as_row(context, self.dim)
-        if not row_length(row.values) < LONGEST:
-            raise NotFinite(
-                f"the features are longer than {LONGEST:g}", "scale them down; unit length is a good choice"
-            )
-        return row
+        return given_row(context, self.dim)
 
     def _take_row(self, decision: Decision) -> Row:
-        """The features of a decision, if they are of our kind."""
-        if not isinstance(decision.context, Row):
-            raise DecisionMismatch(
-                f"decision {decision.id} holds a {type(decision.context).__name__}, not a row", "give it whole"
-            )
-        return as_row(decision.context, self.dim)
+        return kept_row(decision, self.dim)
 
     def _record(self, number: int, context: Any, forward: bool, greedy: bool, **more: Any) -> Decision:
         return Decision(

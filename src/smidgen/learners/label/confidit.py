@@ -2,185 +2,39 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import Row
 from smidgen.geometry.class_constraints import constraint_shifts
+from smidgen.learners.label.confidit_round import (
+    LOGDET,
+    Settings,
+    choose,
+    count_round,
+    sign_of,
+    step_diagonal,
+    step_full,
+    stream_diagonal,
+    stream_full,
+    unit_rows,
+)
 from smidgen.learners.label.template import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.registry import Card, register
-from smidgen.randomness import COIN, U64, first_uniform, stream_key
-from smidgen.state.classes import Block, Indices, best_class, padded, unit_row, write_unit_row
-from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments, diagonal_shift
+from smidgen.randomness import COIN, stream_key
+from smidgen.state.classes import Block, best_class, padded, unit_row
+from smidgen.state.diagonal import DiagonalClasses, diagonal_moments
 from smidgen.state.dual import DualClasses
-from smidgen.state.full import FullClasses, full_absorb, full_moments, full_shift
+from smidgen.state.full import FullClasses, full_moments
 from smidgen.state.kernels import Kernel, find_kernel
 from smidgen.types import Decision, FloatArray
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
-LEARNT, WIDTHS, LOGDET, ERRORS = 0, 1, 2, 3  # what `memory` counts
-
-
-class Settings(NamedTuple):
-    """The settings that the kernels read."""
-
-    alpha: float
-    eta: float
-    theory: bool
-    norm_bound: float
-    delta: float
-    project: bool
-    printed: bool
-
-
-@kernel
-def _confidence(s: Settings, memory: FloatArray) -> float:
-    """The factor of xᵀA⁻¹x in ε²: η (eq. 11), or 2η_t (eq. 9 and 10)."""
-    if not s.theory:
-        return s.eta
-    t, seen = memory[LEARNT] + 1.0, memory[WIDTHS]
-    spread = 0.5 * s.norm_bound**2 + 0.5 * seen + memory[ERRORS] + 9.0 * math.log((t + 4.0) / s.delta)
-    return float(2.0 * (1.0 + s.alpha) ** 2 * spread)
-
-
-@kernel
-def _choose(
-    means: Block, widths: Block, K: int, s: Settings, memory: FloatArray, eps: FloatArray, shifts: FloatArray
-) -> int:
-    """ŷ = argmax Δ̂_i + ε_i, the Δ̂ projected if asked for; writes ε and the projection's shifts."""
-    factor, best, highest = _confidence(s, memory), 0, -np.inf
-    if s.project:
-        constraint_shifts(means, widths, K, s.alpha, shifts)
-    for i in range(K):
-        eps[i] = np.sqrt(factor * float(widths[i]))
-        bound = float(means[i]) + shifts[i] * float(widths[i]) + eps[i]
-        if bound > highest:
-            best, highest = i, bound
-    return best
-
-
-@kernel
-def _sign(right: bool, alpha: float, key: U64, number: int) -> float:
-    """+1 if right; if wrong, −1 with probability (1 + α)/2, else +1."""
-    if right or (alpha < 1.0 and first_uniform(key, number) >= (1.0 + alpha) / 2.0):
-        return 1.0
-    return -1.0
-
-
-@kernel
-def _count(memory: FloatArray, errors: FloatArray, width: float, growth: float) -> None:
-    memory[ERRORS] += errors[min(int(memory[LEARNT]), errors.shape[0] - 1)]
-    memory[LEARNT] += 1.0
-    memory[WIDTHS] += width
-    memory[LOGDET] += growth
-
-
-@kernel
-def _printed_step(S: Block, c: int, idx: Indices, val: Block, sign: float) -> None:
-    """w_r ← (a_r·w_r + s·x_r)/(a_r + x_r²), the letter of step 8."""
-    inverse = S.shape[1] // 2 + c  # times 1/a above and below, so that a stored zero changes nothing
-    for k in range(idx.shape[0]):
-        x, over = float(val[k]), float(S[idx[k], inverse])
-        S[idx[k], c] = (float(S[idx[k], c]) + sign * x * over) / (1.0 + x * x * over)
-
-
-@kernel
-def _step_diagonal(
-    S: Block,
-    K: int,
-    x: tuple[Indices, Block],
-    c: int,
-    sign: float,
-    s: Settings,
-    moments: tuple[Block, Block, FloatArray],
-) -> tuple[float, float]:
-    """Steps 2 and 8 on diagonal state: shift all classes by the projection, then the shown class by the residual."""
-    idx, val = x
-    means, widths, shifts = moments
-    if s.project:
-        for i in range(K):
-            diagonal_shift(S, i, idx, val, shifts[i])
-    if s.printed:
-        _printed_step(S, c, idx, val, sign)
-    else:
-        mean = float(means[c]) + shifts[c] * float(widths[c])
-        diagonal_shift(S, c, idx, val, (sign - mean) / (1.0 + float(widths[c])))
-    return diagonal_absorb(S, c, idx, val)
-
-
-@kernel
-def _step_full(
-    W: Block, B: Block, K: int, P: Block, c: int, sign: float, s: Settings, moments: tuple[Block, Block, FloatArray]
-) -> tuple[float, float]:
-    """The same on full state, given the products P_i = A_i⁻¹x."""
-    means, widths, shifts = moments
-    if s.project:
-        for i in range(K):
-            full_shift(W, i, P[i], shifts[i])
-    mean = float(means[c]) + shifts[c] * float(widths[c])
-    full_shift(W, c, P[c], (sign - mean) / (1.0 + float(widths[c])))
-    return full_absorb(B, c, P[c], float(widths[c]))
-
-
-@kernel
-def _stream_diagonal(
-    S: Block,
-    K: int,
-    s: Settings,
-    memory: FloatArray,
-    errors: FloatArray,
-    key: U64,
-    stream: Stream,
-    first: int,
-    shown: Shown,
-) -> None:
-    indices, values, starts, truth, order = stream
-    C = S.shape[1] // 2
-    means, widths, shifts, eps = np.empty(C, S.dtype), np.empty(C, S.dtype), np.zeros(C), np.empty(C)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        diagonal_moments(S, idx, val, means, widths)
-        action = _choose(means, widths, K, s, memory, eps, shifts)
-        shown[0][i], shown[1][i] = action, best_class(means, K)
-        sign = _sign(action == truth[t], s.alpha, key, first + i)
-        width, growth = _step_diagonal(S, K, (idx, val), action, sign, s, (means, widths, shifts))
-        _count(memory, errors, width, growth)
-
-
-@kernel
-def _stream_full(
-    W: Block, B: Block, K: int, s: Settings, memory: FloatArray, errors: FloatArray, key: U64, stream: Stream,
-    first: int, shown: Shown
-) -> None:  # fmt: skip
-    indices, values, starts, truth, order = stream
-    W, B = W[:K], B[:K]  # without the padding
-    means, widths, P = np.empty(K, W.dtype), np.empty(K, W.dtype), np.empty(W.shape, W.dtype)
-    shifts, eps = np.zeros(K), np.empty(K)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        full_moments(W, B, idx, val, means, widths, P)
-        action = _choose(means, widths, K, s, memory, eps, shifts)
-        shown[0][i], shown[1][i] = action, best_class(means, K)
-        sign = _sign(action == truth[t], s.alpha, key, first + i)
-        width, growth = _step_full(W, B, K, P, action, sign, s, (means, widths, shifts))
-        _count(memory, errors, width, growth)
-
-
-@kernel
-def _unit_rows(values: Block, starts: NDArray[np.int64]) -> Block:
-    out = np.empty_like(values)
-    for i in range(starts.shape[0] - 1):
-        write_unit_row(values[starts[i] : starts[i + 1]], out[starts[i] : starts[i + 1]])
-    return out
 
 
 @register(
@@ -361,14 +215,14 @@ class Confidit(LabelLearner):
         row, K = self._prepared(context), self.n_classes
         means, widths, _ = self._moments(row)
         eps, shifts = np.empty(self._columns), np.zeros(self._columns)
-        action = _choose(means, widths, K, self._s, self._memory, eps, shifts)
+        action = choose(means, widths, K, self._s, self._memory, eps, shifts)
         greedy = best_class(means, K)
         return self._record(number, row, action, greedy, scores=means[:K].astype(np.float64), widths=eps[:K])
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         right, row, K = self._right(feedback), self._take_row(decision), self.n_classes
         c = self._classes.index(decision.action)
-        sign = _sign(right, self._s.alpha, self._key, decision.number)
+        sign = sign_of(right, self._s.alpha, self._key, decision.number)
         means, widths, product = self._moments(row)
         if not (np.isfinite(means).all() and np.isfinite(widths).all()):
             raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
@@ -377,12 +231,12 @@ class Confidit(LabelLearner):
             constraint_shifts(means, widths, K, self._s.alpha, shifts)
         state, moments = self._state_of, (means, widths, shifts)
         if isinstance(state, DiagonalClasses):
-            width, growth = _step_diagonal(state.S, K, (row.indices, row.values), c, sign, self._s, moments)
+            width, growth = step_diagonal(state.S, K, (row.indices, row.values), c, sign, self._s, moments)
         elif isinstance(state, FullClasses):
-            width, growth = _step_full(state.W, state.B, K, product, c, sign, self._s, moments)
+            width, growth = step_full(state.W, state.B, K, product, c, sign, self._s, moments)
         else:
             width, growth = self._step_dual(state, row, product, c, sign, moments)
-        _count(self._memory, self._errors, width, growth)
+        count_round(self._memory, self._errors, width, growth)
 
     def _step_dual(
         self, state: DualClasses, row: Row, solved: list[FloatArray], c: int, sign: float, moments: Any
@@ -412,7 +266,7 @@ class Confidit(LabelLearner):
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
         state, (indices, values, starts) = self._state_of, rows
-        rows = (indices, _unit_rows(values, starts) if self._normalize else values, starts)
+        rows = (indices, unit_rows(values, starts) if self._normalize else values, starts)
         if isinstance(state, DiagonalClasses):
             scores_by_feature(state.S, rows, out)
         elif isinstance(state, FullClasses):
@@ -442,12 +296,12 @@ class Confidit(LabelLearner):
             return
         if self._normalize:
             indices, values, starts, truth, order = stream
-            stream = (indices, _unit_rows(values, starts), starts, truth, order)
+            stream = (indices, unit_rows(values, starts), starts, truth, order)
         shared = (K, self._s, self._memory, self._errors, self._key, stream, first, shown)
         if isinstance(state, DiagonalClasses):
-            _stream_diagonal(state.S, *shared)
+            stream_diagonal(state.S, *shared)
         else:
-            _stream_full(state.W, state.B, *shared)
+            stream_full(state.W, state.B, *shared)
 
     @property
     def weights(self) -> FloatArray:

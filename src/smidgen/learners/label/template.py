@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
-from smidgen.features import Row, as_row, as_stream
-from smidgen.features.rows import LONGEST
+from smidgen.errors import InvalidArgument, InvalidFeedback, NotFinite
+from smidgen.features import Row, as_stream
 from smidgen.learners.label.classes import Classes
 from smidgen.learners.label.history import LabelHistory
 from smidgen.learners.learner import Learner
-from smidgen.state.classes import Block, class_scores, padded, row_length
+from smidgen.learners.rows import given_row, kept_row
+from smidgen.state.classes import Block, class_scores, padded
 from smidgen.state.full import sparse_dot
 from smidgen.types import Decision, FloatArray
 
@@ -176,20 +176,10 @@ class LabelLearner(Learner):
         self._classes.grow(notes["labels"][self.n_classes :])
 
     def _row(self, context: Any) -> Row:
-        row = as_row(context, self.dim, self._dtype)
-        if not row_length(row.values) < LONGEST:
-            raise NotFinite(
-                f"the features are longer than {LONGEST:g}", "scale them down; unit length is a good choice"
-            )
-        return row
+        return given_row(context, self.dim, self._dtype)
 
     def _take_row(self, decision: Decision) -> Row:
-        """The features of a decision, if they are of our kind."""
-        if not isinstance(decision.context, Row):
-            raise DecisionMismatch(
-                f"decision {decision.id} holds a {type(decision.context).__name__}, not a row", "give it whole"
-            )
-        return as_row(decision.context, self.dim, self._dtype)
+        return kept_row(decision, self.dim, self._dtype)
 
     def _record(self, number: int, row: Row, action: int, greedy: int, **more: Any) -> Decision:
         label = self._classes.labels

@@ -59,8 +59,8 @@ class ONSEG(Phased):
     **Assumes** σ-nice losses with |f| ≤ F.
     **Bound** printed: 6F·T^{2/3}(15N²D·log T/r)^{1/3} + 5N·log T/α (`smidgen.bounds.onseg`). See Differs.
     **Cost** N normals, 4N² operations, a projection.
-    **Differs** α ∝ δ² makes the printed term 5N·log T/α grow faster than T, so the stated rates do not follow from
-    it. In our trials the printed constants lose to `OGDEG`; beta="practical" is ahead of an untuned OGDEG on
+    **Differs** α ∝ δ² makes the printed term 5N·log T/α grow faster than T (like T in Theorem 2), so the stated rates
+    do not follow. In our trials the printed constants lose to `OGDEG`; beta="practical" is ahead of an untuned OGDEG on
     regression, not on classification; when both are tuned they tie. On the simplex everything happens in its own N−1
     dimensions. Doubling phases are ours.
 
@@ -77,8 +77,8 @@ class ONSEG(Phased):
 
     References
     ----------
-    .. [1] B. Liu, J. Li, Y. Song, X. Liang, L. Jian, H. Liu. Online Newton step algorithm with estimated gradient. 2018.
-       Algorithm 1, Theorems 1 and 2.
+    .. [1] B. Liu, J. Li, Y. Song, X. Liang, L. Jian, H. Liu. Online Newton step algorithm with estimated gradient.
+       arXiv:1811.09955, 2018. Algorithm 1, Theorems 1 and 2.
     .. [2] A. Flaxman, A. Kalai, B. McMahan. Online convex optimization in the bandit setting. SODA 2005.
     """
 
