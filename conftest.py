@@ -28,7 +28,7 @@ def _leave_folder(namespace: dict[str, Any]) -> None:
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser()],
-    patterns=["README.md", "docs/**/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/**/*.md"],
     excludes=["docs/changelog.md"],
     setup=_enter_folder,
     teardown=_leave_folder,

@@ -60,7 +60,8 @@ class DualClasses:
         for i, members in enumerate(self.members):
             near = k[members]
             solved.append(self.inverse[i] @ near)
-            widths[i] = max(0.0, (own - float(near @ solved[i])) / self._start)
+            width = (own - float(near @ solved[i])) / self._start
+            widths[i] = 0.0 if width < 0.0 else width  # rounding away, but not NaN, which must be seen
         return solved
 
     def remember(self, x: FloatArray) -> int:
