@@ -48,7 +48,7 @@ class PointLosses(ABC):
     def lipschitz(self, space: Space) -> float:
         """G: no f_t is steeper than this, along the space, at any of its points."""
 
-    def check(self, space: Space, rounds: int) -> None:
+    def check(self, space: Space, rounds: int | None = None) -> None:
         """Refuse a space that the losses are not made for, or more rounds than there are."""
         return
 
@@ -68,7 +68,7 @@ class PointLosses(ABC):
         is best for the gradient, shows that the mean loss is within 1e-10 (of its scale) of the least one, or after
         20,000 steps; smooth losses get there.
         """
-        self.check(space, len(self) if rounds is None else rounds)
+        self.check(space, rounds)
         return space.embed(_minimise(lambda z: self._along(space, z, rounds), space))
 
     def _along(self, space: Space, z: FloatArray, rounds: int | None) -> tuple[float, FloatArray]:
@@ -85,13 +85,13 @@ class _Linear(PointLosses):
     def __len__(self) -> int:
         return len(self.Z)
 
-    def check(self, space: Space, rounds: int) -> None:
+    def check(self, space: Space, rounds: int | None = None) -> None:
         """Refuse a space of another dimension, and more rounds than rows."""
         if space.dim != self.Z.shape[1]:
             raise InvalidArgument(
                 f"the space has dim={space.dim} and a round has {self.Z.shape[1]} features", "give as many of both"
             )
-        if not 1 <= rounds <= len(self):
+        if rounds is not None and not 1 <= rounds <= len(self):
             raise InvalidArgument(
                 f"rounds is {rounds} and there are {len(self)}", "play the stream again from the start"
             )
@@ -102,7 +102,7 @@ class _Linear(PointLosses):
 
     def _spread(self, space: Space) -> tuple[FloatArray, FloatArray]:
         """The scores of the centre, and how far they move per unit of distance."""
-        self.check(space, len(self))
+        self.check(space)
         slopes = np.array([space.direction(row) for row in self.Z])
         return self.Z @ space.centre, np.sqrt((slopes**2).sum(axis=1))
 

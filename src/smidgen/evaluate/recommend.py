@@ -23,8 +23,8 @@ class Recommendation:
     delta, gamma
         δ and γ of `OGDEG` by theory. γ ≥ 1 leaves nothing of the space, and the learner refuses it.
     ogdeg, onseg
-        Bounds on the expected regret *per round*: the one that holds for `OGDEG` with its own step, and the printed one
-        of `ONSEG`, which does not follow.
+        Bounds on the expected regret *per round*: the mended one that holds for `OGDEG`, and the printed one of
+        `ONSEG`, which does not follow.
     trivial
         2F: the regret per round of the worst learner there can be.
     allowed_from
@@ -66,7 +66,7 @@ class Recommendation:
         grows = "grows" if slope is None else "does not fall to 0"
         sentences = (
             f"{self.space!r} with {self.space.free_dim} free coordinates, |loss| at most {F:g}, "
-            f"{self.horizon:,} rounds, {'no Lipschitz constant' if slope is None else f'Lipschitz constant {slope:g}'}.",
+            f"{self.horizon:,} rounds, {'no Lipschitz constant' if slope is None else f'slopes up to {slope:g}'}.",
             room,
             f"The expected regret per round is at most {self.ogdeg:.3g}. That says {says}, since no learner can have "
             f"more than 2F = {self.trivial:.3g}.",
@@ -99,7 +99,7 @@ def recommend(space: Space, loss_bound: float, horizon: int, lipschitz: float | 
     >>> import smidgen
     >>> advice = smidgen.recommend(smidgen.Ball(dim=3), loss_bound=1.0, horizon=10_000)
     >>> advice.useful_from
-    140626
+    20250001
     >>> print(str(advice).splitlines()[1])
     By theory OGDEG tries points δ = 0.0422 away and keeps clear of γ = 36% of it.
     """
@@ -112,7 +112,7 @@ def recommend(space: Space, loss_bound: float, horizon: int, lipschitz: float | 
     power = 1 / 6 if L is None else 1 / 4  # the bound per round falls like T^(−power)
     delta, gamma = theory.fkm(space, F, L, T)
     first_gamma = theory.fkm(space, F, L, 1)[1]
-    first_bound = float(tune_bounds.ogdeg(T=1, dim=d, F=F, R=R, r=r, lipschitz=L, falling=True))
+    first_bound = float(tune_bounds.ogdeg(T=1, dim=d, F=F, R=R, r=r, lipschitz=L, mended=True))
     return Recommendation(
         space=space,
         loss_bound=F,

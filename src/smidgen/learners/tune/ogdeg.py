@@ -131,9 +131,9 @@ class OGDEG(Phased):
     **Bound** expected regret ≤ 3F·T^{5/6}(NR/r)^{1/3}, or 2T^{3/4}√(3RNF(L + F/r)) if Lipschitz
     (`smidgen.bounds.ogdeg`).
     **Cost** N normals, N operations, a projection.
-    **Differs** the step D/(F√t) is that of the ONSEG paper's comparison; [1] has R/(F√T). With it the proof gives 5/3
-    times the first bound and twice the second (``falling=True``). On the simplex everything happens in its own N−1
-    dimensions. Doubling phases are ours.
+    **Differs** the step D/(F√t) is that of the ONSEG paper's comparison; [1] has R/(F√T). Its
+    proof then gives 5·12^{1/3} in the place of 3, and 4 in the place of 2 (`smidgen.bounds.ogdeg`, ``mended=True``). On
+    the simplex everything happens in its own N−1 dimensions. Doubling phases are ours.
 
     Examples
     --------
