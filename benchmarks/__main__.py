@@ -20,7 +20,7 @@ from rich.table import Table
 from benchmarks import coactive, label, tune
 from benchmarks.interleave import Result, Workload, measure
 
-PACKAGES = ("numpy", "scipy", "numba", "smidgen", "scikit-learn", "vowpalwabbit", "river")
+PACKAGES = ("numpy", "scipy", "numba", "smidgen", "scikit-learn", "vowpalwabbit", "river", "mabwiser")
 
 
 def main() -> None:

@@ -87,17 +87,23 @@ def full_covariance(rounds: int, dim: int, n_classes: int) -> Workload:
         return actions
 
     assert np.mean(confidit("float64", some) == by_numpy()) > 0.99
+    contenders: dict[str, Contender] = {
+        "smidgen float64": lambda: confidit("float64"),
+        "smidgen float32": lambda: confidit("float32"),
+        "numpy": (by_numpy, some),
+    }
+    remarks = {
+        "smidgen": "a new learner, then `learner.run`",
+        "numpy": f"the bare arithmetic, the first {some:,} rounds",
+    }
+    peers.add_mabwiser(contenders, remarks, X, y)
     return Workload(
         f"full covariance, d = {dim}, K = {n_classes}",
-        "one round of Confidit with a full matrix per class, dense features",
+        "one round of upper confidence bounds with a full matrix per class, dense features",
         "round",
         rounds,
-        {
-            "smidgen float64": lambda: confidit("float64"),
-            "smidgen float32": lambda: confidit("float32"),
-            "numpy": (by_numpy, some),
-        },
-        {"smidgen": "a new learner, then `learner.run`", "numpy": f"the bare arithmetic, the first {some:,} rounds"},
+        contenders,
+        remarks,
     )
 
 

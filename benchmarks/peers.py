@@ -18,6 +18,7 @@ from benchmarks.interleave import Contender
 from benchmarks.texts import CLASSES, FEATURES, texts
 
 RIVER_ROWS = 200
+MABWISER_ROUNDS = 100
 VW_SETTINGS = ("--cbify 20 --epsilon 0.05", "--cbify 20 --epsilon 0.05 --sgd", "--oaa 20")
 
 
@@ -143,3 +144,22 @@ def add_river(contenders: dict[str, Contender], remarks: dict[str, str]) -> None
     remarks["river"] = (
         f"predict_one and learn_one on the first {RIVER_ROWS} examples only, as ready dictionaries; sees the true label"
     )
+
+
+def add_mabwiser(contenders: dict[str, Contender], remarks: dict[str, str], X: Any, y: Any) -> None:
+    """MABWiser's LinUCB: one predict and one partial_fit per round, which is the only way it can be called."""
+    if find_spec("mabwiser") is None:
+        remarks["MABWiser"] = "left out: it is not installed"
+        return
+    from mabwiser.mab import MAB, LearningPolicy
+
+    def run() -> None:
+        policy = LearningPolicy.LinUCB(alpha=1.0, l2_lambda=4.0)
+        mab = MAB(arms=list(range(int(y.max()) + 1)), learning_policy=policy)
+        mab.fit(decisions=[0], rewards=[0.0], contexts=X[:1])
+        for t in range(MABWISER_ROUNDS):
+            arm = mab.predict(X[t : t + 1])
+            mab.partial_fit(decisions=[arm], rewards=[1.0 if arm == y[t] else -1.0], contexts=X[t : t + 1])
+
+    contenders["MABWiser LinUCB"] = (run, MABWISER_ROUNDS)
+    remarks["MABWiser"] = f"predict and partial_fit, row by row, the first {MABWISER_ROUNDS} rounds"
