@@ -6,6 +6,7 @@ Each shape has a centre and an orthonormal Q of its own (not the package's), so 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import reference
 FloatArray = np.ndarray
 
 
-class Shape:
+class Shape(ABC):
     """A convex set around its centre, and the nearest point of the set scaled by a factor, in the norm of A."""
 
     def __init__(self, centre: Any, Q: Any = None) -> None:
@@ -23,8 +24,9 @@ class Shape:
         self.Q = np.eye(len(self.centre)) if Q is None else np.asarray(Q)
         self.n = self.Q.shape[1]
 
+    @abstractmethod
     def nearest(self, z: FloatArray, A: FloatArray, factor: float) -> FloatArray:
-        raise NotImplementedError
+        """The nearest point of the scaled set."""
 
 
 class Ball(Shape):

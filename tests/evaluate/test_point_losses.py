@@ -184,7 +184,7 @@ class TestRepeated:
 
     def test_needs_something_to_call(self) -> None:
         with pytest.raises(InvalidArgument, match="callable"):
-            losses.Repeated(3.0)  # type: ignore[arg-type]
+            losses.Repeated(3.0)
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,9 @@ class TestTune:
         learner = OGD(space=space, gradient_bound=5.0)
         loss = regression(space, 3)
         with pytest.raises(InvalidArgument, match="Confidit"):
-            smidgen.tune(smidgen.Confidit(dim=3, n_classes=2), loss)  # type: ignore[arg-type]
+            smidgen.tune(smidgen.Confidit(dim=3, n_classes=2), loss)
         with pytest.raises(InvalidArgument, match="Repeated"):
-            smidgen.tune(learner, lambda t, x: 0.0)  # type: ignore[arg-type]
+            smidgen.tune(learner, lambda t, x: 0.0)
         with pytest.raises(InvalidArgument, match="dim=3"):
             smidgen.tune(learner, regression(Ball(dim=2), 3))
         with pytest.raises(InvalidArgument, match="rounds is 4"):
@@ -104,7 +104,7 @@ class Backwards:
     """Hears every gradient, and every loss, with the wrong sign."""
 
     def _learn(self, decision: Any, feedback: Any) -> None:
-        super()._learn(decision, -feedback)  # type: ignore[misc]
+        super()._learn(decision, -feedback)
 
 
 class BackwardsOGD(Backwards, OGD):

@@ -6,7 +6,6 @@ space lies in (its centre and `outer_radius`): they hold, and they are not the s
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -16,11 +15,9 @@ from numpy.typing import ArrayLike
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
+from smidgen.evaluate.hindsight import minimise
 from smidgen.geometry import Space
 from smidgen.types import FloatArray
-
-#: How near to the least mean loss `best` comes, and after how many steps it gives up.
-_TOLERANCE, _STEPS = 1e-10, 20_000
 
 
 class PointLosses(ABC):
@@ -69,7 +66,7 @@ class PointLosses(ABC):
         20,000 steps; smooth losses get there.
         """
         self.check(space, rounds)
-        return space.embed(_minimise(lambda z: self._along(space, z, rounds), space))
+        return space.embed(minimise(lambda z: self._along(space, z, rounds), space))
 
     def _along(self, space: Space, z: FloatArray, rounds: int | None) -> tuple[float, FloatArray]:
         value, gradient = self.mean(np.asarray(space.embed(z)), rounds)
@@ -376,36 +373,3 @@ def _targets(y: ArrayLike, rounds: int) -> FloatArray:
             f"y has shape {targets.shape} and must be {rounds} finite numbers", "give one number per row of Z"
         )
     return targets
-
-
-def _minimise(f: Callable[[FloatArray], tuple[float, FloatArray]], space: Space) -> FloatArray:
-    """Accelerated projected gradients with a step that adapts, restarted when they overshoot (O'Donoghue, Candès)."""
-    z = ahead = best = np.zeros(space.free_dim)
-    least, speed = math.inf, 1.0
-    step = space.outer_radius / max(float(np.linalg.norm(f(z)[1])), 1e-300)
-    for _ in range(_STEPS):
-        value, gradient = f(ahead)
-        while True:
-            end = space.project(ahead - step * gradient)
-            move = end - ahead
-            reached, slope = f(end)
-            allowed = value + gradient @ move + move @ move / (2.0 * step)
-            if reached <= allowed + 1e-15 * abs(value) or step < 1e-14 * space.outer_radius:
-                break
-            step *= 0.5
-        if reached < least:
-            best, least = end, reached
-        if slope @ (end - _furthest_along(space, -slope)) <= _TOLERANCE * max(abs(reached), 1e-6):
-            return end
-        if gradient @ (end - z) > 0.0:
-            speed = 1.0  # the momentum leads uphill
-        faster = (1.0 + math.sqrt(1.0 + 4.0 * speed**2)) / 2.0
-        ahead, z, speed = end + (speed - 1.0) / faster * (end - z), end, faster
-        step *= 1.1
-    return best
-
-
-def _furthest_along(space: Space, direction: FloatArray) -> FloatArray:
-    """The point of the space that is furthest along a direction, up to 1e-9 of its size: a far point, projected."""
-    length = float(np.linalg.norm(direction))
-    return direction if length == 0.0 else space.project(direction * (1e9 * space.outer_radius / length))

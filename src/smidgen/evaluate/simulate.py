@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import msgspec
 import numpy as np
 
-from smidgen.errors import InvalidArgument, MissingExtra
+from smidgen.errors import InvalidArgument
 from smidgen.evaluate.history import History
 from smidgen.evaluate.losses import Loss
+from smidgen.evaluate.progress import tracked
 from smidgen.evaluate.theorems import Measured, Verdict, bound_for
 from smidgen.learners import Learner
 from smidgen.learners.coactive import Coactive, DuelingBandit
@@ -87,7 +88,7 @@ def simulate(
     meter = None if w_star is None or callable(w_star) else _Meter(as_utility(w_star), learner)
     before = (learner.rounds, learner.uninformative if isinstance(learner, Coactive) else 0)
     rounds: list[Round] = []
-    for context in _tracked(contexts, progress):
+    for context in tracked(contexts, progress):
         decision = learner.decide(context)
         feedback = user(context, decision.action)
         learner.learn(decision, feedback)
@@ -170,13 +171,3 @@ def _history(
         )
         verdict = bound_for(learner.rule, measured)
     return replace(history, bound=verdict.bound, bound_on=verdict.on, bound_note=verdict.note)
-
-
-def _tracked(contexts: Iterable[Any], progress: bool | Callable[[int], None]) -> Iterable[Any]:
-    if progress is not True:
-        return contexts
-    try:
-        from rich.progress import track
-    except ImportError as error:
-        raise MissingExtra("a progress bar needs rich", 'pip install "smidgen[cli]"') from error
-    return track(contexts, description="learning")

@@ -13,7 +13,7 @@ from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.plots import figure_type
 from smidgen.evaluate.point_losses import PointLosses
-from smidgen.evaluate.simulate import _tracked
+from smidgen.evaluate.progress import tracked
 from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.template import GradientTuner
 from smidgen.types import FloatArray
@@ -140,7 +140,7 @@ def tune(
     points, base = np.empty((T, N)), np.empty((T, N))
     losses, base_losses = np.empty(T), np.empty(T)
     hears_gradient = isinstance(learner, GradientTuner)
-    for t in _tracked(range(T), progress):
+    for t in tracked(range(T), progress):
         decision = learner.decide()
         x, y = decision.action, decision.greedy
         value = loss(t, x)

@@ -101,7 +101,7 @@ def test_onseg_is_its_judge(name: str, beta: float | str | None) -> None:
     d, D, F, delta = space.free_dim, space.diameter, 0.5, 0.1
     learner = ONSEG(space=space, loss_bound=F, delta=delta, beta=beta, seed=6)
     printed = 0.5 * min(delta / (4 * d * F * D), delta**2 / (d * F) ** 2)
-    expected = {None: printed, "practical": delta / (8 * d * F * D)}.get(beta, beta)  # type: ignore[arg-type]
+    expected = {None: printed, "practical": delta / (8 * d * F * D)}.get(beta, beta)
     assert learner.beta == pytest.approx(expected)
     judge = judges.NewtonSteps(shape, learner.beta, D, gamma=delta / space.inner_radius)
     for _ in range(ROUNDS):
