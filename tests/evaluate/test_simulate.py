@@ -177,8 +177,8 @@ class TestTheRun:
             shown.regret, simulate(PreferencePerceptron(dim=6), STREAM.contexts, TASTE).regret
         )
 
-    def test_only_coactive_learners_take_part(self) -> None:
-        with pytest.raises(InvalidArgument, match="coactive learner"):
+    def test_only_learners_take_part(self) -> None:
+        with pytest.raises(InvalidArgument, match="give a learner"):
             simulate("PreferencePerceptron", STREAM.contexts, TASTE)
 
     def test_structures_of_ones_own(self) -> None:

@@ -24,8 +24,8 @@ class History:
 
     Attributes
     ----------
-    learner
-        The class of the learner.
+    learner, loop
+        The class of the learner, and its loop.
     actions, feedback
         What went out and what came back, one per round.
     explored
@@ -62,6 +62,7 @@ class History:
     bound_on: str = "average_regret"
     bound_note: str = ""
     uninformative: int = 0
+    loop: str = "coactive"
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -79,6 +80,16 @@ class History:
         """U(x, y*) − U(x, y) per round."""
         self._need_utility()
         return self.best_utility - self.utility
+
+    @property
+    def mistakes(self) -> NDArray[np.bool_]:
+        """Of the label and the filter loop: whether the label shown, or the item forwarded, was known to be wrong."""
+        if self.loop not in ("label", "filter"):
+            raise InvalidArgument(f"a run of the {self.loop} loop has no mistakes", "look at regret or feedback")
+        pairs = zip(self.actions, self.feedback, strict=True)
+        return np.array(
+            [f is not None and (not f if isinstance(f, (bool, np.bool_)) else f != a) for a, f in pairs], bool
+        )
 
     @property
     def cumulative_regret(self) -> FloatArray:

@@ -14,7 +14,7 @@ from smidgen.evaluate.history import History
 from smidgen.evaluate.losses import Loss
 from smidgen.evaluate.progress import tracked
 from smidgen.evaluate.theorems import Measured, Verdict, bound_for
-from smidgen.learners import Learner
+from smidgen.learners import Learner, cards
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.optim.rule import as_direction
 from smidgen.types import Decision, FloatArray
@@ -46,11 +46,12 @@ def simulate(
     Parameters
     ----------
     learner
-        A coactive learner. It keeps what it learns.
+        Any learner. It keeps what it learns. Regret and bounds are measured for coactive ones.
     contexts
         The problem instances, one per round.
     user
-        A callable ``user(context, action) -> feedback``, e.g. one of `smidgen.users`.
+        A callable ``user(context, action) -> feedback``, e.g. one of `smidgen.users`. None means that no feedback comes
+        (of an item that a filter dropped, say).
     utility
         The true weights w* for measuring regret; the learner never sees them. By default the user's own ``w_star``,
         if it has one. A function without arguments is called after the last round (for an adversary that makes w* up
@@ -78,11 +79,14 @@ def simulate(
     >>> len(history), bool(history.regret[-20:].mean() < 0.25 * history.regret[:20].mean())
     (100, True)
     """
+    if not isinstance(learner, Learner):
+        raise InvalidArgument(f"simulate was given a {type(learner).__name__}", "give a learner first")
     if not isinstance(learner, (Coactive, DuelingBandit)):
-        raise InvalidArgument(
-            f"simulate was given a {type(learner).__name__}",
-            "give a coactive learner, e.g. PreferencePerceptron",
-        )
+        if utility is not None or alpha is not None or loss is not None:
+            raise InvalidArgument(
+                f"utility, alpha or loss was given with a {type(learner).__name__}", "they belong to coactive learners"
+            )
+        return _play(learner, contexts, user, progress)
     w_star = getattr(user, "w_star", None) if utility is None else utility
     level = as_alpha(getattr(user, "alpha", 1.0) if alpha is None else alpha)
     meter = None if w_star is None or callable(w_star) else _Meter(as_utility(w_star), learner)
@@ -103,6 +107,31 @@ def simulate(
         for decision, feedback in rounds:
             meter.read(decision, feedback)
     return _history(learner, rounds, meter, level, loss, before)
+
+
+def _play(learner: Learner, contexts: Iterable[Any], user: User, progress: bool | Callable[[int], None]) -> History:
+    """The rounds of another loop: nothing to measure but what went out and what came back, if anything did."""
+    rounds: list[Round] = []
+    for context in tracked(contexts, progress):
+        decision = learner.decide(context)
+        feedback = user(context, decision.action)
+        if feedback is not None:
+            learner.learn(decision, feedback)
+        rounds.append((msgspec.structs.replace(decision, context=None), feedback))
+        if callable(progress):
+            progress(len(rounds))
+    nothing = np.empty(0)
+    return History(
+        learner=type(learner).__name__,
+        loop=cards[type(learner).__name__].loop if type(learner).__name__ in cards else "",
+        actions=[decision.action for decision, _ in rounds],
+        feedback=[feedback for _, feedback in rounds],
+        explored=np.array([decision.explored for decision, _ in rounds], np.bool_),
+        utility=nothing,
+        better_utility=nothing,
+        best_utility=nothing,
+        bound_note="regret is measured in the coactive loop; other loops have streams and histories of their own",
+    )
 
 
 class _Meter:
