@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures
 from smidgen.features.rows import check_finite, from_scipy, is_sparse
 from smidgen.records import same, structure
@@ -65,9 +66,9 @@ def as_row(value: Any, dim: int, dtype: type[np.floating[Any]] = np.float64) -> 
     if is_sparse(value):
         if value.shape not in ((1, dim), (dim,)):
             raise InvalidFeatures(f"the features have shape {value.shape} and the learner has dim={dim}", way_out)
-        rows = from_scipy(value.reshape((1, dim)), "the features")
+        indices, data = _parts(value, dim)
         with np.errstate(over="ignore"):
-            row = Row(rows.indices.astype(np.uint32), rows.data.astype(dtype), dim)
+            row = Row(indices.astype(np.uint32), data.astype(dtype), dim)
         check_finite(row.values, "the features", way_out)
         return row
     try:
@@ -82,6 +83,28 @@ def as_row(value: Any, dim: int, dtype: type[np.floating[Any]] = np.float64) -> 
         values = given.astype(dtype)
     check_finite(values, "the features", way_out)
     return Row(_everything(dim), values, dim)
+
+
+@kernel
+def _rising_below(indices: NDArray[Any], dim: int) -> bool:
+    """Whether indices rise strictly from 0 or more to less than dim."""
+    before = -1
+    for k in range(indices.shape[0]):
+        if indices[k] <= before or indices[k] >= dim:
+            return False
+        before = indices[k]
+    return True
+
+
+def _parts(value: Any, dim: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Indices and values of a sparse row: its own if it is sound CSR, else those of a copy that scipy puts in order."""
+    if value.format == "csr" and value.dtype.kind in "fiub" and value.shape == (1, dim):
+        indices, data, ends = value.indices, value.data, value.indptr
+        whole = len(ends) == 2 and ends[0] == 0 and ends[1] == len(indices) == len(data)
+        if whole and _rising_below(indices, dim):
+            return indices, data
+    rows = from_scipy(value.reshape((1, dim)), "the features")
+    return rows.indices, rows.data
 
 
 @lru_cache(maxsize=32)

@@ -1,0 +1,81 @@
+"""One row of features, however it is handed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from smidgen.errors import InvalidFeatures
+from smidgen.features import Row, as_row
+from smidgen.records import from_json, to_json
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12))
+def test_every_form_is_the_same_row(seed: int, dim: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=dim) * (rng.random(dim) < 0.5)
+    csr = sparse.csr_array(x[None, :])
+    unsorted = csr.copy()
+    order = rng.permutation(csr.nnz)
+    unsorted.indices, unsorted.data = csr.indices[order], csr.data[order]
+    split = sparse.csr_array(
+        (np.concatenate([csr.data / 2, csr.data / 2]), np.tile(csr.indices, 2), [0, 2 * csr.nnz]), shape=(1, dim)
+    )
+    for form in (x, x.tolist(), csr, unsorted, split, csr.tocsc(), csr.tocoo(), sparse.csr_matrix(csr)):
+        row = as_row(form, dim)
+        np.testing.assert_array_equal(row.dense(), x)
+        assert as_row(row, dim) is row
+        assert from_json(to_json(row)) == row
+
+
+def test_the_callers_array_is_never_shared() -> None:
+    x, csr = np.ones(3), sparse.csr_array(np.ones((1, 3)))
+    rows = as_row(x, 3), as_row(csr, 3)
+    x[:], csr.data[:], csr.indices[:] = 7.0, 7.0, 0
+    for row in rows:
+        np.testing.assert_array_equal(row.dense(), np.ones(3))
+
+
+def wild(**changes: Any) -> Any:
+    csr = sparse.csr_array(np.array([[1.0, 2.0, 0.0]]))
+    for name, value in changes.items():
+        setattr(csr, name, value)
+    return csr
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        wild(indices=np.array([0, 10**6])),
+        wild(indices=np.array([-1, 1])),
+        wild(data=np.array([1.0, np.nan])),
+        wild(data=np.array([1.0, np.inf])),
+        wild(indptr=np.array([0, 5])),
+        sparse.csr_array(np.ones((2, 3))),
+        sparse.csr_array(np.ones((1, 4))),
+        sparse.csr_array(np.ones((1, 3)) * 1j),
+        np.ones((1, 3)),
+        [1.0, "a", 2.0],
+        [[1.0], [2.0, 3.0]],
+        None,
+    ],
+)
+def test_what_is_no_row_is_refused(bad: Any) -> None:
+    with pytest.raises(InvalidFeatures):
+        as_row(bad, 3)
+
+
+def test_a_row_for_another_learner_is_cast_or_refused() -> None:
+    row = as_row([0.1, 0.2], 2)
+    single = as_row(row, 2, np.float32)
+    assert single.values.dtype == np.float32
+    assert isinstance(single, Row)
+    with pytest.raises(InvalidFeatures, match="dim=3"):
+        as_row(row, 3)
+    with pytest.raises(InvalidFeatures, match="finite"):
+        as_row([1e300, 0.0], 2, np.float32)
