@@ -76,9 +76,10 @@ class _RidgeState:
         """b·A⁻¹x / (1 + xᵀA⁻¹x): the estimate with x itself already counted in (eq. 3)."""
         with np.errstate(over="ignore", invalid="ignore"):
             mean, width = self._ridge.moments(row)
-        if not math.isfinite(mean / (1.0 + width)):
+            margin = float(mean / (1.0 + width))
+        if not math.isfinite(margin):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
-        return mean / (1.0 + width)
+        return margin
 
     def _play_ridge(self, c: float, everything: bool, stream: Stream, first: int, shown: Shown) -> bool:
         """Play in compiled code, if the state has such a stream."""
