@@ -125,10 +125,8 @@ class Choice:
 
     def difference(self, better: Any, shown: Any) -> FloatArray:
         """φ(better) − φ(shown)."""
-        return self.rows.combine(
-            np.array([self.check(better), self.check(shown)]),
-            np.zeros(2) if self._index(better) == self._index(shown) else np.array([1.0, -1.0]),
-        )
+        pair = np.array([self.check(better), self.check(shown)])
+        return self.rows.combine(pair, np.zeros(2) if pair[0] == pair[1] else np.array([1.0, -1.0]))
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this choice."""

@@ -104,8 +104,8 @@ class StrictAlpha:
             return _inspect(scores, shown, context.discounts, self.alpha, _ROUNDING)
         if isinstance(context, Choice):
             candidates: Any = np.flatnonzero(context.available)
-            utilities = context.scores(self.w_star)[candidates]
-            before = context.scores(self.w_star)[context.check(action)]
+            scores = context.scores(self.w_star)
+            utilities, before = scores[candidates], scores[context.check(action)]
         elif hasattr(context, "candidates"):
             candidates = list(context.candidates())
             utilities = np.array([float(self.w_star @ context.phi(y)) for y in candidates])

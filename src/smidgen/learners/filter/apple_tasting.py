@@ -23,7 +23,7 @@ from smidgen.types import Decision, FloatArray
         loop="filter",
         feedback="relevant or not, if forwarded",
         paper=f"Helmbold, Littlestone & Long 2000 (STAP); {PAPER}",
-        bound="that of the inner filter, transformed; not a function here",
+        bound="by the inner filter's mistakes, in the paper",
         cost="that of the inner filter",
         example={"learner": PerceptronFilter(dim=4)},
     )

@@ -43,7 +43,7 @@ def _stream(w: FloatArray, stream: Stream, shown: Shown) -> None:
         loop="filter",
         feedback="relevant or not, always",
         paper=f"{PAPER}, Sec. 4.1; Rosenblatt 1958",
-        bound="mistakes by margin and hinge loss, not a function here",
+        bound="a mistake bound, in the paper",
         cost="nnz",
         example={"dim": 4},
     )

@@ -93,7 +93,7 @@ def _stream_full(W: Block, B: Block, K: int, r: float, stream: Stream, shown: Sh
         loop="label",
         feedback="the true label",
         paper="Crammer, Kulesza & Dredze 2009",
-        bound="mistakes ≤ (AROW's), not a function here",
+        bound="a mistake bound, in the paper",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3, "r": 0.5},
     )

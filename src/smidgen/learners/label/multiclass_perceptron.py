@@ -35,7 +35,7 @@ def _stream(W: Block, K: int, stream: Stream, shown: Shown) -> None:
         loop="label",
         feedback="the true label",
         paper="Crammer & Singer 2003",
-        bound="mistakes ≤ (margin and hinge-loss terms), not functions here",
+        bound="a mistake bound, in the paper",
         cost="K·nnz",
         example={"dim": 4, "n_classes": 3},
     )

@@ -107,7 +107,7 @@ def _stream_full(V: Block, B: Block, K: int, stream: Stream, shown: Shown) -> No
         loop="label",
         feedback="the true label",
         paper="Cesa-Bianchi, Conconi & Gentile 2005",
-        bound="mistakes ≤ (second-order perceptron's), not a function here",
+        bound="a mistake bound, in the paper",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3, "a": 0.5},
     )
