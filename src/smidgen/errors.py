@@ -90,3 +90,9 @@ class MissingExtra(SmidgenError, ImportError):
     """An optional dependency that is not installed."""
 
     status = 501
+
+
+class DataMissing(SmidgenError, FileNotFoundError):
+    """A data set that is not on this machine."""
+
+    status = 404

@@ -1,0 +1,77 @@
+"""Made-up queries with graded documents, which no linear model fits."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from smidgen import checks
+from smidgen.data.letor import RankedQueries
+from smidgen.types import FloatArray
+
+#: The share of the documents up to each grade but the last, roughly as in the Yahoo! learning-to-rank set.
+_GRADES = (0.26, 0.62, 0.90, 0.98)
+
+
+def ranked_queries(
+    *,
+    queries: int = 1000,
+    docs: int = 24,
+    dim: int = 100,
+    noise: float = 0.7,
+    curvature: float = 0.5,
+    seed: int = 0,
+) -> RankedQueries:
+    """Queries of the shape of the Yahoo! learning-to-rank set: features in [0, 1], grades 0 to 4.
+
+    Features are monotone maps of normal variables with a few common factors, some shared by all documents of a query:
+    so features resemble one another, and queries differ. A document's quality is linear in the features, plus
+    ``curvature`` times a product of two directions (which no linear model can follow), plus ``noise``; the first part
+    has deviation 1. Grades cut the quality so that 26, 36, 28, 8 and 2 % of the documents have grade 0, 1, 2, 3 and 4.
+
+    Parameters
+    ----------
+    queries, dim
+        How many queries and features (Yahoo: some 20,000 and 700).
+    docs
+        How many documents a query has on average; each has at least 2.
+    noise, curvature
+        See above: 0 and 0 give grades that follow a linear utility.
+    seed
+        The same seed, the same queries.
+
+    Examples
+    --------
+    >>> from smidgen.data import ranked_queries
+    >>> data = ranked_queries(queries=200, dim=20)
+    >>> data
+    RankedQueries('generated', 200 queries, 4937 docs x 20 features)
+    >>> sorted(set(data.labels.tolist()))
+    [0, 1, 2, 3, 4]
+    """
+    n = checks.whole("queries", queries, "at least 1")
+    mean = checks.whole("docs", docs, "at least 2 documents per query on average", at_least=2)
+    d = checks.dimension(dim)
+    way_out = "give a number, at least 0"
+    sigma = checks.number("noise", noise, way_out, at_least=0.0)
+    bend = checks.number("curvature", curvature, way_out, at_least=0.0)
+    rng = np.random.default_rng(checks.seed(seed))
+    sizes = 2 + rng.poisson(mean - 2, size=n)
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    factors = min(10, d)
+    common = rng.normal(size=(starts[-1], factors)) + np.repeat(rng.normal(size=(n, factors)), sizes, axis=0)
+    X = common @ rng.normal(size=(factors, d)) / np.sqrt(4.0 * factors) + rng.normal(size=(starts[-1], d)) / np.sqrt(
+        2.0
+    )
+    X = ndtr(X)
+    plain, first, second = ((X - 0.5) @ rng.normal(size=(d, 3))).T
+    quality = _standard(plain) + bend * _standard(_standard(first) * _standard(second))
+    quality += sigma * rng.normal(size=starts[-1])
+    labels = np.searchsorted(np.quantile(quality, _GRADES), quality).astype(np.int64)
+    X.flags.writeable = False
+    return RankedQueries("generated", X, labels, starts, np.arange(1, n + 1), np.zeros(n, np.int64))
+
+
+def _standard(x: FloatArray) -> FloatArray:
+    """Mean 0 and deviation 1."""
+    return np.asarray((x - x.mean()) / max(float(x.std()), 1e-12))
