@@ -53,3 +53,9 @@ def test_other_contexts_and_impossible_actions_are_refused() -> None:
         user(Choice(np.eye(3)), 0)
     with pytest.raises(InvalidFeedback):
         user(Ranking(np.eye(3)), [0, 0, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.bool_, np.int8, np.float32])
+def test_labels_of_any_type_rank_the_relevant_first(dtype: type) -> None:
+    user = NoisyDepth(labels=np.array([0, 1, 0, 1], dtype=dtype), depth=4)
+    np.testing.assert_array_equal(user(Ranking(np.eye(4), top=2), [0, 1, 2, 3]), [1, 3, 0, 2])
