@@ -1,0 +1,62 @@
+"""The version of a piece of code: a hash over its source and everything of ours that it imports."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+_ROOT = __name__.partition(".")[0]
+
+
+@cache
+def code_version(module: str) -> str:
+    """Hash the source of a module and, through its imports, of every module of smidgen below it.
+
+    A kept result is good as long as nothing that computed it has changed. Imports within functions count, too. The
+    package's own ``__init__``, which only lists names, does not.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(_closure(module)):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _closure(module: str) -> set[Path]:
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        path = _source(name)
+        if path is None or name in found:
+            continue
+        found[name] = path
+        waiting.extend(_imports(name, path))
+    return set(found.values())
+
+
+@cache
+def _imports(module: str, path: Path) -> tuple[str, ...]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            # A name that is imported from a package may be a module of its own.
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(sorted(name for name in names if name.startswith(f"{_ROOT}.") and name != module))
+
+
+@cache
+def _source(module: str) -> Path | None:
+    if module == _ROOT:
+        return None
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin else None
