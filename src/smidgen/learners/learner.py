@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -73,13 +74,37 @@ class Learner(ABC):
 
         `smidgen.load` gives back a learner that continues bit for bit.
         """
+        storage.write(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes; `Learner.from_bytes` gives back a learner that continues bit for bit."""
         try:
             params = records.pack(self._params)
         except NotSaveable as error:
             raise NotSaveable(f"{type(self).__name__} cannot be saved: {error.problem}", error.way_out) from error
         header = {"kind": type(self).__name__, "params": params, "decided": self._decided}
         header |= {"notes": records.pack(self._notes())}
-        storage.write(path, header, {"learnt": self._learnt.ranges(), **self._state()})
+        return storage.encode(header, {"learnt": self._learnt.ranges(), **self._state()})
+
+    @staticmethod
+    def from_bytes(content: bytes, source: str = "the record") -> Learner:
+        """Read what `to_bytes` gave; ``source`` is its name in refusals."""
+        from smidgen.learners.registry import learners
+
+        header, arrays = storage.decode(content, source)
+        kind = header["kind"]
+        if kind not in learners:
+            raise NotSaveable(f"{source} holds a {kind}, which is not registered", "import the module that defines it")
+        learner = learners[kind](**records.unpack(header["params"]))
+        learner._learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
+        learner._decided = int(header["decided"])
+        learner._take_notes(records.unpack(header["notes"]))
+        learner._restore({name: np.array(array) for name, array in arrays.items()})
+        return learner
+
+    def reserve(self, number: int) -> None:
+        """Take the numbers up to this one as given out: by a log of decisions that are still unanswered, say."""
+        self._decided = max(self._decided, checks.whole("number", number, "give the number of a decision", at_least=0))
 
     def to_record(self) -> dict[str, Any]:
         """The arguments that make a fresh twin, for learners that are settings of other learners."""
@@ -155,15 +180,4 @@ def load(path: str | os.PathLike[str]) -> Learner:
     >>> smidgen.load(path)
     PreferencePerceptron(dim=2, seed=0)
     """
-    from smidgen.learners.registry import learners
-
-    header, arrays = storage.read(path)
-    kind = header["kind"]
-    if kind not in learners:
-        raise NotSaveable(f"the file holds a {kind}, which is not registered", "import the module that defines it")
-    learner = learners[kind](**records.unpack(header["params"]))
-    learner._learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
-    learner._decided = int(header["decided"])
-    learner._take_notes(records.unpack(header["notes"]))
-    learner._restore({name: np.array(array) for name, array in arrays.items()})
-    return learner
+    return Learner.from_bytes(Path(path).read_bytes(), str(path))

@@ -20,16 +20,21 @@ VERSION = 1
 _MAGIC = b"smidgen learner "
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write aside, sync, rename: a reader sees the old file or the new one, never half of one."""
-    target = Path(path)
+def encode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Header and arrays as bytes under a checksum."""
     payload = io.BytesIO()
     np.savez(payload, allow_pickle=False, header=np.frombuffer(msgspec.json.encode(header), np.uint8), **arrays)
     body = payload.getvalue()
+    return _MAGIC + f"{VERSION}\n{hashlib.sha256(body).hexdigest()}\n".encode() + body
+
+
+def write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write aside, sync, rename: a reader sees the old file or the new one, never half of one."""
+    target = Path(path)
     descriptor, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(_MAGIC + f"{VERSION}\n{hashlib.sha256(body).hexdigest()}\n".encode() + body)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, target)
@@ -38,17 +43,17 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
         raise
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read header and arrays, if the checksum is right."""
-    way_out = "give a file that Learner.save wrote; if it was one, restore it from a copy"
-    first, digest, body = [*Path(path).read_bytes().split(b"\n", 2), b"", b""][:3]
+def decode(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays of what `encode` gave, if the checksum is right; ``source`` is its name in refusals."""
+    way_out = "give what Learner.save wrote; if it was that, restore it from a copy"
+    first, digest, body = [*content.split(b"\n", 2), b"", b""][:3]
     if not first.startswith(_MAGIC):
-        raise CorruptFile(f"{path} is not a saved learner", way_out)
+        raise CorruptFile(f"{source} is not a saved learner", way_out)
     if digest.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
-        raise CorruptFile(f"{path} is a damaged saved learner: its checksum is wrong", way_out)
+        raise CorruptFile(f"{source} is a damaged saved learner: its checksum is wrong", way_out)
     if first != _MAGIC + b"%d" % VERSION:
         version = first.removeprefix(_MAGIC).decode("ascii", "replace")
-        raise CorruptFile(f"{path} is a saved learner of format {version}", "upgrade smidgen to read it")
+        raise CorruptFile(f"{source} is a saved learner of format {version}", "upgrade smidgen to read it")
     with np.load(io.BytesIO(body), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     return msgspec.json.decode(arrays.pop("header").tobytes()), arrays

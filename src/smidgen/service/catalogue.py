@@ -1,0 +1,64 @@
+"""What can be created: the learners of every loop, with what they learn from and the settings to begin with."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+from smidgen.learners import cards, learners
+from smidgen.service.loops import ROOMS
+
+#: Settings that a learner cannot do without, as good first guesses.
+FIRST: dict[str, dict[str, Any]] = {
+    "BatchPreferencePerceptron": {"batch": 10},
+    "ConvexPreferencePerceptron": {"radius": 10.0},
+    "ExponentiatedPreferencePerceptron": {"bound": 1.0},
+    "PRidgeFil": {"p": 0.1},
+    "OGDEG": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
+    "ONSEG": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2, "beta": "practical"},
+    "OGD": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "gradient_bound": 1.0},
+    "ONS": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "gradient_bound": 1.0, "exp_concavity": 0.5},
+}
+#: The learner that the form offers first.
+PREFERRED = {
+    "rank": "PreferencePerceptron",
+    "choose": "PreferencePerceptron",
+    "label": "Confidit",
+    "filter": "RidgeFil",
+    "tune": "OGDEG",
+}
+#: These take another object whose own settings the form cannot ask for.
+_NOT_BY_FORM = ("CoactiveLearner", "AppleTasting")
+_ASKED_ELSEWHERE = ("dim", "n_classes", "labels")
+
+
+@cache
+def catalogue() -> dict[str, Any]:
+    """Learners by loop, the preferred one first."""
+    return {loop: [_entry(name) for name in _fitting(loop)] for loop in ROOMS}
+
+
+def _fitting(loop: str) -> list[str]:
+    names = [name for name, card in cards.items() if card.loop == ROOMS[loop] and name not in _NOT_BY_FORM]
+    return sorted(names, key=lambda name: (name != PREFERRED[loop], name))
+
+
+def _entry(name: str) -> dict[str, Any]:
+    parameters = inspect.signature(learners[name]).parameters
+    card = cards[name]
+    optional = {
+        key: value.default
+        for key, value in parameters.items()
+        if value.default is not inspect.Parameter.empty and key not in _ASKED_ELSEWHERE
+    }
+    return {
+        "name": name,
+        "feedback": card.feedback,
+        "paper": card.paper,
+        "bound": card.bound,
+        "cost": card.cost,
+        "features": "dim" in parameters,
+        "params": FIRST.get(name, {}),
+        "optional": optional,
+    }

@@ -1,0 +1,194 @@
+"""``smidgen serve``, ``token``, ``models``, ``snapshot``: run the service and look after it.
+
+Everything heavy is imported by the command that needs it. All but ``serve`` may run beside a running service.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from smidgen.service.messages import ModelReply, Quality
+
+Data = Annotated[Path, typer.Option(help="The service's data folder.")]
+DATA = Path("smidgen-data")
+
+token = typer.Typer(
+    name="token",
+    help="Make and end tokens. Once one exists, every /v1 call needs one; a running service sees changes at once.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+snapshot = typer.Typer(
+    name="snapshot",
+    help="Look at the snapshots: what makes starting quick. Nothing is lost without them.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Where to listen. Other than this machine only with a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any free one.")] = 8470,
+    data: Annotated[Path, typer.Option(help="The data folder; made if it is not there.")] = DATA,
+    max_body: Annotated[int, typer.Option(min=1024, help="The largest body of a request, in bytes.")] = 8 << 20,
+    snapshot_every: Annotated[int, typer.Option(min=1, help="Events of a model between two snapshots.")] = 20_000,
+    keyed_in_memory: Annotated[int, typer.Option(min=1, help="How many keyed learners stay in memory.")] = 2_000,
+) -> None:
+    """Run the decision service in the foreground, with a dashboard; Ctrl-C or SIGTERM stops it gracefully."""
+    from smidgen.errors import MissingExtra
+
+    try:
+        from smidgen.service.running import Options
+        from smidgen.service.server import serve as run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "smidgen":
+            raise
+        raise MissingExtra(f"the service needs {error.name}", 'pip install "smidgen[service]"') from error
+    options = Options(data, max_body=max_body, snapshot_every=snapshot_every, keyed_in_memory=keyed_in_memory)
+    run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
+
+
+@token.command("create")
+def create_token(
+    scope: Annotated[str, typer.Option(help="Some of decide,feedback,admin, with commas between.")],
+    model: Annotated[str | None, typer.Option(help="Only for this model.")] = None,
+    data: Data = DATA,
+) -> None:
+    """Make a token and print it: it is shown this once, and only its hash is kept.
+
+    The id, by which it can be revoked, goes to standard error.
+    """
+    from smidgen.service.inspection import writing
+    from smidgen.service.tokens import Tokens
+
+    scopes = [word.strip() for word in scope.split(",") if word.strip()]
+    with writing(data) as connection:
+        id, made = Tokens(connection).create(scopes, model, time.time())
+    typer.echo(made)
+    typer.echo(f"id {id}; end it with: smidgen token revoke {id}", err=True)
+
+
+@token.command("revoke")
+def revoke_token(id: Annotated[str, typer.Argument(help="The token's id.")], data: Data = DATA) -> None:
+    """End a token, at once."""
+    from smidgen.service.inspection import existing, writing
+    from smidgen.service.tokens import Tokens
+
+    with writing(existing(data)) as connection:
+        Tokens(connection).revoke(id, time.time())
+    typer.echo(f"token {id} is revoked")
+
+
+@token.command("list")
+def list_tokens(data: Data = DATA) -> None:
+    """List the tokens' ids, scopes and models; the tokens themselves are not kept."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from smidgen.service.clock import stamp
+    from smidgen.service.inspection import Inspection
+    from smidgen.service.tokens import Tokens
+
+    table = Table("id", "scope", "model", "made", "revoked", box=None, header_style="bold")
+    with Inspection(data) as seen:
+        for id, scopes, model, made, revoked in Tokens(seen.connection).list():
+            table.add_row(id, scopes, model or "all", stamp(made), stamp(revoked) if revoked is not None else "")
+    Console().print(table if table.rows else "there are no tokens; on this machine the service needs none")
+
+
+def models(
+    data: Data = DATA,
+    url: Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")] = None,
+    token: Annotated[
+        str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """List the models: what they learn with, how far they are, how well they do."""
+    import msgspec
+
+    found = _from_service(url, token) if url is not None else _from_database(data)
+    if json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("model", "loop", "learner", "version", "decisions", "late", "how well", box=None, header_style="bold")
+    for model in found:
+        name = model.name if model.archived_at is None else f"{model.name} (archived)"
+        learner = f"{model.learner} × {model.keys} keys" if model.keys is not None else model.learner
+        counts = (str(count) for count in (model.model_version, model.decisions, model.late))
+        table.add_row(name, model.loop, learner, *counts, _how_well(model.quality))
+    Console().print(table if found else "there are no models")
+
+
+@snapshot.command("list")
+def list_snapshots(data: Data = DATA) -> None:
+    """List every model's snapshots, newest first."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from smidgen.service.clock import stamp
+    from smidgen.service.inspection import Inspection
+
+    table = Table("model", "after event", "of", "bytes", "written", "file", box=None, header_style="bold")
+    with Inspection(data) as seen:
+        for model in seen.models():
+            for each in seen.snapshots.of(model.id):
+                file = each.path.stat()
+                size, at = str(file.st_size), stamp(file.st_mtime)
+                table.add_row(model.name, str(each.seq), str(model.seq), size, at, str(each.path))
+    Console().print(table if table.rows else "there are no snapshots")
+
+
+@snapshot.command("verify")
+def verify_snapshots(data: Data = DATA) -> None:
+    """Read every snapshot and check its checksum; smidgen log verify also replays the log against them.
+
+    A bad snapshot loses nothing: the service skips it and replays more of the log. The exit status is 1 if one is bad.
+    """
+    from smidgen.service.inspection import Inspection
+
+    bad = good = 0
+    with Inspection(data) as seen:
+        for model in seen.models():
+            for each in seen.snapshots.of(model.id):
+                ahead = each.seq > model.seq
+                problem = each.problem() or (f"it runs ahead of the log, which ends at {model.seq}" if ahead else None)
+                bad, good = bad + (problem is not None), good + (problem is None)
+                typer.echo(f"{model.name} {each.path.name}: {problem or 'good'}", err=problem is not None)
+    typer.echo(f"{good} good, {bad} bad")
+    if bad:
+        raise typer.Exit(1)
+
+
+def _from_database(data: Path) -> list[ModelReply]:
+    from smidgen.service.inspection import Inspection
+    from smidgen.service.quality import at_a_glance
+
+    with Inspection(data) as seen:
+        return [at_a_glance(seen.connection, model) for model in seen.models()]
+
+
+def _from_service(url: str, token: str | None) -> list[ModelReply]:
+    import msgspec
+
+    from smidgen.client import Client
+    from smidgen.service.messages import ModelReply
+
+    with Client(url, token=token) as client:
+        return msgspec.convert(client.models(), list[ModelReply])
+
+
+def _how_well(quality: Quality) -> str:
+    if quality.value is None:
+        return f"{quality.measure}: nothing yet"
+    return f"{quality.measure} {quality.value:.3f} ({quality.low:.3f} … {quality.high:.3f}), last {quality.of}"

@@ -1,0 +1,144 @@
+"""``smidgen log verify|replay|export``: the log is the truth; check it, learn it again, take it elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from smidgen.service.commands import DATA, Data
+
+if TYPE_CHECKING:
+    from smidgen.learners import Learner
+    from smidgen.service.audit import Audit
+    from smidgen.service.recording import Recording
+
+log = typer.Typer(
+    name="log",
+    help="Check, replay and export a model's log. A running service is not disturbed.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+Source = Annotated[str, typer.Argument(help="A model's name, or the file of an exported log.", metavar="NAME")]
+
+
+@log.command()
+def verify(name: Source, data: Data = DATA) -> None:
+    """Check that a log is whole, and that learning it again gives the snapshots bit for bit.
+
+    Events without gaps, every record readable, every feedback with its decision and only one, versions that count by
+    one; then a replay from nothing, held against every snapshot. The exit status is 1 if anything is wrong.
+    """
+    from smidgen.service.audit import audit_file, audit_model
+    from smidgen.service.inspection import Inspection
+    from smidgen.service.recording import FileRecording
+
+    if Path(name).is_file():
+        found = audit_file(FileRecording(Path(name)))
+    else:
+        with Inspection(data) as seen:
+            found = audit_model(seen, seen.model(name))
+    _print(found)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+@log.command()
+def replay(
+    name: Source,
+    data: Data = DATA,
+    key: Annotated[str | None, typer.Option(help="Of a keyed model: whose learner.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save the learner here; smidgen.load reads it.")] = None,
+) -> None:
+    """Rebuild the learner from the log alone, without snapshots, and show its weights."""
+    from smidgen.service.recording import rebuild
+    from smidgen.service.refusals import Unknown
+
+    with recorded(name, data) as recording:
+        rebuilt = rebuild(recording)
+    typer.echo(f"{recording.name}: {rebuilt.seq} events, version {rebuilt.version}")
+    if rebuilt.blueprint is not None and rebuilt.blueprint.body.keyed and key is None:
+        typer.echo(f"{len(rebuilt.numbers)} keys, one learner each; choose one with --key")
+        if out is not None:
+            raise typer.BadParameter("a keyed model has many learners; say --key as well", param_hint="--out")
+        return
+    if key is not None and key not in rebuilt.numbers:
+        raise Unknown(f"there is no key {key!r} in the log", "leave --key out to see how many there are")
+    learner = rebuilt.learner(key)
+    _describe(learner, rebuilt.blueprint.names if rebuilt.blueprint is not None else None)
+    if out is not None:
+        learner.save(out)
+        typer.echo(f"saved to {out}")
+
+
+@log.command()
+def export(
+    name: Annotated[str, typer.Argument(help="A model's name.")],
+    data: Data = DATA,
+    out: Annotated[Path | None, typer.Option(help="The file; standard output if left out.")] = None,
+    after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
+) -> None:
+    """Write the log as NDJSON, one event per line: enough to rebuild the weights bit for bit."""
+    from smidgen.service.inspection import Inspection
+
+    with Inspection(data) as seen:
+        lines = seen.log.all_lines(seen.model(name).id, after)
+        if out is None:
+            for line in lines:
+                sys.stdout.buffer.write(line + b"\n")
+            sys.stdout.buffer.flush()
+            return
+        with out.open("wb") as file:
+            for line in lines:
+                file.write(line + b"\n")
+    typer.echo(str(out))
+
+
+@contextmanager
+def recorded(name: str, data: Path) -> Iterator[Recording]:
+    """The log of that name: a file if there is one, else that of a model."""
+    from smidgen.service.inspection import Inspection
+    from smidgen.service.recording import DatabaseRecording, FileRecording
+
+    if Path(name).is_file():
+        yield FileRecording(Path(name))
+        return
+    with Inspection(data) as seen:
+        yield DatabaseRecording(seen, seen.model(name))
+
+
+def _print(found: Audit) -> None:
+    keys = "" if found.keys is None else f", {found.keys} keys"
+    counts = f"{found.decisions} decisions, {found.learnt} learnt, {found.late} late"
+    typer.echo(f"{found.name}: {found.events} events, {counts}{keys}")
+    for what in found.compared[:5]:
+        typer.echo(f"  replayed and compared with {what}")
+    if len(found.compared) > 5:
+        typer.echo(f"  … and with {len(found.compared) - 5} more")
+    for problem in found.problems[:20]:
+        typer.echo(f"  wrong: {problem}", err=True)
+    if len(found.problems) > 20:
+        typer.echo(f"  … and {len(found.problems) - 20} more", err=True)
+    typer.echo("  not sound" if found.problems else "  sound", err=bool(found.problems))
+
+
+def _describe(learner: Learner, names: list[str] | None) -> None:
+    import numpy as np
+
+    from smidgen.errors import NoWeights
+
+    typer.echo(repr(learner))
+    typer.echo(f"{learner.rounds} rounds learnt of {learner.decisions} decisions")
+    try:
+        weights = learner.weights
+    except NoWeights as error:
+        typer.echo(error.problem)
+        return
+    typer.echo(f"weights: shape {weights.shape}, norm {np.linalg.norm(weights):.6g}")
+    if weights.ndim == 1:
+        for i in np.argsort(-np.abs(weights), kind="stable")[:10]:
+            typer.echo(f"  {names[i] if names is not None else i}: {weights[i]:.6g}")

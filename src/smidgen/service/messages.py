@@ -1,0 +1,162 @@
+"""What goes over the wire: one struct per body. Unknown fields, wrong types and NaN are refused on reading."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+Loop: TypeAlias = Literal["rank", "choose", "label", "filter", "tune"]
+Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
+Id = Annotated[str, Meta(min_length=1, max_length=200)]
+Numbers = list[float]
+Named = dict[str, float]
+
+
+class Message(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """The root of all bodies."""
+
+
+class Hashed(Message):
+    """Features by hashed name: any name is a feature, and falls into one of ``hashed`` columns."""
+
+    hashed: Annotated[int, Meta(ge=1, le=1 << 24)]
+
+
+class ModelBody(Message):
+    """Settings of a model."""
+
+    loop: Loop
+    learner: Id
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    features: list[Id] | Hashed | None = None
+    labels: list[Id] | None = None
+    window_s: Annotated[float, Meta(gt=0, le=1e9)] = 86400.0
+    keyed: bool = False
+
+
+class Compact(Message):
+    """A matrix of float32 numbers, little-endian, row by row, in base64."""
+
+    shape: tuple[Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=1)]]
+    f32: str
+
+
+class Candidate(Message):
+    """One of the things to rank or to choose from."""
+
+    id: Id
+    features: Numbers | Named
+
+
+class CompactCandidates(Message):
+    """Candidates whose features come as one matrix."""
+
+    ids: Annotated[list[Id], Meta(min_length=1)]
+    features: Compact
+
+
+class DecisionBody(Message):
+    """A request for a decision; which fields belong depends on the loop."""
+
+    id: Id | None = None
+    key: Id | None = None
+    candidates: Annotated[list[Candidate], Meta(min_length=1)] | CompactCandidates | None = None
+    top: Annotated[int, Meta(ge=1)] | None = None
+    features: Numbers | Named | None = None
+
+
+class BatchBody(Message):
+    """Several requests at once, or, for label and filter, one matrix of features: a decision for each row.
+
+    Beside a matrix, ``id`` makes the call safe to repeat: row i has the id ``"{id}.{i}"``, counted from 0.
+    """
+
+    id: Annotated[str, Meta(min_length=1, max_length=190)] | None = None
+    decisions: Annotated[list[DecisionBody], Meta(min_length=1, max_length=10_000)] | None = None
+    features: Compact | None = None
+    key: Id | None = None
+
+
+class FeedbackBody(Message):
+    """What the user did; which field belongs depends on the loop."""
+
+    better: list[Id] | Id | UnsetType = UNSET
+    clicked: list[Id] | UnsetType = UNSET
+    correct: bool | UnsetType = UNSET
+    label: Id | UnsetType = UNSET
+    relevant: bool | UnsetType = UNSET
+    loss: float | UnsetType = UNSET
+    gradient: Numbers | UnsetType = UNSET
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were sent."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
+
+
+class FeedbackReply(Struct, kw_only=True):
+    """What became of the feedback."""
+
+    status: Literal["learnt", "duplicate", "late"]
+    model_version: int
+
+
+class Story(Struct, kw_only=True):
+    """A decision from beginning to end."""
+
+    decision: str
+    model: str
+    key: str | None
+    made_at: str
+    expires_at: str
+    shown: dict[str, Any]
+    feedback: dict[str, Any] | None
+    feedback_at: str | None
+    learnt_version: int | None
+    why_not: str | None
+
+
+class ErrorDetail(Struct, kw_only=True):
+    """What was wrong and the way out."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class ErrorReply(Struct, kw_only=True):
+    """Every refusal."""
+
+    error: ErrorDetail
+
+
+class Quality(Struct, kw_only=True):
+    """How well it goes, by the feedback of the last learnt decisions."""
+
+    measure: str
+    value: float | None
+    low: float | None
+    high: float | None
+    of: int
+
+
+class ModelReply(Struct, kw_only=True):
+    """A model at a glance."""
+
+    name: str
+    loop: str
+    learner: str
+    params: dict[str, Any]
+    features: list[str] | dict[str, int] | None
+    labels: list[str] | None
+    window_s: float
+    keyed: bool
+    created_at: str
+    archived_at: str | None
+    model_version: int
+    decisions: int
+    answered: int
+    late: int
+    keys: int | None
+    quality: Quality

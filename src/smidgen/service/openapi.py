@@ -1,0 +1,116 @@
+"""The OpenAPI document, from the same structs that read and write the bodies."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from smidgen import __version__
+from smidgen.service.messages import (
+    BatchBody,
+    DecisionBody,
+    ErrorReply,
+    FeedbackBody,
+    FeedbackReply,
+    ModelBody,
+    ModelReply,
+    Story,
+)
+
+_STRUCTS = (ModelBody, ModelReply, DecisionBody, BatchBody, FeedbackBody, FeedbackReply, Story, ErrorReply)
+_REFUSALS = {
+    400: "not JSON, or a bad name",
+    401: "no valid token",
+    403: "the token does not cover this",
+    404: "not known",
+    405: "not a method of this path",
+    409: "in conflict with what is there",
+    413: "too large",
+    415: "not plain JSON",
+    422: "well formed, and impossible",
+    503: "busy, or the disk refuses; try again",
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The whole document."""
+    _, components = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 100}}
+    id = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    after = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}}
+    decision = {"type": "object", "required": ["decision", "model_version", "explored", "expires_at"]}
+    many = {
+        "type": "object",
+        "required": ["decisions"],
+        "properties": {"decisions": {"type": "array", "items": decision}},
+    }
+    models = {"type": "object", "properties": {"models": {"type": "array", "items": _ref(ModelReply)}}}
+    model = {"parameters": [name]}
+    paths: dict[str, Any] = {
+        "/v1/models": {"get": _operation("list the models", 200, models)},
+        "/v1/models/{name}": {
+            **model,
+            "put": _operation("create a model", (200, 201), _ref(ModelReply), ModelBody),
+            "get": _operation("a model at a glance", 200, _ref(ModelReply)),
+            "delete": _operation("archive a model", 200, _ref(ModelReply)),
+        },
+        "/v1/models/{name}/decisions": {**model, "post": _operation("ask for a decision", 201, decision, DecisionBody)},
+        "/v1/models/{name}/decisions:batch": {
+            **model,
+            "post": _operation("ask for many decisions", 201, many, BatchBody),
+        },
+        "/v1/models/{name}/log": {
+            "parameters": [name, after],
+            "get": {
+                "summary": "the events as lines of JSON",
+                "responses": {"200": {"description": "ok", "content": {"application/x-ndjson": {}}}, **_refusals()},
+            },
+        },
+        "/v1/decisions/{id}/feedback": {
+            "parameters": [id],
+            "post": _operation("tell what the user did", (200, 202), _ref(FeedbackReply), FeedbackBody),
+        },
+        "/v1/decisions/{id}": {"parameters": [id], "get": _operation("a decision's story", 200, _ref(Story))},
+        "/healthz": {"get": _operation("alive", 200, {"type": "object"})},
+        "/readyz": {"get": _operation("able to decide", 200, {"type": "object"})},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "smidgen",
+            "version": __version__,
+            "description": "A decision goes out, a reaction comes back.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(summary: str, status: int | tuple[int, ...], schema: Any, body: type | None = None) -> dict[str, Any]:
+    good = {
+        str(s): {"description": "ok", "content": _json(schema)}
+        for s in ((status,) if isinstance(status, int) else status)
+    }
+    operation: dict[str, Any] = {"summary": summary, "responses": {**good, **_refusals()}}
+    if body is not None:
+        operation["requestBody"] = {"required": True, "content": _json(_ref(body))}
+    return operation
+
+
+def _refusals() -> dict[str, Any]:
+    return {str(s): {"description": why, "content": _json(_ref(ErrorReply))} for s, why in _REFUSALS.items()}
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _ref(type: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{type.__name__}"}

@@ -1,0 +1,78 @@
+"""Bodies in: limited, plain JSON, no duplicate keys, nothing that is not asked for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from smidgen.service.refusals import BadRequest, Impossible, TooLarge, WrongMedia
+
+T = TypeVar("T")
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?')
+_decoders: dict[type, msgspec.json.Decoder[Any]] = {}
+
+
+async def json_body(request: Request, type: type[T], limit: int) -> T:
+    """The body as a struct, or a refusal that says where it is wrong."""
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != "application/json":
+        raise WrongMedia(f"the content type is {media or 'missing'}", "send application/json")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise WrongMedia("the body is encoded", "send it without Content-Encoding")
+    raw = await _limited(request, limit)
+    if type not in _decoders:
+        _decoders[type] = msgspec.json.Decoder(type, strict=True)
+    try:
+        body: T = _decoders[type].decode(raw)
+    except msgspec.ValidationError as error:
+        _refuse_broken(raw)
+        raise Impossible(str(error), "see /docs for the fields of this body") from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
+    if raw.count(b":") > 1:
+        _refuse_duplicates(raw)
+    return body
+
+
+def _refuse_broken(raw: bytes) -> None:
+    """What is no JSON at all is another fault than JSON of the wrong form."""
+    try:
+        msgspec.json.decode(raw)
+    except msgspec.ValidationError:
+        return  # a number out of range: JSON, but not for us
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
+
+
+async def _limited(request: Request, limit: int) -> bytes:
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit:
+        raise TooLarge(f"the body has {declared} bytes", f"the limit is {limit} (--max-body)")
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(f"the body has more than {limit} bytes", "the limit is set by --max-body")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _refuse_duplicates(raw: bytes) -> None:
+    """A key that stands twice in one object would be read differently by different readers.
+
+    Reading drops the first of two, so there are fewer keys in the result than in the text.
+    """
+    written = sum(1 for match in _STRINGS.finditer(raw) if match.group(1))
+    if written != _keys(msgspec.json.decode(raw)):
+        raise BadRequest("a key stands twice in one object", "send each key once")
+
+
+def _keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(_keys(inner) for inner in value.values())
+    if isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
+        return sum(_keys(inner) for inner in value)
+    return 0

@@ -1,0 +1,142 @@
+"""A model in memory: its settings, its counts, and its learners, each a fold over the log."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from smidgen.errors import SmidgenError
+from smidgen.learners import Learner
+from smidgen.service.building import Blueprint
+from smidgen.service.log import Log
+from smidgen.service.snapshots import Snapshots
+
+
+@dataclass
+class Served:
+    """A model as the service keeps it.
+
+    Attributes
+    ----------
+    id, name
+        Its number (which is all that files and tables go by) and its name.
+    blueprint
+        Its settings.
+    created_at, archived_at
+        Seconds since 1970.
+    seq
+        The last event of its log.
+    version
+        How many feedbacks it has learnt.
+    decisions, late, keys
+        How many decisions it has made, how many answers came too late, how many keys it has seen.
+    fresh
+        Events since the last snapshot.
+    """
+
+    id: int
+    name: str
+    blueprint: Blueprint
+    created_at: float
+    archived_at: float | None = None
+    seq: int = 0
+    version: int = 0
+    decisions: int = 0
+    late: int = 0
+    keys: int = 0
+    fresh: int = 0
+
+    @property
+    def keyed(self) -> bool:
+        """Whether every key has a learner of its own."""
+        return self.blueprint.body.keyed
+
+
+@dataclass
+class Held:
+    """A learner in memory, and whether it has changed since it was last written."""
+
+    learner: Learner
+    seq: int
+    changed: bool = False
+
+
+class LearnerCache:
+    """The learners in memory: all of the models without keys, and the most recently used of those with keys.
+
+    A learner that is not here is the newest state that can be read plus a replay of the events after it.
+
+    Parameters
+    ----------
+    log
+        The log; a state that leaves the cache joins the transaction that is open.
+    snapshots
+        The files of the models without keys.
+    size
+        How many keyed learners stay in memory.
+    """
+
+    def __init__(self, log: Log, snapshots: Snapshots, size: int) -> None:
+        self._log = log
+        self._snapshots = snapshots
+        self._size = size
+        self._held: OrderedDict[tuple[int, str | None], Held] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, model: Served, key: str | None) -> Held:
+        """The learner of a model and key, recovered if need be."""
+        place = (model.id, key)
+        held = self._held.get(place)
+        if held is None:
+            held = self._held[place] = self._recover(model, key)
+            self._shrink()
+        self._held.move_to_end(place)
+        return held
+
+    def forget(self) -> None:
+        """Drop everything from memory; what is on disk is the truth."""
+        self._held.clear()
+
+    def write_keyed(self, model: Served) -> None:
+        """Write the states of the model's keyed learners that have changed."""
+        for (id, key), held in self._held.items():
+            if id == model.id and key is not None:
+                self._write(id, key, held)
+
+    def _shrink(self) -> None:
+        keyed = [place for place in self._held if place[1] is not None]
+        for id, key in keyed[: max(0, len(keyed) - self._size)]:
+            held = self._held.pop((id, key))
+            if key is not None:
+                self._write(id, key, held)
+
+    def _write(self, model: int, key: str, held: Held) -> None:
+        if held.changed:
+            self._log.connection.execute(
+                "INSERT INTO key_states VALUES (?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET seq = excluded.seq, state = excluded.state",
+                (model, key, held.seq, held.learner.to_bytes()),
+            )
+            held.changed = False
+
+    def _recover(self, model: Served, key: str | None) -> Held:
+        found = self._state(model, key)
+        learner, seq = found if found is not None else (model.blueprint.learner(key), 0)
+        for step in self._log.learnt(model.id, key, seq):
+            learner.learn(step.decision, step.feedback)
+            seq = step.seq
+        learner.reserve(self._log.last_number(model.id, key))
+        return Held(learner, seq)
+
+    def _state(self, model: Served, key: str | None) -> tuple[Learner, int] | None:
+        if key is None:
+            return self._snapshots.newest_good(model.id, model.seq)
+        row = self._log.connection.execute(
+            "SELECT state, seq FROM key_states WHERE model = ? AND key = ?", (model.id, key)
+        ).fetchone()
+        try:
+            return (Learner.from_bytes(row[0], f"the state of key {key!r}"), row[1]) if row else None
+        except (SmidgenError, ValueError, KeyError, TypeError):
+            return None

@@ -1,0 +1,104 @@
+"""Features from the wire: by position, by name, hashed, or as one compact matrix."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from smidgen.service.messages import Compact, Hashed, ModelBody
+from smidgen.service.refusals import Impossible
+from smidgen.types import FloatArray
+
+
+class Vectors:
+    """How a model's features become numbers.
+
+    Parameters
+    ----------
+    model
+        Its settings: names in order, hashed names, or neither (positions only).
+    dim
+        The number of features; None for learners without features.
+    """
+
+    def __init__(self, model: ModelBody, dim: int | None) -> None:
+        self.dim = dim
+        self.hashed = isinstance(model.features, Hashed)
+        names = model.features if isinstance(model.features, list) else []
+        self.index = {name: i for i, name in enumerate(names)}
+
+    def row(self, given: list[float] | dict[str, float] | None) -> Any:
+        """One example: an array, or a sparse row where names are hashed."""
+        if self.dim is None:
+            if given is not None:
+                raise Impossible("this learner takes no features", "leave them out")
+            return None
+        if given is None:
+            raise Impossible("features are missing", f"give {self.dim} numbers")
+        if self.hashed and isinstance(given, dict):
+            return self._hashed([given])
+        return self.rows([given])[0]
+
+    def rows(self, given: Sequence[list[float] | dict[str, float]]) -> Any:
+        """Several examples as a matrix."""
+        dim = self.dim or 0
+        if self.hashed and any(isinstance(features, dict) for features in given):
+            if not all(isinstance(features, dict) for features in given):
+                raise Impossible("some features come by name and some by position", "give all in one way")
+            return self._hashed([features for features in given if isinstance(features, dict)])
+        out = np.zeros((len(given), dim))
+        for i, features in enumerate(given):
+            if isinstance(features, dict):
+                for name, value in features.items():
+                    out[i, self._place(name)] = value
+            elif len(features) != dim:
+                raise Impossible(
+                    f"there are {len(features)} features and {dim} are required", "give one number for each"
+                )
+            else:
+                out[i] = features
+        return out
+
+    def matrix(self, given: Compact) -> FloatArray:
+        """The matrix of a compact body."""
+        n, d = given.shape
+        if self.dim is None or d != self.dim:
+            raise Impossible(f"the matrix has {d} columns and {self.dim} features are required", "mend the shape")
+        try:
+            raw = base64.b64decode(given.f32, validate=True)
+        except binascii.Error as error:
+            raise Impossible(f"f32 is not base64: {error}", "encode the little-endian float32 bytes") from error
+        if len(raw) != 4 * n * d:
+            raise Impossible(
+                f"f32 holds {len(raw)} bytes and the shape needs {4 * n * d}", "mend the shape or the bytes"
+            )
+        matrix = np.frombuffer(raw, "<f4").reshape(n, d).astype(np.float64)
+        if not np.isfinite(matrix).all():
+            raise Impossible("f32 holds a number that is not finite", "send finite numbers")
+        return matrix
+
+    def _place(self, name: str) -> int:
+        if name not in self.index:
+            known = ", ".join(list(self.index)[:8]) or "none: this model's features go by position"
+            raise Impossible(f"{name!r} is not a feature of this model", f"its features are {known}")
+        return self.index[name]
+
+    def _hashed(self, given: Sequence[dict[str, float]]) -> sparse.csr_matrix:
+        """Sum up what falls into one column; a bit of the hash gives the sign, so collisions cancel on average."""
+        dim = self.dim or 1
+        rows, columns, values = [], [], []
+        for i, features in enumerate(given):
+            for name, value in features.items():
+                hash32 = zlib.crc32(name.encode())
+                rows.append(i)
+                columns.append((hash32 >> 1) % dim)
+                values.append(value if hash32 & 1 else -value)
+        matrix = sparse.csr_matrix((np.asarray(values, dtype=np.float64), (rows, columns)), shape=(len(given), dim))
+        matrix.sum_duplicates()
+        return matrix
