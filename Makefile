@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-nojit check format docs docs-serve bench bench-quick clean
+.PHONY: help serve test test-long test-nojit check format docs docs-serve papers bench bench-quick clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -14,8 +14,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"
 	touch $@
 
-serve: $(VENV)/.ready ## set up and run the main job: the guided demo of the coactive loop
-	$(BIN)/smidgen demo
+serve: $(VENV)/.ready ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470
+	$(BIN)/smidgen serve
 
 test: $(VENV)/.ready ## set up and run the tests
 	$(BIN)/python -m pytest -m "not long"
@@ -45,6 +45,11 @@ docs-serve: $(VENV)/.ready ## show the documentation on this machine
 $(VENV)/.bench: $(VENV)/.ready pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[bench]"
 	touch $@
+
+papers: $(VENV)/.ready ## run every experiment of the papers and write their pages (about an hour and a half on two cores)
+	$(BIN)/smidgen papers run --all
+	$(BIN)/smidgen papers report
+	$(BIN)/smidgen papers pages docs
 
 bench: $(VENV)/.bench ## compare with peers, interleaved
 	$(BIN)/python -m benchmarks

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from smidgen import data, errors, geometry, learners, optim, structures, users
+    from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
     from smidgen.evaluate.history import History
@@ -61,11 +62,13 @@ __version__ = "0.1.0"
 _HOME = {
     "AROW": "learners.label",
     "AppleTasting": "learners.filter",
+    "AsyncClient": "client",
     "Ball": "geometry",
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
     "Box": "geometry",
     "Choice": "structures",
+    "Client": "client",
     "CoactiveLearner": "learners.coactive",
     "Confidit": "learners.label",
     "ConvexPreferencePerceptron": "learners.coactive",
@@ -119,11 +122,13 @@ __all__ = [
     "ONS",
     "ONSEG",
     "AppleTasting",
+    "AsyncClient",
     "Ball",
     "Banditron",
     "BatchPreferencePerceptron",
     "Box",
     "Choice",
+    "Client",
     "CoactiveLearner",
     "Confidit",
     "ConvexPreferencePerceptron",

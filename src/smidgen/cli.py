@@ -10,6 +10,9 @@ import typer
 
 from smidgen import __version__
 from smidgen.errors import SmidgenError
+from smidgen.papers.commands import app as papers
+from smidgen.service import commands as service
+from smidgen.service.log_commands import log, what_if
 
 app = typer.Typer(
     name="smidgen",
@@ -22,6 +25,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(papers, name="papers")
+app.command()(service.serve)
+app.command()(service.models)
+app.add_typer(service.token, name="token")
+app.add_typer(log, name="log")
+app.command("replay")(what_if)
+app.add_typer(service.snapshot, name="snapshot")
 
 
 def _show_version(wanted: bool) -> None:

@@ -6,8 +6,6 @@ so that the library and a service built on it refuse the same things in the same
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 
 class SmidgenError(Exception):
     """The root of all refusals.
@@ -20,7 +18,7 @@ class SmidgenError(Exception):
         What to do instead.
     """
 
-    status: ClassVar[int] = 400
+    status: int = 400
 
     def __init__(self, problem: str, way_out: str) -> None:
         super().__init__(f"{problem}; {way_out}")

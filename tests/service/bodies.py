@@ -21,6 +21,11 @@ MODELS: dict[str, dict[str, Any]] = {
     "arow": {"loop": "label", "learner": "AROW", "params": {"dim": 3}, "labels": ["x", "y", "z"]},
     "filter": {"loop": "filter", "learner": "RidgeFil", "params": {"dim": 3}},
     "full": {"loop": "filter", "learner": "RidgeFull", "params": {"dim": 3}},
+    "tasting": {
+        "loop": "filter",
+        "learner": "AppleTasting",
+        "params": {"learner": {"type": "PerceptronFilter", "dim": 3}},
+    },
     "simple": {"loop": "filter", "learner": "SimpleFil"},
     "hashed": {"loop": "filter", "learner": "RidgeFil", "features": {"hashed": 16}, "keyed": True},
     "tune": {

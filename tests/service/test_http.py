@@ -191,6 +191,20 @@ def test_tokens_are_needed_once_one_exists(call: Caller) -> None:
     assert call.get("/healthz").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("host", "good"),
+    [("127.0.0.1:8470", True), ("localhost", True), ("[::1]:8470", True), ("evil.example", False), ("", False)],
+)
+def test_without_a_token_only_this_machine_is_served(host: str, good: bool, call: Caller) -> None:
+    from smidgen.service.tokens import Tokens
+
+    assert call.get("/v1/models", headers={"host": host}).status_code == (200 if good else 403)
+    _, token = Tokens(call.app.state.service.engine.connection).create(["admin"], None, 0.0)
+    with_token = {"host": host, "authorization": f"Bearer {token}"}
+    assert call.get("/v1/models", headers=with_token).status_code == 200
+    assert call.get("/v1/models", headers={"host": host}).status_code == 401
+
+
 def test_health_metrics_and_the_document(call: Caller) -> None:
     call.put("/v1/models/m", MODELS["rank"])
     assert call.get("/healthz").json()["status"] == "ok"

@@ -10,14 +10,17 @@ from typing import Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from smidgen import __version__
 from smidgen.errors import SmidgenError
-from smidgen.service import dashboard
+from smidgen.service import dashboard, search
+from smidgen.service.database import open_database
 from smidgen.service.engine import Engine
+from smidgen.service.hosts import LoopbackHost
 from smidgen.service.messages import (
     BatchBody,
     DecisionBody,
@@ -50,8 +53,9 @@ async def list_models(request: Request) -> Response:
     """GET /v1/models."""
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
-    names = [name for name in here.engine.models if rights.model in (None, name)]
-    models = await here.writer.do(lambda: [here.engine.describe(name) for name in names])
+    models = await here.writer.do(
+        lambda: [here.engine.describe(name) for name in here.engine.models if rights.model in (None, name)]
+    )
     return reply({"models": models})
 
 
@@ -162,6 +166,7 @@ def routes() -> list[Route]:
         Route("/metrics", show_metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         *dashboard.routes(),
+        *search.routes(),
     ]
 
 
@@ -179,15 +184,24 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         )
         writer = Writer(engine)
         writer.start()
-        app.state.service = Service(options, engine, writer, Tokens(engine.connection))
+        looking = open_database(options.data, readonly=True)  # the engine's own connection waits for every commit
+        app.state.service = Service(options, engine, writer, Tokens(looking))
         try:
             yield
         finally:
             await writer.stop()
+            looking.close()
             engine.close()
 
-    handlers: Any = {SmidgenError: _refused, 404: _no_route, 405: _no_method, ClientDisconnect: _gone}
-    app = Starlette(routes=routes(), lifespan=lifespan, exception_handlers=handlers)
+    handlers: Any = {
+        SmidgenError: _refused,
+        404: _no_route,
+        405: _no_method,
+        ClientDisconnect: _gone,
+        Exception: _failed,
+    }
+    guards = [Middleware(LoopbackHost)]
+    app = Starlette(routes=routes(), middleware=guards, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app
 
@@ -214,6 +228,14 @@ async def _no_method(request: Request, error: Exception) -> Response:
     detail = ErrorDetail(code="method_not_allowed", message=f"{request.method} is not for this path", hint="see /docs")
     headers = getattr(error, "headers", None)
     return Response(msgspec.json.encode(ErrorReply(error=detail)), 405, headers=headers, media_type=JSON)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """A fault of the service itself: the log of the server has it in full, the caller learns nothing of its inside."""
+    detail = ErrorDetail(
+        code="internal_error", message="the service has a fault", hint="see what the server has logged"
+    )
+    return reply(ErrorReply(error=detail), 500)
 
 
 async def _gone(request: Request, error: Exception) -> Response:

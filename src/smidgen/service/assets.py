@@ -27,6 +27,7 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
 
@@ -34,7 +35,7 @@ HEADERS = {
 def asset(request: Request, name: str) -> Response:
     """One of our own files."""
     path = PAGES / name
-    if path.suffix not in _TYPES or path.parent != PAGES or not path.is_file():
+    if path.suffix not in _TYPES or path.name != name or not path.is_file():
         raise Unknown(f"there is nothing at {request.url.path}", "see /")
     return _answer(request, path.read_bytes(), _TYPES[path.suffix])
 

@@ -49,7 +49,7 @@ def audit_file(recording: FileRecording) -> Audit:
 
 def audit_model(seen: Inspection, model: Served) -> Audit:
     """Check a model's log, its table of decisions, and the states that were written aside."""
-    snapshots = {snapshot.seq: snapshot for snapshot in seen.snapshots.of(model.id)}
+    snapshots = {snapshot.seq: snapshot for snapshot in seen.snapshots.of_log(model.id, seen.log)}
     rows = seen.connection.execute("SELECT key, seq, state FROM key_states WHERE model = ?", (model.id,))
     auditor = _Auditor(DatabaseRecording(seen, model), snapshots, {key: (seq, state) for key, seq, state in rows})
     found = auditor.run()
@@ -85,9 +85,6 @@ class _Auditor:
             self._replays = False
         if not found.events:
             self._problem("there are no events")
-        for seq, snapshot in self._snapshots.items():
-            if seq > found.events and self._replays:
-                self._problem(f"the snapshot {snapshot.path.name} runs ahead of the log, which ends at {found.events}")
         blueprint = self._rebuilding.blueprint
         if blueprint is not None and blueprint.body.keyed:
             found.keys = len(self._rebuilding.numbers)

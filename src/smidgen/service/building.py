@@ -17,6 +17,8 @@ from smidgen.service.refusals import Impossible
 from smidgen.service.vectors import Vectors
 
 _SPACES = ("Ball", "Box", "Simplex", "L1Ball")
+#: How a constructor says no: to the form, to the value, to the range, to the size.
+_REFUSALS = (TypeError, ValueError, ArithmeticError, MemoryError)
 
 
 class Blueprint:
@@ -39,6 +41,8 @@ class Blueprint:
         self._type = learners[body.learner]
         accepted = inspect.signature(self._type).parameters
         params = {name: _built(value) for name, value in body.params.items()}
+        if "labels" in params:
+            raise Impossible("labels stands among the params", 'give "labels" beside "params"')
         if unknown := params.keys() - accepted.keys():
             raise Impossible(
                 f"{body.learner} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}"
@@ -48,7 +52,7 @@ class Blueprint:
         self._params = params
         self._seed = params.get("seed", 0)
         learner = self.learner(None)
-        self.dim: int | None = params.get("dim")
+        self.dim: int | None = _features(learner)
         self.translator: Translator = TRANSLATORS[body.loop](body, Vectors(body, self.dim))
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
         self.settings = learner.params
@@ -63,7 +67,7 @@ class Blueprint:
             return self._type(**params)
         except SmidgenError:
             raise
-        except (TypeError, ValueError) as error:
+        except _REFUSALS as error:
             raise Impossible(f"{self.body.learner} refuses its arguments: {error}", "see smidgen learners") from error
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
@@ -76,6 +80,12 @@ class Blueprint:
             )
         elif value is None and name not in params and accepted[name].default is inspect.Parameter.empty:
             raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
+
+
+def _features(learner: Learner) -> int | None:
+    """How many features a learner takes; one that wraps another takes what the other takes."""
+    inner = learner.params.get("learner")
+    return _features(inner) if isinstance(inner, Learner) else learner.params.get("dim")
 
 
 def canonical(body: ModelBody) -> bytes:
@@ -106,5 +116,5 @@ def _built(value: Any) -> Any:
         return target(**arguments)
     except SmidgenError:
         raise
-    except (TypeError, ValueError) as error:
+    except _REFUSALS as error:
         raise Impossible(f"{kind} refuses its arguments: {error}", "see the documentation of it") from error

@@ -48,9 +48,10 @@ def serve(
         from smidgen.service.running import Options
         from smidgen.service.server import serve as run
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "smidgen":
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "smidgen"):
             raise
-        raise MissingExtra(f"the service needs {error.name}", 'pip install "smidgen[service]"') from error
+        raise MissingExtra(f"the service needs {missing}", 'pip install "smidgen[service]"') from error
     options = Options(data, max_body=max_body, snapshot_every=snapshot_every, keyed_in_memory=keyed_in_memory)
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
 
@@ -161,8 +162,8 @@ def verify_snapshots(data: Data = DATA) -> None:
     with Inspection(data) as seen:
         for model in seen.models():
             for each in seen.snapshots.of(model.id):
-                ahead = each.seq > model.seq
-                problem = each.problem() or (f"it runs ahead of the log, which ends at {model.seq}" if ahead else None)
+                foreign = each.mark != seen.log.mark(model.id, each.seq)
+                problem = each.problem() or ("it is not of this log, which has another past" if foreign else None)
                 bad, good = bad + (problem is not None), good + (problem is None)
                 typer.echo(f"{model.name} {each.path.name}: {problem or 'good'}", err=problem is not None)
     typer.echo(f"{good} good, {bad} bad")

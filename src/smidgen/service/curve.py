@@ -20,7 +20,7 @@ from smidgen.service.writer import Writer
 from smidgen.types import FloatArray
 
 BLOCK = 5
-STEP = 2_500
+STEP = 5_000
 PATIENCE_S = 0.7
 
 
@@ -80,6 +80,9 @@ class Sums(NamedTuple):
     complete: bool
 
 
+NOTHING = Sums(np.zeros((0, 0)), True)
+
+
 class Curves:
     """The blocks of all models that somebody has looked at."""
 
@@ -89,16 +92,17 @@ class Curves:
     async def sums(self, writer: Writer, engine: Engine, model: Served, kind: Kind) -> Sums:
         """The blocks up to now, or as far as a moment's patience goes."""
         place, began = (model.id, kind.last), time.monotonic()
+        start = self._full.get(place, np.zeros((0, len(kind.columns))))
+        parts, done = [start], len(start) * BLOCK
         while True:
-            full = self._full.get(place, np.zeros((0, len(kind.columns))))
-            read, last, upto = await writer.do(partial(_read, engine, model, kind, len(full) * BLOCK))
-            current = self._full.get(place, full)
-            if len(current) != len(full):
-                continue  # somebody else has read on meanwhile
-            rows = np.concatenate([full, read])
-            self._full[place] = rows[: upto // BLOCK]
-            if upto == last or time.monotonic() - began > PATIENCE_S:
-                return Sums(rows, upto == last)
+            read, last, done = await writer.do(partial(_read, engine, model, kind, done))
+            parts.append(read)
+            if done == last or time.monotonic() - began > PATIENCE_S:
+                break
+        rows = np.concatenate(parts)
+        if done // BLOCK > len(self._full.get(place, start)):
+            self._full[place] = rows[: done // BLOCK]
+        return Sums(rows, done == last)
 
 
 def _read(engine: Engine, model: Served, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
@@ -121,9 +125,9 @@ def windows(rows: FloatArray, at_most: int) -> tuple[FloatArray, int]:
     return (np.add.reduceat(rows, starts, axis=0) if len(rows) else rows), size
 
 
-def learnt_points(rows: FloatArray, *, share: bool, at_most: int = 40) -> list[dict[str, Any]]:
+def learnt_points(rows: FloatArray, *, share: bool, at_most: int | None = None) -> list[dict[str, Any]]:
     """The loop's figure and the mean position per window of learnt feedback."""
-    merged, size = windows(rows, at_most)
+    merged, size = windows(rows, at_most or _enough(rows))
     starts = np.arange(0, len(rows), size)
     lags = np.maximum.accumulate(np.maximum.reduceat(rows[:, 6], starts)) if len(rows) else rows[:, 6]
     points, done = [], 0
@@ -145,10 +149,10 @@ def learnt_points(rows: FloatArray, *, share: bool, at_most: int = 40) -> list[d
     return points
 
 
-def made_points(rows: FloatArray, *, at_most: int = 40) -> list[dict[str, Any]]:
+def made_points(rows: FloatArray) -> list[dict[str, Any]]:
     """The shares of explored and of forwarded decisions, per window of decisions."""
     points, done = [], 0
-    for n, explored, asked, forwarded in windows(rows, at_most)[0].tolist():
+    for n, explored, asked, forwarded in windows(rows, _enough(rows))[0].tolist():
         if n:
             points.append(
                 {
@@ -160,6 +164,11 @@ def made_points(rows: FloatArray, *, at_most: int = 40) -> list[dict[str, Any]]:
             )
         done += int(n)
     return points
+
+
+def _enough(rows: FloatArray) -> int:
+    """Few windows while there is little to average over, more when there is plenty."""
+    return 15 if len(rows) < 400 else 50
 
 
 def _figure(share: bool, n: int, total: float, squares: float) -> tuple[float | None, float | None, float | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 from functools import partial
 from typing import Any
@@ -13,18 +14,18 @@ from starlette.routing import Route
 
 from smidgen.service.assets import HEADERS, asset, plotly
 from smidgen.service.catalogue import catalogue
-from smidgen.service.curve import LEARNT, MADE, learnt_points, made_points
+from smidgen.service.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
 from smidgen.service.engine import Engine
 from smidgen.service.guarantee import guarantee
 from smidgen.service.narration import recent, sentences
 from smidgen.service.reading import json_body
-from smidgen.service.running import any_right, model_name, reply, service, whole_number
-from smidgen.service.sample import SampleBody, play, sample_name
+from smidgen.service.running import Service, any_right, model_name, reply, service, whole_number
+from smidgen.service.sample import SampleBody, is_sample, play, sample_name
 from smidgen.service.served import Served
 from smidgen.service.strengths import keys, strengths
 
 MOST_MODELS = 100
-LAGS_OF = 1_000
+LAGS_OF = 500
 #: Upper ends of the bars of the histogram of lags, in seconds, with their names.
 LAGS = (
     (1.0, "under 1 s"),
@@ -63,17 +64,13 @@ async def models(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     wanted = request.query_params.get("q", "").lower()
-    mine = [m for m in here.engine.models.values() if rights.model in (None, m.name) and wanted in m.name.lower()]
+    visible = await here.writer.do(
+        lambda: [model for model in here.engine.models.values() if rights.model in (None, model.name)]
+    )
+    mine = [model for model in visible if wanted in model.name.lower()]
     mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
-    out = []
-    for model in mine[:MOST_MODELS]:
-        seen = await here.writer.do(partial(here.engine.describe, model.name))
-        rows, _ = await here.curves.sums(here.writer, here.engine, model, LEARNT)
-        points = learnt_points(rows, share=_share(model), at_most=24)
-        line = [point["value"] for point in points if point["value"] is not None]
-        out.append({**msgspec.to_builtins(seen), "sparkline": line})
-    scopes = sorted(rights.scopes)
-    return _told({"models": out, "of": len(mine), "all": len(here.engine.models), "scopes": scopes})
+    out = await asyncio.gather(*(_at_a_glance(here, model) for model in mine[:MOST_MODELS]))
+    return _told({"models": out, "of": len(mine), "all": len(visible), "scopes": sorted(rights.scopes)})
 
 
 async def learners(request: Request) -> Response:
@@ -86,9 +83,9 @@ async def curve(request: Request) -> Response:
     """GET /ui/models/{name}/curve.json."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    model = here.engine.model(name)
+    model = await here.writer.do(partial(here.engine.model, name))
     learnt = await here.curves.sums(here.writer, here.engine, model, LEARNT)
-    made = await here.curves.sums(here.writer, here.engine, model, MADE)
+    made = await here.curves.sums(here.writer, here.engine, model, MADE) if _explores(model) else NOTHING
     lag = await here.writer.do(partial(_lag, here.engine, model))
     points = learnt_points(learnt.rows, share=_share(model))
     promise = guarantee(model, [(point["to"], point["lag"]) for point in points])
@@ -111,25 +108,24 @@ async def weights(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await any_right(request, name)
     asked = request.query_params
-    model = here.engine.model(name)
     key, label = asked.get("key") or None, asked.get("label") or None
-    return _told(await here.writer.do(partial(strengths, here.engine, model, key, label)))
+    return _told(await here.writer.do(lambda: strengths(here.engine, here.engine.model(name), key, label)))
 
 
 async def some_keys(request: Request) -> Response:
     """GET /ui/models/{name}/keys.json?prefix=…."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    prefix, model = request.query_params.get("prefix", ""), here.engine.model(name)
-    return _told({"keys": await here.writer.do(partial(keys, here.engine, model, prefix))})
+    prefix = request.query_params.get("prefix", "")
+    return _told({"keys": await here.writer.do(lambda: keys(here.engine, here.engine.model(name), prefix))})
 
 
 async def latest(request: Request) -> Response:
     """GET /ui/models/{name}/recent.json?before=SEQ."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    model = here.engine.model(name)
-    found = await here.writer.do(partial(recent, here.engine, model, whole_number(request, "before")))
+    before = whole_number(request, "before")
+    found = await here.writer.do(lambda: recent(here.engine, here.engine.model(name), before))
     return _told({"decisions": found})
 
 
@@ -145,7 +141,7 @@ async def sample(request: Request) -> Response:
     """POST /ui/sample: play simulated users on the sample model, which is made if it is not there."""
     here = service(request)
     here.tokens.rights(request.headers.get("authorization"))
-    name = sample_name(here.engine)
+    name = await here.writer.do(partial(sample_name, here.engine))
     await here.rights(request, "admin", name)
     body = await json_body(request, SampleBody, here.options.max_body)
     for _ in range(body.users):
@@ -172,8 +168,15 @@ def routes() -> list[Route]:
     ]
 
 
+async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
+    seen = await here.writer.do(partial(here.engine.describe, model.name))
+    rows, _ = await here.curves.sums(here.writer, here.engine, model, LEARNT)
+    line = [point["value"] for point in learnt_points(rows, share=_share(model)) if point["value"] is not None]
+    return {**msgspec.to_builtins(seen), "sparkline": line, "sample": is_sample(model)}
+
+
 def _lag(engine: Engine, model: Served) -> dict[str, Any]:
-    """How long feedback took, over the last thousand that were learnt."""
+    """How long feedback took, over the last ones that were learnt."""
     rows = engine.connection.execute(
         "SELECT feedback_at - made_at FROM decisions INDEXED BY decision_versions"
         " WHERE model = ? AND learnt_version > ?",
@@ -190,6 +193,11 @@ def _lag(engine: Engine, model: Served) -> dict[str, Any]:
         "late": model.late,
         "open": model.decisions - model.version - model.late,
     }
+
+
+def _explores(model: Served) -> bool:
+    """Whether forwarding and exploring are shown: a ranking has positions instead, and tuning always explores."""
+    return model.blueprint.body.loop in ("choose", "label", "filter")
 
 
 def _share(model: Served) -> bool:

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from smidgen.service.crash_points import reach
 from smidgen.service.refusals import StorageFailed
 
 MIGRATIONS: tuple[tuple[str, str], ...] = (
@@ -30,8 +31,9 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
             measure REAL, position REAL
         ) STRICT, WITHOUT ROWID;
         CREATE UNIQUE INDEX decision_requests ON decisions (model, request_id) WHERE request_id IS NOT NULL;
-        CREATE INDEX decision_order ON decisions (model, seq);
-        CREATE INDEX decision_versions ON decisions (model, learnt_version) WHERE learnt_version IS NOT NULL;
+        CREATE INDEX decision_order ON decisions (model, seq, explored, forwarded);
+        CREATE INDEX decision_versions ON decisions (model, learnt_version, measure, position, seq, feedback_seq)
+            WHERE learnt_version IS NOT NULL;
         CREATE TABLE key_states (
             model INTEGER NOT NULL REFERENCES models, key TEXT NOT NULL, seq INTEGER NOT NULL, state BLOB NOT NULL,
             PRIMARY KEY (model, key)
@@ -94,7 +96,9 @@ def _migrate(connection: sqlite3.Connection) -> None:
             for statement in script.split(";"):
                 connection.execute(statement)
             connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (version, what, time.time()))
+            reach("migration")
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise

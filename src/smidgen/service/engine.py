@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from smidgen import records
 from smidgen.errors import SmidgenError
 from smidgen.service.building import Blueprint, canonical
 from smidgen.service.clock import stamp
+from smidgen.service.crash_points import reach
 from smidgen.service.database import open_database
 from smidgen.service.log import Answered, DecisionEvent, Log
 from smidgen.service.messages import (
@@ -35,6 +38,7 @@ from smidgen.service.snapshots import Snapshots
 from smidgen.types import Decision
 
 Reply = dict[str, Any]
+_log = logging.getLogger("smidgen.service")
 
 
 class Engine:
@@ -76,17 +80,23 @@ class Engine:
         self.models: dict[str, Served] = {}
         self._by_id: dict[int, Served] = {}
         self._recent: OrderedDict[str, tuple[Decision, list[str]]] = OrderedDict()
+        self.written = 0
+        self.failed_snapshots = 0
         self._load()
 
     # The transaction
 
     def begin(self) -> None:
         """Open a batch."""
+        reach("before-begin")
         self.connection.execute("BEGIN IMMEDIATE")
+        reach("after-begin")
 
     def commit(self) -> None:
         """Make the batch last: returns when it is on the disk."""
+        reach("before-commit")
         self.connection.execute("COMMIT")
+        reach("after-commit")
 
     def abandon(self) -> None:
         """Undo the batch, on disk and in memory."""
@@ -98,29 +108,48 @@ class Engine:
         """One command as a batch of its own."""
         try:
             self.begin()
-            try:
-                return command()
-            finally:
-                self.commit()
+            answer = command()
+            self.commit()
         except sqlite3.Error as error:
             self.abandon()
             raise StorageFailed(f"the disk refused: {error}", "free some space, then try again") from error
+        except BaseException:
+            self.abandon()
+            raise
+        return answer
 
     def maintain(self, every: int | None = None) -> None:
-        """Take the snapshots that are due; between batches, so that no file runs ahead of the log."""
+        """Take the snapshots that are due; between batches, so that no file runs ahead of the log.
+
+        One that fails (the disk is full, say) costs nothing but a longer recovery; it is tried again when the next is
+        due.
+        """
         for model in self.models.values():
             if model.fresh >= (self._every if every is None else every):
-                self.snapshot(model)
+                try:
+                    self.snapshot(model)
+                except Exception as error:
+                    self.failed_snapshots += 1
+                    _log.warning("no snapshot of model %s: %s", model.name, error)
+                model.fresh = 0
 
     def snapshot(self, model: Served) -> None:
         """Write the model's learner, or its keyed learners, aside."""
         if model.keyed:
-            self.begin()
-            self.learners.write_keyed(model)
+            self._write_keyed(model)
+        elif (mark := self.events.mark(model.id, model.seq)) is not None:
+            self.snapshots.take(model.id, model.seq, mark, self.learners.get(model, None).learner.to_bytes())
+
+    def _write_keyed(self, model: Served) -> None:
+        self.begin()
+        try:
+            written = self.learners.write_keyed(model)
             self.commit()
-        else:
-            self.snapshots.take(model.id, model.seq, self.learners.get(model, None).learner.to_bytes())
-        model.fresh = 0
+        finally:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+        for held in written:
+            held.changed = False
 
     def close(self) -> None:
         """Take snapshots of what has changed, and close the file."""
@@ -197,18 +226,14 @@ class Engine:
             raise Conflict(f"the model {name!r} is archived and decides no more", "create another")
         ready = []
         for index, body in enumerate(bodies):
-            try:
+            with _naming(index, len(bodies)):
                 ready.append(self._prepare(model, body))
-            except SmidgenError as error:
-                if len(bodies) == 1:
-                    raise
-                refusal = Conflict if isinstance(error, Conflict) else Impossible
-                raise refusal(f"decision {index} of the batch: {error.problem}", error.way_out) from error
         replies: list[Reply] = []
-        for body, known, context, ids, digest in ready:
-            if known is None and body.id is not None:
-                known = self._known(model, body.id, digest)  # the same id twice in one batch
-            replies.append(known if known is not None else self._decide(model, body, context, ids, digest))
+        for index, (body, known, context, ids, digest) in enumerate(ready):
+            with _naming(index, len(bodies)):
+                if known is None and body.id is not None:
+                    known = self._known(model, body.id, digest)  # the same id twice in one batch
+                replies.append(known if known is not None else self._decide(model, body, context, ids, digest))
         return replies
 
     def _prepare(self, model: Served, body: DecisionBody) -> tuple[DecisionBody, Reply | None, Any, Any, bytes]:
@@ -279,13 +304,15 @@ class Engine:
         reaction = model.blueprint.translator.reaction(held.learner, decision, ids, body)
         now = self.clock()
         late = now > row["expires_at"]
+        packed = records.pack(reaction.learn)
         if late:
             model.late += 1
         else:
             held.learner.learn(decision, reaction.learn)
+            reach("learnt")
             model.version += 1
         status, version = ("late", None) if late else ("learnt", model.version)
-        told = Answered(body.given(), status, records.pack(reaction.learn), version)
+        told = Answered(body.given(), status, packed, version)
         seq = self._append(model, "feedback", name, row["key"], now, told)
         if not late:
             held.seq, held.changed = seq, True
@@ -342,7 +369,7 @@ class Engine:
         ).fetchall():
             blueprint = Blueprint(msgspec.json.decode(body, type=ModelBody))
             model = Served(id, name, blueprint, created, archived, **self.events.counts(id))
-            newest = next(self.snapshots.of(id), None)
+            newest = next(self.snapshots.of_log(id, self.events), None)
             model.fresh = model.seq - (newest.seq if newest is not None else 0)
             self._enter(model)
 
@@ -352,7 +379,9 @@ class Engine:
     def _append(self, model: Served, type: str, decision: str | None, key: str | None, at: float, body: Any) -> int:
         model.seq += 1
         model.fresh += 1
+        self.written += 1
         self.events.append(model.id, model.seq, type, decision, key, at, body)
+        reach(f"{type}-appended")
         return model.seq
 
     def _row(self, name: str, allowed: str | None) -> sqlite3.Row:
@@ -372,3 +401,15 @@ class Engine:
         self._recent[name] = (decision, ids)
         while len(self._recent) > 256:
             self._recent.popitem(last=False)
+
+
+@contextmanager
+def _naming(index: int, of: int) -> Iterator[None]:
+    """A refusal of one of several decisions says which."""
+    try:
+        yield
+    except SmidgenError as error:
+        if of == 1:
+            raise
+        refusal = Conflict if isinstance(error, Conflict) else Impossible
+        raise refusal(f"decision {index} of the batch: {error.problem}", error.way_out) from error

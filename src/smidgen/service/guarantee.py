@@ -69,7 +69,7 @@ def _late(points: Rounds, theorem: str) -> Guarantee | None:
 
 def _perceptron(settings: dict[str, Any], points: Rounds) -> Guarantee:
     curve = [(T, float(bounds.preference_perceptron(T=T, R=1.0, w_norm=1.0, alpha=1.0, lag=lag))) for T, lag in points]
-    behind = f"; up to {points[-1][1]:,} updates late" if points[-1][1] else ""
+    behind = f"; at most {points[-1][1]:,} updates late" if points[-1][1] else ""
     return Guarantee(
         f"Theorem 1{behind}",
         "R‖w*‖/α",
@@ -115,9 +115,7 @@ def _exponentiated(settings: dict[str, Any], points: Rounds) -> Guarantee:
 
 
 def _convex(settings: dict[str, Any], points: Rounds) -> Guarantee:
-    return Guarantee(
-        why_not="Theorem 6 adds up terms in R (how long features get), in the ball and in α, which only your users know."
-    )
+    return Guarantee(why_not="Theorem 6 adds up terms in α and R (how long features get), which no log tells for sure.")
 
 
 def _second_order(settings: dict[str, Any], points: Rounds) -> Guarantee:

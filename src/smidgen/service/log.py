@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -180,6 +181,11 @@ class Log:
         while chunk := self.lines(model, after):
             yield from chunk
             after += len(chunk)
+
+    def mark(self, model: int, seq: int) -> str | None:
+        """A short name for an event by what it says, None if there is no such event."""
+        found = self.lines(model, seq - 1, limit=1)
+        return hashlib.sha256(found[0]).hexdigest()[:16] if found and seq > 0 else None
 
     def _body(self, model: int, seq: int) -> bytes:
         sql = "SELECT body FROM events WHERE model = ? AND seq = ?"

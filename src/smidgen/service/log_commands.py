@@ -15,7 +15,9 @@ from smidgen.service.commands import DATA, Data
 if TYPE_CHECKING:
     from smidgen.learners import Learner
     from smidgen.service.audit import Audit
+    from smidgen.service.estimates import Estimate
     from smidgen.service.recording import Recording
+    from smidgen.service.whatif import WhatIf
 
 log = typer.Typer(
     name="log",
@@ -142,3 +144,64 @@ def _describe(learner: Learner, names: list[str] | None) -> None:
     if weights.ndim == 1:
         for i in np.argsort(-np.abs(weights), kind="stable")[:10]:
             typer.echo(f"  {names[i] if names is not None else i}: {weights[i]:.6g}")
+
+
+def what_if(
+    log: Annotated[
+        str | None, typer.Argument(help="The file of an exported log, or a model's name.", metavar="LOG")
+    ] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option(help='Another learner, e.g. "Confidit:eta=0.1"; may be given several times.')
+    ] = None,
+    data: Data = DATA,
+    model: Annotated[str | None, typer.Option(help="The model whose log it is, instead of LOG.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the running figures into this file (.png, .svg).")] = None,
+) -> None:
+    """What if another learner had stood here? Replays a log through other learners and compares.
+
+    rank, choose: how often each would have put the user's better object above the one shown, before learning it.
+    label: the accuracy each would have had; by importance weights where labels were drawn at random. filter: the
+    precision on what is known. What a log cannot tell is said.
+    """
+    import msgspec
+
+    from smidgen.service import whatif
+
+    if (log is None) == (model is None):
+        raise typer.BadParameter("give a log, or --model and --data", param_hint="LOG")
+    with recorded(log or model or "", data) as recording:
+        found = whatif.what_if(recording, learner or ())
+    if plot is not None:
+        whatif.plot(found, plot)
+    if json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    else:
+        _show(found)
+
+
+def _show(found: WhatIf) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    console.print(f"{found.log}: {found.decisions} decisions, {found.answered} learnt from", markup=False)
+    console.print(f"what happened: {found.logged.measure} {_figure(found.logged)}", markup=False)
+    table = Table("learner", "measure", "value", "of", box=None, header_style="bold")
+    for outcome in found.outcomes:
+        name = outcome.settings if outcome.learner == "as logged" else outcome.learner
+        for each in outcome.figures:
+            effective = f" (worth {each.effective:.0f})" if each.effective is not None else ""
+            table.add_row(name, each.measure, _figure(each), f"{each.of}{effective}")
+            name = ""
+    if table.rows:
+        console.print(table)
+    for note in [*found.notes, *(f"{each.learner}: {note}" for each in found.outcomes for note in each.notes)]:
+        console.print(f"note: {note}", style="dim", markup=False)
+
+
+def _figure(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return "unknown"
+    value = "" if estimate.value is None else f"{estimate.value:.3f} "
+    return f"{value}({estimate.low:.3f} … {estimate.high:.3f})"

@@ -168,17 +168,17 @@ class Label(Translator):
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """The label by its name."""
-        return {"label": self._labels()[decision.action]}
+        return {"label": label_names(self.model)[decision.action]}
 
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], body: FeedbackBody) -> Reaction:
         """One bit for a bandit; the label for its full-information relatives."""
         name, value = self.only(body)
-        labels = self._labels()
+        labels = label_names(self.model)
         if name == "label" and value not in labels:
             raise Impossible(f"{value!r} is not one of the labels", f"choose among {', '.join(labels)}")
         true = labels.index(value) if name == "label" else decision.action if value else None
         right = true == decision.action
-        if _needs_label(learner):
+        if needs_label(learner):
             if true is None:
                 raise Impossible(
                     f"{type(learner).__name__} needs the right label, not only that this one is wrong",
@@ -186,9 +186,6 @@ class Label(Translator):
                 )
             return Reaction(true, float(right))
         return Reaction(right, float(right))
-
-    def _labels(self) -> list[str]:
-        return self.model.labels or [str(i) for i in range(int(self.model.params["n_classes"]))]
 
 
 class Filter(Translator):
@@ -212,8 +209,10 @@ class Filter(Translator):
         return {"forward": bool(decision.action), "margin": decision.margin, "threshold": decision.threshold}
 
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], body: FeedbackBody) -> Reaction:
-        """The relevance; the learner itself refuses it for what was dropped, unless it sees everything."""
+        """The relevance; a dropped item has none, unless the learner sees everything."""
         _, value = self.only(body)
+        if not decision.action and not getattr(learner, "sees_everything", False):
+            raise Impossible("the item was dropped, and a dropped item has no relevance", "tell of what was forwarded")
         return Reaction(value, float(value) if decision.action else None)
 
 
@@ -252,7 +251,13 @@ TRANSLATORS: dict[str, type[Translator]] = {
 ROOMS = {"rank": "coactive", "choose": "coactive", "label": "label", "filter": "filter", "tune": "tune"}
 
 
-def _needs_label(learner: Learner) -> bool:
+def label_names(model: ModelBody) -> list[str]:
+    """The labels of a label model; their numbers, if they have no names."""
+    return model.labels or [str(i) for i in range(int(model.params["n_classes"]))]
+
+
+def needs_label(learner: Learner) -> bool:
+    """Whether it learns from the right label, not from one bit."""
     return type(learner).__name__ in ("MulticlassPerceptron", "SecondOrderPerceptron", "AROW")
 
 

@@ -28,6 +28,8 @@ class Metrics:
         lines += [f'smidgen_refused_total{{type="{k}"}} {n}' for (w, k), n in self._sorted() if w == "refused"]
         lines += ["# TYPE smidgen_commits_total counter", f"smidgen_commits_total {writer.commits}"]
         lines += ["# TYPE smidgen_commands_total counter", f"smidgen_commands_total {writer.commands}"]
+        lines += ["# TYPE smidgen_failed_snapshots_total counter"]
+        lines += [f"smidgen_failed_snapshots_total {engine.failed_snapshots}"]
         lines += ["# TYPE smidgen_learners_in_memory gauge", f"smidgen_learners_in_memory {len(engine.learners)}"]
         for name, kind in (("decisions", "counter"), ("version", "counter"), ("late", "counter")):
             lines.append(f"# TYPE smidgen_model_{name} {kind}")

@@ -11,7 +11,7 @@ from smidgen.service.served import Served
 
 _RECENT = """
     SELECT id, seq, key, made_at, expires_at, explored, feedback_seq, feedback_at, status, learnt_version, measure,
-        position FROM decisions INDEXED BY decision_order
+        position, forwarded FROM decisions INDEXED BY decision_order
     WHERE model = :model AND seq < :before ORDER BY seq DESC LIMIT :limit
 """
 
@@ -22,7 +22,7 @@ def recent(engine: Engine, model: Served, before: int = 0, limit: int = 12) -> l
     values = {"model": model.id, "before": before or model.seq + 1, "limit": limit}
     out = []
     for row in engine.connection.execute(_RECENT, values).fetchall():
-        id, seq, key, made, expires, explored, feedback_seq, answered, status, version, measure, position = row
+        id, seq, key, made, expires, explored, feedback_seq, answered, status, version, measure, position, sent = row
         event = engine.events.decision(model.id, seq)
         answer = engine.events.answered(model.id, feedback_seq) if feedback_seq is not None else None
         out.append(
@@ -34,7 +34,7 @@ def recent(engine: Engine, model: Served, before: int = 0, limit: int = 12) -> l
                 "explored": bool(explored),
                 "answer": answer_words(event.reply),
                 "feedback": feedback_words(answer.feedback) if answer is not None else None,
-                "status": status or ("unanswered" if now > expires else "waiting"),
+                "status": status or _open_state(sent, now > expires),
                 "lag_s": answered - made if answered is not None else None,
                 "learnt_version": version,
                 "measure": measure,
@@ -105,12 +105,21 @@ def duration(seconds: float) -> str:
     --------
     >>> from smidgen.service.narration import duration
     >>> duration(0.25), duration(90), duration(7200)
-    ('0.25 seconds', '1.5 minutes', '2 hours')
+    ('250 milliseconds', '1.5 minutes', '2 hours')
     """
     for size, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.2g} seconds" if seconds < 10 else f"{seconds:.0f} seconds"
+    if seconds < 1.0:
+        return f"{1000.0 * seconds:.3g} milliseconds"
+    return f"{seconds:.2g} seconds" if seconds < 10.0 else f"{seconds:.0f} seconds"
+
+
+def _open_state(sent: int | None, over: bool) -> str:
+    """Why there is no feedback; ``sent`` is whether a filter forwarded it."""
+    if sent == 0:
+        return "dropped"
+    return "unanswered" if over else "waiting"
 
 
 def _asked(model: Served, event: DecisionEvent, key: str | None) -> str:
@@ -165,6 +174,6 @@ def _reacted(answer: Answered, position: float | None, lag: str) -> str:
 def _outcome(story: Any, row: Any) -> str:
     if story.learnt_version is not None:
         zero = " It confirmed what was shown." if row["measure"] == 1.0 and row["position"] is not None else ""
-        return f"It was learnt: the model went from version {story.learnt_version - 1:,} to {story.learnt_version:,}.{zero}"
-    why = str(story.why_not)
-    return f"Nothing was learnt: {why}."
+        version = story.learnt_version
+        return f"It was learnt: the model went from version {version - 1:,} to {version:,}.{zero}"
+    return f"Nothing was learnt: {story.why_not}."

@@ -26,6 +26,7 @@ _REFUSALS = {
     403: "the token does not cover this",
     404: "not known",
     405: "not a method of this path",
+    408: "the body did not arrive",
     409: "in conflict with what is there",
     413: "too large",
     415: "not plain JSON",
@@ -33,21 +34,44 @@ _REFUSALS = {
     503: "busy, or the disk refuses; try again",
 }
 
+_NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": 100}
+_IDS = {"type": "array", "items": {"type": "string"}}
+_NUMBER = {"type": ["number", "null"]}
+#: What every decision's answer has, and what the loops add.
+_EVERY_DECISION = {
+    "decision": {"type": "string"},
+    "model_version": {"type": "integer", "minimum": 0},
+    "explored": {"type": "boolean"},
+    "propensity": _NUMBER,
+    "expires_at": {"type": "string", "format": "date-time"},
+}
+_DECISION = {
+    "type": "object",
+    "required": list(_EVERY_DECISION),
+    "additionalProperties": False,
+    "properties": {
+        **_EVERY_DECISION,
+        "ranking": _IDS,
+        "scores": {"type": ["array", "null"], "items": {"type": "number"}},
+        "choice": {"type": "string"},
+        "pair": _IDS,
+        "label": {"type": "string"},
+        "forward": {"type": "boolean"},
+        "margin": _NUMBER,
+        "threshold": _NUMBER,
+        "point": {"type": "array", "items": {"type": "number"}},
+    },
+}
+
 
 @cache
 def document() -> dict[str, Any]:
     """The whole document."""
     _, components = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
-    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 100}}
+    name = {"name": "name", "in": "path", "required": True, "schema": _NAME}
     id = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
     after = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}}
-    decision = {"type": "object", "required": ["decision", "model_version", "explored", "expires_at"]}
-    many = {
-        "type": "object",
-        "required": ["decisions"],
-        "properties": {"decisions": {"type": "array", "items": decision}},
-    }
-    models = {"type": "object", "properties": {"models": {"type": "array", "items": _ref(ModelReply)}}}
+    many, models = _list("decisions", _DECISION), _list("models", _ref(ModelReply))
     model = {"parameters": [name]}
     paths: dict[str, Any] = {
         "/v1/models": {"get": _operation("list the models", 200, models)},
@@ -57,7 +81,10 @@ def document() -> dict[str, Any]:
             "get": _operation("a model at a glance", 200, _ref(ModelReply)),
             "delete": _operation("archive a model", 200, _ref(ModelReply)),
         },
-        "/v1/models/{name}/decisions": {**model, "post": _operation("ask for a decision", 201, decision, DecisionBody)},
+        "/v1/models/{name}/decisions": {
+            **model,
+            "post": _operation("ask for a decision", 201, _DECISION, DecisionBody),
+        },
         "/v1/models/{name}/decisions:batch": {
             **model,
             "post": _operation("ask for many decisions", 201, many, BatchBody),
@@ -102,6 +129,10 @@ def _operation(summary: str, status: int | tuple[int, ...], schema: Any, body: t
     if body is not None:
         operation["requestBody"] = {"required": True, "content": _json(_ref(body))}
     return operation
+
+
+def _list(name: str, schema: Any) -> dict[str, Any]:
+    return {"type": "object", "required": [name], "properties": {name: {"type": "array", "items": schema}}}
 
 
 def _refusals() -> dict[str, Any]:

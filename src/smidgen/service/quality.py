@@ -52,7 +52,7 @@ def at_a_glance(connection: sqlite3.Connection, model: Served) -> ModelReply:
     )
 
 
-def wilson(hits: float, n: int) -> tuple[float, float, float]:
+def wilson(hits: float, n: float) -> tuple[float, float, float]:
     """A share with Wilson's 95 % interval.
 
     Examples

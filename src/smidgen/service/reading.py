@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
 
-from smidgen.service.refusals import BadRequest, Impossible, TooLarge, WrongMedia
+from smidgen.service.refusals import BadRequest, Impossible, TooLarge, TooSlow, WrongMedia
 
 T = TypeVar("T")
+#: How long a body may take to arrive.
+PATIENCE_S = 60.0
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?')
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}
 
@@ -22,7 +25,11 @@ async def json_body(request: Request, type: type[T], limit: int) -> T:
         raise WrongMedia(f"the content type is {media or 'missing'}", "send application/json")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise WrongMedia("the body is encoded", "send it without Content-Encoding")
-    raw = await _limited(request, limit)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            raw = await _limited(request, limit)
+    except TimeoutError as error:
+        raise TooSlow(f"the body has not arrived within {PATIENCE_S} seconds", "send it in one go") from error
     if type not in _decoders:
         _decoders[type] = msgspec.json.Decoder(type, strict=True)
     try:

@@ -29,6 +29,12 @@ class Unknown(SmidgenError):
     status = 404
 
 
+class TooSlow(SmidgenError):
+    """A body that does not arrive."""
+
+    status = 408
+
+
 class Conflict(SmidgenError):
     """The same name or id with another body, or a model that is archived."""
 

@@ -10,6 +10,7 @@ from msgspec import Meta
 from smidgen.service.building import canonical
 from smidgen.service.engine import Engine
 from smidgen.service.messages import Candidate, DecisionBody, FeedbackBody, Message, ModelBody
+from smidgen.service.served import Served
 
 #: What the simulated readers like; the model never sees it.
 TASTE = {
@@ -23,7 +24,7 @@ TASTE = {
 SAMPLE = ModelBody(loop="rank", learner="PreferencePerceptron", features=list(TASTE), window_s=3600.0)
 CANDIDATES = 8
 LOOKED_AT = 5
-CARELESS = 0.1
+CARELESS = 0.05
 
 
 class SampleBody(Message):
@@ -38,15 +39,21 @@ def sample_name(engine: Engine) -> str:
     while True:
         name = "sample" if number == 1 else f"sample-{number}"
         model = engine.models.get(name)
-        if model is None or (model.archived_at is None and canonical(model.blueprint.body) == canonical(SAMPLE)):
+        if model is None or is_sample(model):
             return name
         number += 1
+
+
+def is_sample(model: Served) -> bool:
+    """Whether simulated users may play on this model: its settings are the sample's, and so is its name."""
+    same = canonical(model.blueprint.body) == canonical(SAMPLE)
+    return same and model.archived_at is None and model.name.startswith("sample")
 
 
 def play(engine: Engine, name: str) -> None:
     """One reader: gets a ranking, looks at the first five articles, and opens the one that pleases most.
 
-    One in ten opens any of the five. The same number of decisions always brings the same reader.
+    One in twenty opens any of the five. The same number of decisions always brings the same reader.
     """
     engine.create(name, SAMPLE)
     rng = np.random.default_rng([7, engine.model(name).decisions])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.building import Blueprint
+from smidgen.service.crash_points import reach
 from smidgen.service.log import Log
 from smidgen.service.snapshots import Snapshots
 
@@ -99,27 +100,27 @@ class LearnerCache:
         """Drop everything from memory; what is on disk is the truth."""
         self._held.clear()
 
-    def write_keyed(self, model: Served) -> None:
-        """Write the states of the model's keyed learners that have changed."""
-        for (id, key), held in self._held.items():
-            if id == model.id and key is not None:
-                self._write(id, key, held)
+    def write_keyed(self, model: Served) -> list[Held]:
+        """Write the states of the model's keyed learners that have changed; which they were."""
+        changed = [(key, held) for (id, key), held in self._held.items() if id == model.id and held.changed]
+        for key, held in changed:
+            self._write(model.id, key, held)
+        return [held for _, held in changed]
 
     def _shrink(self) -> None:
         keyed = [place for place in self._held if place[1] is not None]
         for id, key in keyed[: max(0, len(keyed) - self._size)]:
             held = self._held.pop((id, key))
-            if key is not None:
+            if held.changed:
                 self._write(id, key, held)
 
-    def _write(self, model: int, key: str, held: Held) -> None:
-        if held.changed:
-            self._log.connection.execute(
-                "INSERT INTO key_states VALUES (?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET seq = excluded.seq, state = excluded.state",
-                (model, key, held.seq, held.learner.to_bytes()),
-            )
-            held.changed = False
+    def _write(self, model: int, key: str | None, held: Held) -> None:
+        self._log.connection.execute(
+            "INSERT INTO key_states VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET seq = excluded.seq, state = excluded.state",
+            (model, key, held.seq, held.learner.to_bytes()),
+        )
+        reach("key-state-written")
 
     def _recover(self, model: Served, key: str | None) -> Held:
         found = self._state(model, key)
@@ -132,7 +133,7 @@ class LearnerCache:
 
     def _state(self, model: Served, key: str | None) -> tuple[Learner, int] | None:
         if key is None:
-            return self._snapshots.newest_good(model.id, model.seq)
+            return self._snapshots.newest_good(model.id, self._log)
         row = self._log.connection.execute(
             "SELECT state, seq FROM key_states WHERE model = ? AND key = ?", (model.id, key)
         ).fetchone()

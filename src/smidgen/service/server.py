@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import ipaddress
 import signal
 import socket
 import sqlite3
@@ -16,6 +15,7 @@ import uvicorn
 
 from smidgen.service.app import create_app
 from smidgen.service.database import open_database
+from smidgen.service.hosts import loopback
 from smidgen.service.refusals import NotAllowed, StorageFailed
 from smidgen.service.running import Options
 from smidgen.service.tokens import Tokens
@@ -37,14 +37,14 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
         Called with the service's address when it can be reached.
     """
     with _only_one(options.data):
-        if not _has_token(options.data) and not _loopback(host):
+        if not _has_token(options.data) and not loopback(host):
             raise NotAllowed(
                 f"{host} can be reached from other machines and there is no token",
                 "make one first: smidgen token create --scope decide,feedback,admin",
             )
         with _listening(host, port) as listener:
             config = uvicorn.Config(
-                create_app(options), log_level="warning", access_log=False, timeout_graceful_shutdown=10
+                create_app(options), http="h11", log_level="warning", access_log=False, timeout_graceful_shutdown=10
             )
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _end)
@@ -111,15 +111,6 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 def _address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-
-
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _has_token(data: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +13,9 @@ from scipy import sparse
 from smidgen.service.messages import Compact, Hashed, ModelBody
 from smidgen.service.refusals import Impossible
 from smidgen.types import FloatArray
+
+#: A feature may be as large as this, either way.
+LARGEST = 1e100
 
 
 class Vectors:
@@ -63,7 +65,7 @@ class Vectors:
                 )
             else:
                 out[i] = features
-        return out
+        return _sane(out)
 
     def matrix(self, given: Compact) -> FloatArray:
         """The matrix of a compact body."""
@@ -72,7 +74,7 @@ class Vectors:
             raise Impossible(f"the matrix has {d} columns and {self.dim} features are required", "mend the shape")
         try:
             raw = base64.b64decode(given.f32, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise Impossible(f"f32 is not base64: {error}", "encode the little-endian float32 bytes") from error
         if len(raw) != 4 * n * d:
             raise Impossible(
@@ -101,4 +103,12 @@ class Vectors:
                 values.append(value if hash32 & 1 else -value)
         matrix = sparse.csr_matrix((np.asarray(values, dtype=np.float64), (rows, columns)), shape=(len(given), dim))
         matrix.sum_duplicates()
+        _sane(matrix.data)
         return matrix
+
+
+def _sane(numbers: FloatArray) -> FloatArray:
+    """Refuse numbers whose products could run out of range: one such request would spoil the weights for good."""
+    if numbers.size and max(numbers.max(), -numbers.min()) > LARGEST:
+        raise Impossible(f"a feature is beyond ±{LARGEST:g}", "scale the features; about ±1 is best")
+    return numbers

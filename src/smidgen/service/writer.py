@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from smidgen.service.refusals import Busy, StorageFailed
 
 T = TypeVar("T")
 _Job = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+_Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
+_log = logging.getLogger("smidgen.service")
 
 
 class Writer:
@@ -38,6 +41,7 @@ class Writer:
         self._waiting: list[_Job] = []
         self._wake = asyncio.Event()
         self._closing = False
+        self._stale = False
         self._task: asyncio.Task[None] | None = None
         self.commits = 0
         self.commands = 0
@@ -74,41 +78,70 @@ class Writer:
             await self._one_commit(batch)
 
     async def _one_commit(self, batch: list[_Job]) -> None:
-        answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]] = []
+        answers: list[_Answer] = []
+        committed = False
         try:
+            if self._stale:
+                self._undo()
             self.engine.begin()
-            for command, future in batch:
+            for place, (command, future) in enumerate(batch):
+                before = self.engine.written
                 try:
                     answers.append((future, command(), None))
-                except SmidgenError as error:
+                except Exception as error:
+                    if _of_disk(error):
+                        raise
+                    if not isinstance(error, SmidgenError) or self.engine.written != before:
+                        self._waiting[:0] = batch[:place] + batch[place + 1 :]  # the others begin anew
+                        batch, answers = [batch[place]], [(future, None, error)]
+                        self._abandon()
+                        break
                     answers.append((future, None, error))
-            await asyncio.to_thread(self.engine.commit)
-            self.engine.maintain()
+            else:
+                await asyncio.to_thread(self.engine.commit)
+                committed = True
         except Exception as error:
             refusal = _refusal(error)
             self._abandon()
             answers = [(future, None, refusal) for _, future in batch]
-        self.commits += 1
+        self.commits += committed
         self.commands += len(batch)
-        for future, answer, refused in answers:
-            if future.cancelled():
-                continue
-            if refused is None:
-                future.set_result(answer)
-            else:
-                future.set_exception(refused)
+        for answer in answers:
+            _tell(*answer)
+        if committed:
+            await asyncio.sleep(0)  # let the answers go out before the snapshots
+            self.engine.maintain()
 
     def _abandon(self) -> None:
-        """Undo the batch; if even that fails, the next batch tries again."""
+        """Undo the batch; if even that fails, the next batch tries again before it does anything."""
         try:
-            self.engine.abandon()
-        except sqlite3.Error:
-            return
+            self._undo()
+        except Exception as error:
+            _log.warning("the memory could not be read anew: %s", error)
+
+    def _undo(self) -> None:
+        self._stale = True
+        self.engine.abandon()
+        self._stale = False
+
+
+def _tell(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:
+    if future.cancelled():
+        return
+    if refused is None:
+        future.set_result(answer)
+    else:
+        future.set_exception(refused)
+
+
+def _of_disk(error: Exception) -> bool:
+    """Whether it is the disk that refused, not a command that was wrong."""
+    return isinstance(error, sqlite3.OperationalError | OSError) or type(error) is sqlite3.DatabaseError
 
 
 def _refusal(error: Exception) -> Exception:
-    if isinstance(error, sqlite3.Error | OSError):
-        return StorageFailed(
-            f"the disk refused: {error}", "nothing of the request was done; free some space, then try again"
-        )
-    return error
+    if not _of_disk(error):
+        return error
+    return StorageFailed(
+        f"the disk refused: {error}", "nothing of the request was done; free some space, then try again"
+    )

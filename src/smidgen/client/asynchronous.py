@@ -1,0 +1,229 @@
+"""The client for code with ``await``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from smidgen.client import bodies, replies
+from smidgen.client.gathering import Gathering
+from smidgen.client.patience import AGAIN, Patience, address, checked
+from smidgen.client.replies import Answer, Learnt
+from smidgen.client.synchronous import decision_path, model_path
+
+
+class AsyncClient:
+    """A decision service from asynchronous Python; each verb of `Client`, to be awaited.
+
+    Parameters
+    ----------
+    url, token, timeout, retries
+        As for `Client`.
+    batch
+        How many decisions that are asked for at the same time may share a call; 1 sends each by itself. A bad one
+        does not spoil the others: they are then sent one by one.
+    transport
+        Another way to send requests, of httpx.
+
+    Examples
+    --------
+    ```python
+    async with smidgen.AsyncClient("http://127.0.0.1:8470", batch=64) as client:
+        spam = client.model("spam")
+        answers = await asyncio.gather(*(spam.decide(mail) for mail in mails))  # in one call
+        await spam.learn(answers[0], correct=True)
+    ```
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int = 4,
+        batch: int = 1,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._patience = Patience(retries)
+        self._batch = batch
+        self._gatherings: dict[str, Gathering] = {}
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._http = httpx.AsyncClient(base_url=address(url), headers=headers, timeout=timeout, transport=transport)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def create(
+        self,
+        name: str,
+        *,
+        loop: str,
+        learner: str | type,
+        params: Mapping[str, Any] | None = None,
+        features: Sequence[str] | Mapping[str, int] | None = None,
+        labels: Sequence[str] | None = None,
+        window_s: float | None = None,
+        keyed: bool | None = None,
+    ) -> AsyncModel:
+        """Make a model, or find it if it is there with the same settings; see `Client.create`."""
+        given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
+        await self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
+        return AsyncModel(self, name)
+
+    def model(self, name: str) -> AsyncModel:
+        """A handle for a model; asks nothing of the service yet."""
+        return AsyncModel(self, name)
+
+    async def models(self) -> list[dict[str, Any]]:
+        """The models at a glance."""
+        found: list[dict[str, Any]] = replies.plain(await self._send("GET", "/v1/models"))["models"]
+        return found
+
+    async def describe(self, name: str) -> dict[str, Any]:
+        """A model at a glance."""
+        return replies.plain(await self._send("GET", model_path(name)))
+
+    async def archive(self, name: str) -> dict[str, Any]:
+        """No more decisions; the log stays."""
+        return replies.plain(await self._send("DELETE", model_path(name)))
+
+    async def story(self, decision: Answer | str) -> dict[str, Any]:
+        """A decision from beginning to end."""
+        return replies.plain(await self._send("GET", decision_path(decision)))
+
+    async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
+        """Tell what the user did; the arguments are those of `Client.learn`."""
+        if unknown := feedback.keys() - set(bodies.FEEDBACK):
+            raise TypeError(f"learn has no argument {sorted(unknown)[0]!r}")
+        path = decision_path(decision) + "/feedback"
+        return replies.learnt(await self._send("POST", path, bodies.feedback(feedback)))
+
+    async def log(self, name: str, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """The model's events after one, in order; a connection that breaks is taken up where it broke."""
+        attempt = 0
+        while True:
+            try:
+                async with self._http.stream("GET", model_path(name) + "/log", params={"after": after}) as response:
+                    if response.status_code not in AGAIN:
+                        async for event in _events(response):
+                            after, attempt = int(event["seq"]), 0
+                            yield event
+                        return
+                    await response.aread()
+                    wait = self._patience.after_refusal(attempt, response)
+            except httpx.TransportError as error:
+                wait = self._patience.after_loss(attempt, error)
+            attempt += 1
+            await asyncio.sleep(wait)
+
+    async def _decide(self, name: str, body: dict[str, Any]) -> Answer:
+        if self._batch > 1:
+            gathering = self._gatherings.setdefault(name, Gathering(self._batch))
+            return await gathering.add(body, lambda several: self._decide_all(name, several))
+        return replies.answer(await self._send("POST", model_path(name) + "/decisions", bodies.encode(body)))
+
+    async def _decide_all(self, name: str, several: list[dict[str, Any]]) -> list[Answer]:
+        if len(several) == 1:
+            path = model_path(name) + "/decisions"
+            return [replies.answer(await self._send("POST", path, bodies.encode(several[0])))]
+        return await self._batched(name, {"decisions": several})
+
+    async def _batched(self, name: str, body: dict[str, Any]) -> list[Answer]:
+        return replies.answers(await self._send("POST", model_path(name) + "/decisions:batch", bodies.encode(body)))
+
+    async def _send(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        for attempt in count():
+            try:
+                response = await self._http.request(method, path, content=body, headers=headers)
+            except httpx.TransportError as error:
+                wait = self._patience.after_loss(attempt, error)
+            else:
+                if response.status_code not in AGAIN:
+                    break
+                wait = self._patience.after_refusal(attempt, response)
+            await asyncio.sleep(wait)
+        return checked(response)
+
+
+class AsyncModel:
+    """A model of a service: `decide` and `learn`, to be awaited. The arguments are those of `Model`.
+
+    Parameters
+    ----------
+    client
+        The service.
+    name
+        The model's name.
+    """
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self.client = client
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"AsyncModel({self.name!r})"
+
+    async def decide(
+        self,
+        given: Any = None,
+        *,
+        ids: Sequence[str] | None = None,
+        top: int | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Answer:
+        """Ask for a decision; see `Model.decide`."""
+        return await self.client._decide(self.name, bodies.decision(given, ids=ids, top=top, key=key, id=id))
+
+    async def decide_many(
+        self, given: Any, *, keys: Sequence[str] | str | None = None, top: int | None = None
+    ) -> list[Answer]:
+        """Ask for many decisions in one call; see `Model.decide_many`."""
+        return await self.client._batched(self.name, bodies.decisions(given, keys=keys, top=top))
+
+    async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
+        """Tell what the user did; see `Client.learn`."""
+        return await self.client.learn(decision, **feedback)
+
+    async def story(self, decision: Answer | str) -> dict[str, Any]:
+        """A decision from beginning to end."""
+        return await self.client.story(decision)
+
+    async def describe(self) -> dict[str, Any]:
+        """The model at a glance."""
+        return await self.client.describe(self.name)
+
+    def log(self, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """Its events, in order."""
+        return self.client.log(self.name, after)
+
+    async def archive(self) -> dict[str, Any]:
+        """No more decisions; the log stays."""
+        return await self.client.archive(self.name)
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
+    if not response.is_success:
+        await response.aread()
+        checked(response)
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield replies.plain(line)

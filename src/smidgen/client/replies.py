@@ -1,0 +1,111 @@
+"""What the service answers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from smidgen.client.refusals import ServiceError
+
+T = TypeVar("T")
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """A decision of the service. Give it, or only its ``id``, to ``learn`` when the user has reacted.
+
+    Attributes
+    ----------
+    decision
+        Its id.
+    model_version
+        How many feedbacks the model had learnt when it decided.
+    explored, propensity
+        Whether exploration changed the action, and the probability of the action where it was drawn.
+    expires_at
+        Until when feedback is learnt.
+    ranking, scores
+        Of rank: all candidates, best first, and their scores in that order.
+    choice, pair
+        Of choose: the candidate; of a dueling bandit also its rival.
+    label
+        Of label.
+    forward, margin, threshold
+        Of filter: whether to forward, the estimate, and the value that it had to reach.
+    point
+        Of tune: the point to try.
+    """
+
+    decision: str
+    model_version: int
+    expires_at: str
+    explored: bool = False
+    propensity: float | None = None
+    ranking: list[str] | None = None
+    scores: list[float] | None = None
+    choice: str | None = None
+    pair: list[str] | None = None
+    label: str | None = None
+    forward: bool | None = None
+    margin: float | None = None
+    threshold: float | None = None
+    point: list[float] | None = None
+
+    @property
+    def id(self) -> str:
+        """The decision's id."""
+        return self.decision
+
+    @property
+    def action(self) -> Any:
+        """What goes out: the ranking, the choice, the label, forward or drop, the point."""
+        answers = (self.ranking, self.choice, self.label, self.forward, self.point)
+        return next((answer for answer in answers if answer is not None), None)
+
+
+class Learnt(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of feedback.
+
+    Attributes
+    ----------
+    status
+        ``"learnt"``, ``"duplicate"`` (it had been learnt before) or ``"late"`` (logged, not learnt).
+    model_version
+        How many feedbacks the model has learnt.
+    """
+
+    status: Literal["learnt", "duplicate", "late"]
+    model_version: int
+
+
+class _Answers(msgspec.Struct):
+    decisions: list[Answer]
+
+
+def answer(content: bytes) -> Answer:
+    """One decision."""
+    return _read(content, Answer)
+
+
+def answers(content: bytes) -> list[Answer]:
+    """The decisions of a batch."""
+    return _read(content, _Answers).decisions
+
+
+def learnt(content: bytes) -> Learnt:
+    """What became of feedback."""
+    return _read(content, Learnt)
+
+
+def plain(content: bytes) -> dict[str, Any]:
+    """An object as it came."""
+    return _read(content, dict[str, Any])
+
+
+def _read(content: bytes, type: type[T]) -> T:
+    try:
+        return msgspec.json.decode(content, type=type)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ServiceError(
+            502, "not_smidgen", f"the reply is not one of a smidgen service: {error}", "check the address"
+        ) from error

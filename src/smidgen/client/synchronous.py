@@ -1,0 +1,307 @@
+"""The client for ordinary code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from smidgen.client import bodies, replies
+from smidgen.client.patience import AGAIN, Patience, address, checked
+from smidgen.client.replies import Answer, Learnt
+
+
+class Client:
+    """A decision service from Python: the same two verbs, over HTTP.
+
+    Every call may be sent again without being carried out twice (each decision has an idempotency id, and the first
+    feedback on a decision counts), so lost connections and "not now" (429, 502, 503, 504) are retried with growing
+    pauses. May be used by several threads at once.
+
+    Parameters
+    ----------
+    url
+        The service's address, e.g. ``"http://127.0.0.1:8470"``.
+    token
+        What ``smidgen token create`` printed, if the service needs one.
+    timeout
+        Seconds to wait for an answer before the attempt counts as lost.
+    retries
+        How many attempts after the first.
+    transport
+        Another way to send requests, of httpx: through a Unix socket, or into an application in a test.
+
+    Examples
+    --------
+    ```python
+    import smidgen
+
+    client = smidgen.Client("http://127.0.0.1:8470")
+    search = client.create("search", loop="rank", learner="PreferencePerceptron", features=["bm25", "age"])
+    d = search.decide({"a": [1.2, 0.0], "b": [0.3, 1.0]})
+    d.ranking  # ["a", "b"]
+    search.learn(d, clicked=["b"])
+    ```
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int = 4,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._patience = Patience(retries)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=address(url), headers=headers, timeout=timeout, transport=transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def create(
+        self,
+        name: str,
+        *,
+        loop: str,
+        learner: str | type,
+        params: Mapping[str, Any] | None = None,
+        features: Sequence[str] | Mapping[str, int] | None = None,
+        labels: Sequence[str] | None = None,
+        window_s: float | None = None,
+        keyed: bool | None = None,
+    ) -> Model:
+        """Make a model, or find it if it is there with the same settings.
+
+        Parameters
+        ----------
+        name
+            Letters, digits, dots, dashes and underscores.
+        loop
+            rank, choose, label, filter or tune.
+        learner
+            The name of a learner of that loop, or its class.
+        params
+            Its arguments; a space may be given as itself, e.g. ``smidgen.Ball(dim=3, radius=1.0)``.
+        features
+            Names, in order, or ``{"hashed": n}``. Leave it out, and give ``dim`` in params, for features by position.
+        labels
+            Of the loop label.
+        window_s
+            How many seconds feedback may take.
+        keyed
+            Whether every key (user) has a learner of its own.
+        """
+        given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
+        self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
+        return Model(self, name)
+
+    def model(self, name: str) -> Model:
+        """A handle for a model; asks nothing of the service yet."""
+        return Model(self, name)
+
+    def models(self) -> list[dict[str, Any]]:
+        """The models at a glance."""
+        found: list[dict[str, Any]] = replies.plain(self._send("GET", "/v1/models"))["models"]
+        return found
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """A model at a glance: settings, version, counts, how well it does."""
+        return replies.plain(self._send("GET", model_path(name)))
+
+    def archive(self, name: str) -> dict[str, Any]:
+        """No more decisions; the log stays, and feedback is taken until its window ends."""
+        return replies.plain(self._send("DELETE", model_path(name)))
+
+    def story(self, decision: Answer | str) -> dict[str, Any]:
+        """A decision from beginning to end: shown, answered, learnt at which version, or why not."""
+        return replies.plain(self._send("GET", decision_path(decision)))
+
+    def learn(
+        self,
+        decision: Answer | str,
+        *,
+        better: Sequence[str] | str | None = None,
+        clicked: Sequence[str] | None = None,
+        correct: bool | None = None,
+        label: str | None = None,
+        relevant: bool | None = None,
+        loss: float | None = None,
+        gradient: Sequence[float] | None = None,
+    ) -> Learnt:
+        """Tell what the user did, in a second or in a day; once is enough, and twice does no harm.
+
+        Parameters
+        ----------
+        decision
+            What ``decide`` gave, or its id.
+        better
+            rank: candidates that belong at the front, in order; choose: the better candidate.
+        clicked
+            rank: the candidates that were clicked, in the order of the clicks.
+        correct, label
+            label: whether the label was right, or which is.
+        relevant
+            filter: whether what was forwarded was relevant.
+        loss, gradient
+            tune: the loss at the point; the gradient for learners that need it.
+        """
+        said = {"better": better, "clicked": clicked, "correct": correct, "label": label}
+        body = bodies.feedback(said | {"relevant": relevant, "loss": loss, "gradient": gradient})
+        return replies.learnt(self._send("POST", decision_path(decision) + "/feedback", body))
+
+    def log(self, name: str, after: int = 0) -> Iterator[dict[str, Any]]:
+        """The model's events after one, in order; a connection that breaks is taken up where it broke."""
+        attempt = 0
+        while True:
+            try:
+                with self._http.stream("GET", model_path(name) + "/log", params={"after": after}) as response:
+                    if response.status_code not in AGAIN:
+                        for event in _events(response):
+                            after, attempt = int(event["seq"]), 0
+                            yield event
+                        return
+                    response.read()
+                    wait = self._patience.after_refusal(attempt, response)
+            except httpx.TransportError as error:
+                wait = self._patience.after_loss(attempt, error)
+            attempt += 1
+            time.sleep(wait)
+
+    def _send(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        for attempt in count():
+            try:
+                response = self._http.request(method, path, content=body, headers=headers)
+            except httpx.TransportError as error:
+                wait = self._patience.after_loss(attempt, error)
+            else:
+                if response.status_code not in AGAIN:
+                    break
+                wait = self._patience.after_refusal(attempt, response)
+            time.sleep(wait)
+        return checked(response)
+
+
+class Model:
+    """A model of a service: `decide` and `learn`.
+
+    Parameters
+    ----------
+    client
+        The service.
+    name
+        The model's name.
+    """
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client = client
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Model({self.name!r})"
+
+    def decide(
+        self,
+        given: Any = None,
+        *,
+        ids: Sequence[str] | None = None,
+        top: int | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Answer:
+        """Ask for a decision.
+
+        Parameters
+        ----------
+        given
+            rank, choose: candidates as a dict from id to features, as a list of (id, features), or as the rows of a
+            matrix with ``ids`` (sent as float32, which is compact); label, filter: the features of one thing, by
+            position or as a dict by name; tune: nothing.
+        ids
+            The ids of the candidates whose features are the rows of ``given``.
+        top
+            rank: how many positions count.
+        key
+            Of a keyed model: whose decision it is.
+        id
+            An idempotency id of your own: the same id and request give the same decision. Left out, the decision has
+            one that covers the retries of this call.
+        """
+        body = bodies.decision(given, ids=ids, top=top, key=key, id=id)
+        path = model_path(self.name) + "/decisions"
+        return replies.answer(self.client._send("POST", path, bodies.encode(body)))
+
+    def decide_many(
+        self, given: Any, *, keys: Sequence[str] | str | None = None, top: int | None = None
+    ) -> list[Answer]:
+        """Ask for many decisions in one call: all of them, or a refusal that names the first bad one.
+
+        Parameters
+        ----------
+        given
+            A list of what `decide` takes, or of pairs (ids, matrix); for label and filter also a matrix of which each
+            row is one thing (sent as float32).
+        keys
+            Of a keyed model: whose decisions they are, one key for each or one for all.
+        top
+            rank: how many positions count, in all of them.
+        """
+        body = bodies.decisions(given, keys=keys, top=top)
+        path = model_path(self.name) + "/decisions:batch"
+        return replies.answers(self.client._send("POST", path, bodies.encode(body)))
+
+    def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
+        """Tell what the user did; see `Client.learn`."""
+        return self.client.learn(decision, **feedback)
+
+    def story(self, decision: Answer | str) -> dict[str, Any]:
+        """A decision from beginning to end."""
+        return self.client.story(decision)
+
+    def describe(self) -> dict[str, Any]:
+        """The model at a glance."""
+        return self.client.describe(self.name)
+
+    def log(self, after: int = 0) -> Iterator[dict[str, Any]]:
+        """Its events, in order."""
+        return self.client.log(self.name, after)
+
+    def archive(self) -> dict[str, Any]:
+        """No more decisions; the log stays."""
+        return self.client.archive(self.name)
+
+
+def model_path(name: str) -> str:
+    """Where a model is."""
+    return f"/v1/models/{quote(name, safe='')}"
+
+
+def decision_path(decision: Answer | str) -> str:
+    """Where a decision is."""
+    return f"/v1/decisions/{quote(decision if isinstance(decision, str) else decision.decision, safe='')}"
+
+
+def _events(response: httpx.Response) -> Iterator[dict[str, Any]]:
+    if not response.is_success:
+        response.read()
+        checked(response)
+    rest = b""
+    for chunk in response.iter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from map(replies.plain, lines)

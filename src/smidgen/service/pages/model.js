@@ -1,0 +1,228 @@
+// One model: how well it does, what theory promises, what it goes by, how late its users answer.
+import { get, model as path } from "./api.js";
+import { band, draw, faded } from "./charts.js";
+import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
+import { isPlaying, playSample } from "./sample.js";
+import { recentCard } from "./story.js";
+import { tryCard } from "./tryit.js";
+
+const CURVES = {
+  rank: ["Left as it was", "Share of rankings that the user left unchanged, in windows of learnt feedback, with 95 % intervals."],
+  choose: ["Left as it was", "Share of choices that the user left unchanged, in windows of learnt feedback, with 95 % intervals."],
+  label: ["Accuracy", "Share of labels that were right, in windows of learnt feedback, with Wilson's 95 % intervals."],
+  filter: ["Precision", "Share of forwarded items that were relevant, in windows of learnt feedback, with 95 % intervals."],
+  tune: ["Loss", "Mean loss in windows of learnt feedback, with 95 % intervals."],
+};
+
+function chartCard(title, note, size, kind = "") {
+  const chart = h("div", { class: `chart ${kind}`, role: "img", "aria-label": title });
+  const caption = h("figcaption", {}, note);
+  const empty = h("p", { class: "empty" }, "Nothing to draw yet.");
+  const heading = h("h2", {}, title);
+  const root = h("section", { class: `card ${size}` }, h("figure", {}, heading, chart, empty, caption));
+  chart.hidden = true;
+  let drawn = null;
+  // Drawn anew only when the figures behind it have changed.
+  const show = (picture, summary, data) => {
+    const content = JSON.stringify(data);
+    if (picture && content === drawn) return;
+    drawn = picture ? content : null;
+    chart.hidden = !picture;
+    empty.hidden = Boolean(picture);
+    if (!picture) return;
+    chart.setAttribute("aria-label", `${title}: ${summary}`);
+    draw(chart, picture).catch((error) => { chart.hidden = true; empty.hidden = false; set(empty, error.message); });
+  };
+  return { root, chart, caption, empty, heading, show };
+}
+
+const counting = { title: { text: "learnt feedback" }, rangemode: "tozero", tickformat: ",d", nticks: 6 };
+
+export function modelView(name, refresh) {
+  const root = h("div", { class: "page" }, h("p", { class: "empty" }, "…"));
+  let page = null;
+  return {
+    root,
+    async refresh() {
+      if (page === null) {
+        const [model, learners] = await Promise.all([get(`/v1/models/${encodeURIComponent(name)}`), get("/ui/learners.json")]);
+        page = build(model, learners[model.loop].find((one) => one.name === model.learner), refresh);
+        root.replaceChildren(...page.parts);
+      }
+      await page.update();
+    },
+  };
+}
+
+function build(model, learner, refresh) {
+  const tiles = Object.fromEntries(["quality", "version", "decisions", "answered", "late", "lag"].map((id) => [id, { value: h("div", { class: "value", id: `tile-${id}` }), label: h("div", { class: "label" }) }]));
+  const curve = chartCard(...CURVES[model.loop], "wide");
+  curve.chart.id = "curve";
+  const bound = chartCard("Regret bound", "", "third", "short");
+  const second = secondCard(model);
+  const strong = weightsCard(model);
+  const lag = chartCard("Feedback lag", "", second ? "third" : "half", "short");
+  const recent = recentCard(model);
+  const state = h("span", { class: "chip", hidden: !model.archived_at }, "archived");
+  const parts = [
+    h("p", {}, h("a", { href: "/#" }, "← All models")),
+    h("div", { class: "row between" }, h("h1", {}, model.name),
+      h("div", { class: "row" }, state, h("span", { class: "chip loop" }, model.loop), h("span", { class: "chip" }, model.learner), model.keyed && h("span", { class: "chip" }, "one learner per key"))),
+    sampleBar(model, refresh),
+    h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
+    h("div", { class: "grid" }, curve.root, bound.root, second && second.root, strong.root, lag.root,
+      model.archived_at ? null : tryCard(model, learner, refresh), settingsCard(model), recent.root),
+  ];
+
+  const update = async () => {
+    const [now, told] = await Promise.all([get(`/v1/models/${encodeURIComponent(model.name)}`), get(`${path(model.name)}/curve.json`)]);
+    const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
+    tell("quality", figure(now.loop, now.quality.value), `${now.quality.measure} (${interval(now.loop, now.quality)})`);
+    tell("version", whole(now.model_version), "feedbacks learnt (version)");
+    tell("decisions", whole(now.decisions), now.keyed ? `decisions for ${whole(now.keys)} keys` : "decisions");
+    tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} open${now.loop === "filter" ? " or dropped" : ""}`);
+    tell("late", whole(now.late), "answers too late");
+    tell("lag", span(told.lag.median_s), "median lag of feedback");
+    drawCurve(curve, told, now);
+    drawBound(bound, told.bound);
+    second?.update(told);
+    drawLag(lag, told.lag);
+    await Promise.all([strong.update(), recent.update()]);
+  };
+  return { parts: parts.filter(Boolean), update };
+}
+
+function sampleBar(model, refresh) {
+  if (!/^sample(-\d+)?$/.test(model.name) || model.archived_at) return null;
+  const bar = h("progress", { max: "1", value: 0, hidden: true, "aria-label": "Simulated readers played" });
+  const button = h("button", { type: "button", id: "play-more" }, "100 more readers");
+  button.addEventListener("click", async () => {
+    if (isPlaying()) return;
+    button.disabled = true;
+    bar.hidden = false;
+    await playSample(100, refresh, () => {}, (share) => { bar.value = share; });
+    [bar.hidden, button.disabled] = [true, false];
+    announce("100 more simulated readers have been here");
+  });
+  return h("section", { class: "card stack", "aria-label": "Simulated readers" }, h("div", { class: "row between" },
+    h("p", { class: "muted" }, "Simulated readers look at five of eight articles and open the one they like most; one in twenty opens any. Their taste is hidden from the model: compare its weights."), button), bar);
+}
+
+function drawCurve(card, told, now) {
+  const points = told.points.filter((point) => point.value !== null);
+  const share = told.loop !== "tune";
+  const last = points.at(-1);
+  if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
+  else set(card.caption, CURVES[told.loop][1]);
+  card.show(points.length ? (c) => ({
+    traces: band(c, points, { colour: c.accent, format: share ? ".1%" : ".4g", name: told.measure }),
+    layout: { xaxis: counting, yaxis: share ? { range: [0, 1.02], tickformat: ".0%", nticks: 6 } : { nticks: 6 } },
+  }) : null, last ? `${figure(told.loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
+  card.chart.dataset.points = points.length;
+  card.chart.dataset.to = last?.to ?? 0;
+}
+
+function drawBound(card, bound) {
+  const single = bound.curve.length === 1;
+  set(card.empty, bound.why_not ?? (single ? `≤ ${short(bound.curve[0][1])} on average after ${whole(bound.curve[0][0])} rounds` : ""));
+  const unit = bound.unit ? ` · ${bound.unit}` : "";
+  set(card.caption, bound.why_not ? "" : `${bound.theorem}. Average regret at most ${short(bound.curve.at(-1)[1])}${unit} after ${whole(bound.curve.at(-1)[0])} rounds. ${bound.assumes}`);
+  card.show(bound.why_not || single ? null : (c) => ({
+    traces: [{ x: bound.curve.map((p) => p[0]), y: bound.curve.map((p) => p[1]), mode: "lines", line: { color: c.second, width: 2.2, dash: "dash" }, hovertemplate: "%{x:,d} rounds<br><b>≤ %{y:.3g}</b><extra></extra>" }],
+    layout: { xaxis: { ...counting, title: { text: "rounds" } }, yaxis: { rangemode: "tozero", nticks: 5, title: { text: bound.unit ? `× ${bound.unit}` : "" } } },
+  }), bound.why_not ?? `at most ${short(bound.curve.at(-1)[1])}${unit}`, bound);
+}
+
+// What the loop has besides its curve: positions for rank, forward rate and exploration for the rest.
+function secondCard(model) {
+  if (model.loop === "tune") return null;
+  if (model.loop === "rank") {
+    const card = chartCard("Position of the clicked", "Mean place of the first clicked or preferred candidate: 1 is the top.", "third", "short");
+    const update = (told) => {
+      const points = told.points.filter((point) => point.position !== null);
+      card.show(points.length ? (c) => ({
+        traces: [{ x: points.map((p) => p.to), y: points.map((p) => p.position), mode: points.length > 30 ? "lines" : "lines+markers", line: { color: c.good, width: 2.4 }, marker: { size: 5, color: c.good }, hovertemplate: "<b>%{y:.2f}</b><extra></extra>" }],
+        layout: { xaxis: counting, yaxis: { range: [Math.max(2, ...points.map((p) => p.position)) + 0.2, 0.8], nticks: 5 } },
+      }) : null, points.length ? `${short(points.at(-1).position)} in the latest window` : "", points);
+    };
+    return { root: card.root, update };
+  }
+  const filter = model.loop === "filter";
+  const card = chartCard(filter ? "Forwarded and explored" : "Exploration", filter ? "Shares of all decisions: forwarded (line), and forwarded only to learn (dotted)." : "Share of decisions that were not the greedy ones.", "third", "short");
+  const update = (told) => {
+    const line = (c, key, colour, dash) => ({ x: told.made.map((p) => p.to), y: told.made.map((p) => p[key]), mode: told.made.length > 1 ? "lines" : "markers", name: key, line: { color: colour, width: 2.4, dash }, marker: { size: 6, color: colour }, hovertemplate: `<b>%{y:.1%}</b> ${key}<extra></extra>` });
+    const greedy = !filter && told.made.every((point) => point.explored === 0);
+    set(card.empty, told.made.length && greedy ? "It has not explored: every decision was the greedy one." : "Nothing to draw yet.");
+    card.show(told.made.length && !greedy ? (c) => ({
+      traces: filter ? [line(c, "forwarded", c.accent, "solid"), line(c, "explored", c.second, "dot")] : [line(c, "explored", c.second, "solid")],
+      layout: { xaxis: { ...counting, title: { text: "decisions" } }, yaxis: { range: [0, 1.02], tickformat: ".0%", nticks: 5 } },
+    }) : null, told.made.length ? (filter ? `${percent(told.made.at(-1).forwarded)} forwarded, ${percent(told.made.at(-1).explored)} explored lately` : `${percent(told.made.at(-1).explored)} lately`) : "", told.made);
+  };
+  return { root: card.root, update };
+}
+
+function weightsCard(model) {
+  const tune = model.loop === "tune";
+  const card = chartCard(tune ? "Best guess so far" : "Strongest weights", tune ? "The base point around which it tries." : "What raises a score (right) and what lowers it (left).", model.loop === "tune" ? "half" : "third", "bars");
+  const label = h("select", { id: "weights-label", "aria-label": "Label whose weights are shown" });
+  const key = h("input", { id: "weights-key", list: "weights-keys", placeholder: "key", "aria-label": "Key whose weights are shown", autocomplete: "off" });
+  const known = h("datalist", { id: "weights-keys" });
+  const wrong = h("p", { class: "hint", role: "alert" });
+  const choose = h("div", { class: "row" }, label, key, known);
+  [label.hidden, key.hidden] = [true, !model.keyed];
+  card.heading.after(choose, wrong);
+  let drawn = "";
+  const suggest = async () => {
+    const { keys } = await get(`${path(model.name)}/keys.json?prefix=${encodeURIComponent(key.value)}`);
+    known.replaceChildren(...keys.map((value) => h("option", { value })));
+  };
+  const update = async () => {
+    let told;
+    try {
+      told = await get(`${path(model.name)}/weights.json?key=${encodeURIComponent(key.value)}&label=${encodeURIComponent(label.value)}`);
+      set(wrong, "");
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      return set(wrong, error.message);
+    }
+    if (told.labels && label.hidden) {
+      label.replaceChildren(...told.labels.map((value) => h("option", { value }, value)));
+      label.hidden = false;
+    }
+    if (model.keyed && told.key && !key.value && document.activeElement !== key) { key.value = told.key; suggest(); }
+    const content = JSON.stringify([told.weights, told.key, told.label]);
+    if (content === drawn) return undefined;
+    drawn = content;
+    set(card.empty, told.why_not ?? "All weights are zero: nothing has been learnt.");
+    const bars = told.weights.slice(0, 14).reverse();
+    card.chart.style.setProperty("--bars", `${Math.max(150, 26 * bars.length + 40)}px`);
+    card.show(bars.length ? (c) => ({
+      traces: [{ type: "bar", orientation: "h", y: bars.map((bar) => bar.name), x: bars.map((bar) => bar.weight), marker: { color: bars.map((bar) => (bar.weight > 0 ? c.accent : c.second)), cornerradius: 4 }, hovertemplate: "%{y}<br><b>%{x:.4g}</b><extra></extra>" }],
+      layout: { bargap: 0.42, hovermode: "closest", margin: { l: 8, r: 12, t: 4, b: 30 }, xaxis: { showgrid: true, zeroline: true, zerolinecolor: c.muted, zerolinewidth: 1, nticks: 5 }, yaxis: { type: "category", showgrid: false, tickfont: { color: c.ink, size: 12 }, ticks: "outside", ticklen: 6, tickcolor: faded("#000000", 0) } },
+    }) : null, bars.slice(-3).reverse().map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), told);
+    return undefined;
+  };
+  label.addEventListener("change", update);
+  key.addEventListener("change", () => { drawn = ""; update(); });
+  key.addEventListener("input", suggest);
+  return { root: card.root, update };
+}
+
+function drawLag(card, lag) {
+  set(card.caption, lag.of ? `Time between decision and feedback of the last ${whole(lag.of)} learnt; the median is ${span(lag.median_s)}. ${lag.late ? `${whole(lag.late)} came too late and are not counted.` : "None came too late."}` : "Nothing learnt yet.");
+  const last = lag.bars.findLastIndex((bar) => bar.n > 0);
+  const bars = lag.bars.slice(0, Math.max(4, last + 2));
+  card.show(lag.of ? (c) => ({
+    traces: [{ type: "bar", x: bars.map((bar) => bar.name), y: bars.map((bar) => bar.n), marker: { color: faded(c.accent, 0.75), cornerradius: 5 }, hovertemplate: "%{x}<br><b>%{y:,d}</b><extra></extra>" }],
+    layout: { bargap: 0.35, hovermode: "closest", xaxis: { type: "category" }, yaxis: { tickformat: ",d", rangemode: "tozero", nticks: 4 } },
+  }) : null, `median ${span(lag.median_s)}`, lag.bars);
+}
+
+function settingsCard(model) {
+  const features = Array.isArray(model.features) ? model.features.join(", ") : model.features ? `hashed into ${whole(model.features.hashed)} columns` : model.params.dim ? `${model.params.dim}, by position` : "none";
+  const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Settings", Object.keys(model.params).length ? JSON.stringify(model.params) : "as they come"],
+    ["Feedback is learnt for", span(model.window_s)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
+  return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),
+    h("dl", { class: "stack" }, rows.filter(([, value]) => value).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
+    h("details", {}, h("summary", {}, "Its whole log"), h("pre", { tabindex: "0" }, h("code", {}, `curl ${location.origin}/v1/models/${model.name}/log`))));
+}

@@ -1,0 +1,25 @@
+// Simulated readers, a handful at a time, so that the page can show the learning between them.
+import { call } from "./api.js";
+
+let playing = false;
+export const isPlaying = () => playing;
+
+export async function playSample(users, refresh, began = () => {}, progress = () => {}) {
+  if (playing) return null;
+  playing = true;
+  let name = null;
+  try {
+    for (let done = 0; done < users; done += 10) {
+      const told = await call("POST", "/ui/sample", { users: Math.min(10, users - done) });
+      if (name === null) began(told.model);
+      name = told.model;
+      progress((done + 10) / users);
+      if (done % 50 === 0) await refresh();
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+  } finally {
+    playing = false;
+  }
+  await refresh();
+  return name;
+}

@@ -1,0 +1,60 @@
+// The recent decisions of a model, and the whole story of one.
+import { get, model as path } from "./api.js";
+import { by, clock, h, set, span } from "./dom.js";
+
+by("story-close").addEventListener("click", () => by("story").close());
+by("story").addEventListener("click", (event) => event.target === by("story") && by("story").close());
+
+export async function tell(id) {
+  const [told, raw] = await Promise.all([get(`/ui/decisions/${id}/story.json`), get(`/v1/decisions/${id}`)]);
+  by("story-body").replaceChildren(
+    h("p", { class: "hint" }, "Decision ", h("code", {}, id)),
+    h("ol", { class: "timeline" }, told.lines.map((line) => h("li", {}, h("time", { datetime: line.at }, clock(line.at)), line.text))),
+    h("details", {}, h("summary", {}, "As the API tells it"), h("pre", { tabindex: "0" }, h("code", {}, JSON.stringify(raw, null, 2)))),
+  );
+  by("story").showModal();
+}
+
+export function recentCard(model) {
+  const rows = h("tbody");
+  const older = h("button", { type: "button", class: "quiet", hidden: true }, "Older");
+  const newest = h("button", { type: "button", class: "quiet", hidden: true }, "Newest");
+  const empty = h("p", { class: "empty" }, "No decision yet. Take one below, or from your app.");
+  const table = h("div", {}, h("table", { class: "recent" },
+    h("thead", {}, h("tr", {}, ["When", "Answer", "What the user did", "Lag", "State"].map((text) => h("th", { scope: "col" }, text)))), rows));
+  const root = h("section", { class: "card stack full", "aria-labelledby": "recent-title" },
+    h("div", { class: "row between" }, h("div", {}, h("h2", { id: "recent-title" }, "Recent decisions"), h("p", { class: "hint" }, "Choose one to read its whole story.")), h("div", { class: "row" }, newest, older)),
+    table, empty);
+  let [shown, before, last] = ["", 0, 0];
+  const update = async () => {
+    const { decisions } = await get(`${path(model.name)}/recent.json?before=${before}`);
+    empty.hidden = decisions.length > 0 || before > 0;
+    table.hidden = !empty.hidden;
+    older.hidden = decisions.length < 12;
+    newest.hidden = before === 0;
+    last = decisions.at(-1)?.seq ?? 0;
+    const content = JSON.stringify(decisions);
+    if (content === shown) return;
+    shown = content;
+    const focused = rows.contains(document.activeElement) ? document.activeElement.dataset.id : null;
+    rows.replaceChildren(...decisions.map((one) => row(one, model.loop !== "tune")));
+    if (focused) rows.querySelector(`[data-id="${focused}"]`)?.focus();
+  };
+  older.addEventListener("click", () => { before = last; update(); });
+  newest.addEventListener("click", () => { before = 0; update(); });
+  return { root, update };
+}
+
+function row(one, mayExplore) {
+  const state = one.status === "learnt" ? `learnt, version ${one.learnt_version.toLocaleString("en")}` : one.status;
+  const chip = h("span", { class: `chip ${one.status}` });
+  set(chip, state);
+  const place = one.position ? `, at position ${one.position}` : "";
+  return h("tr", {},
+    h("td", { class: "muted" }, clock(one.made_at)),
+    h("td", { class: "grow" }, h("button", { type: "button", class: "link", "data-id": one.decision, onclick: () => tell(one.decision) }, one.answer),
+      one.key && h("span", { class: "hint" }, ` for ${one.key}`), one.explored && mayExplore && h("span", { class: "hint" }, " · explored")),
+    h("td", {}, one.feedback ? one.feedback + place : h("span", { class: "muted" }, "–")),
+    h("td", { class: "muted" }, span(one.lag_s)),
+    h("td", {}, chip));
+}

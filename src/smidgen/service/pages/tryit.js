@@ -1,0 +1,131 @@
+// Take a decision by hand and answer it, through the same calls that an app makes.
+import { call, sentence } from "./api.js";
+import { announce, h, short } from "./dom.js";
+
+const WIDEST = 8;
+const random = () => +(Math.random() * 2 - 1).toFixed(2);
+
+export function tryCard(model, learner, refresh) {
+  const names = featureNames(model);
+  const grid = names !== null && names.length <= WIDEST;
+  const candidates = ["rank", "choose"].includes(model.loop);
+  const asks = model.loop !== "tune" && !(model.loop === "filter" && names !== null && names.length === 0);
+  const table = h("div", { class: "scroll" });
+  const free = h("textarea", { class: "code", rows: 6, spellcheck: "false", id: "try-body", "aria-label": "The request as JSON" });
+  const key = h("input", { id: "try-key", value: "ann", required: true, maxlength: 200 });
+  const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
+  const answer = h("div", { class: "stack", id: "try-answer" });
+  const curl = h("code");
+
+  const fill = () => {
+    if (!asks) return;
+    if (!grid) { free.value = JSON.stringify(guess(model), null, 1); return; }
+    const ids = candidates ? ["a", "b", "c", "d"] : ["item"];
+    table.replaceChildren(h("table", { class: "candidates" },
+      h("thead", {}, h("tr", {}, candidates && h("th", { scope: "col" }, "id"), names.map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ids.map((id) => h("tr", { "data-id": id }, candidates && h("th", { scope: "row" }, id), names.map((name) => h("td", {},
+        h("input", { type: "number", step: "any", required: true, value: String(random()), "data-name": name, "aria-label": candidates ? `${name} of ${id}` : name }))))))));
+  };
+  const body = () => {
+    const whose = model.keyed ? { key: key.value } : {};
+    if (!asks) return whose;
+    if (!grid) return { ...JSON.parse(free.value), ...whose };
+    const rows = [...table.querySelectorAll("tbody tr")].map((row) => {
+      const inputs = [...row.querySelectorAll("input")];
+      const named = Array.isArray(model.features);
+      return { id: row.dataset.id, features: named ? Object.fromEntries(inputs.map((input) => [input.dataset.name, input.valueAsNumber])) : inputs.map((input) => input.valueAsNumber) };
+    });
+    return candidates ? { candidates: rows, ...whose } : { features: rows[0].features, ...whose };
+  };
+  const refuse = (error) => {
+    wrong.textContent = sentence(error);
+    wrong.hidden = false;
+  };
+  const take = async (event) => {
+    event.preventDefault();
+    wrong.hidden = true;
+    try {
+      const asked = body();
+      curl.textContent = `curl -X POST ${location.origin}/v1/models/${model.name}/decisions \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(asked)}'`;
+      const decision = await call("POST", `/v1/models/${encodeURIComponent(model.name)}/decisions`, asked);
+      answer.replaceChildren(...reactions(model, learner, asked, decision, (feedback) => react(decision, feedback)));
+      announce("A decision was taken. Say what the user did.");
+      answer.querySelector("button, input, select")?.focus();
+      await refresh();
+    } catch (error) { refuse(error); }
+  };
+  const react = async (decision, feedback) => {
+    wrong.hidden = true;
+    try {
+      const told = await call("POST", `/v1/decisions/${decision.decision}/feedback`, feedback);
+      const words = { learnt: `Learnt: the model is at version ${told.model_version.toLocaleString("en")}.`, duplicate: "It knew that already.", late: "Too late: logged, not learnt." }[told.status];
+      answer.querySelectorAll("button, input, select").forEach((control) => { control.disabled = true; });
+      answer.append(h("p", { class: "said", id: "try-said" }, words));
+      announce(words);
+      ask.focus();
+      await refresh();
+    } catch (error) { refuse(error); }
+  };
+
+  const ask = h("button", { class: "main", type: "submit", id: "try-ask" }, "Take a decision");
+  const form = h("form", { class: "stack", onsubmit: take },
+    model.keyed && h("div", { class: "field" }, h("label", { for: "try-key" }, "Whose decision (key)"), key),
+    asks && (grid ? table : free),
+    h("div", { class: "row" }, ask, asks && h("button", { type: "button", id: "try-shuffle", onclick: fill }, grid ? "Other numbers" : "Another guess")));
+  fill();
+  const hint = asks ? "Change the numbers, take a decision, then play the user: the curve moves with your feedback." : "Take a decision, then play the user: the curve moves with your feedback.";
+  return h("section", { class: "card stack wide", "aria-labelledby": "try-title" },
+    h("div", {}, h("h2", { id: "try-title" }, "Try it"), h("p", { class: "hint" }, hint)),
+    form, wrong, answer,
+    h("details", {}, h("summary", {}, "The same with curl"), h("pre", { tabindex: "0" }, curl)));
+}
+
+function featureNames(model) {
+  if (Array.isArray(model.features)) return model.features;
+  if (model.features?.hashed) return null;
+  const dim = model.params.dim;
+  return dim === undefined ? [] : dim > WIDEST ? null : Array.from({ length: dim }, (_, i) => `feature ${i + 1}`);
+}
+
+function guess(model) {
+  const one = () => {
+    if (model.features?.hashed) return Object.fromEntries(["apple", "banana", "cherry"].map((name) => [name, random()]));
+    if (Array.isArray(model.features)) return Object.fromEntries(model.features.map((name) => [name, random()]));
+    return Array.from({ length: Math.min(model.params.dim, 1000) }, random);
+  };
+  return ["rank", "choose"].includes(model.loop) ? { candidates: ["a", "b", "c"].map((id) => ({ id, features: one() })) } : { features: one() };
+}
+
+function reactions(model, learner, asked, decision, react) {
+  const button = (text, feedback, kind = "") => h("button", { type: "button", class: kind, onclick: () => react(feedback) }, text);
+  const about = (text) => h("p", {}, text, decision.explored && model.loop !== "tune" ? h("span", { class: "hint" }, " It explored.") : "");
+  if (decision.ranking) {
+    return [about("It ranked them like this. Which one would the user click?"),
+      h("ol", { class: "answers" }, decision.ranking.map((id, i) => h("li", {}, h("button", { type: "button", "data-candidate": id, onclick: () => react({ clicked: [id] }) },
+        h("span", {}, id), h("span", { class: "hint" }, decision.scores ? `score ${short(decision.scores[i])}` : "")))))];
+  }
+  if (decision.choice !== undefined) {
+    const all = decision.pair ?? asked.candidates.map((one) => one.id);
+    return [about(decision.pair ? `It shows ${decision.pair.join(" beside ")}. Which is better?` : `It chose ${decision.choice}. What would the user have liked best?`),
+      h("div", { class: "row" }, all.map((id) => button(id, { better: id }, id === decision.choice ? "main" : "")))];
+  }
+  if (decision.label !== undefined) {
+    const needs = /label/.test(learner?.feedback ?? "");
+    const labels = model.labels ?? Array.from({ length: model.params.n_classes ?? 0 }, (_, i) => String(i));
+    return [h("p", {}, "It says ", h("strong", {}, decision.label), needs ? ". What is it?" : ". Is that right?"),
+      h("div", { class: "row" }, needs ? labels.map((label) => button(label, { label }, label === decision.label ? "main" : "")) : [button("Right", { correct: true }, "main"), button("Wrong", { correct: false })])];
+  }
+  if (decision.forward !== undefined) {
+    const told = about(`It would ${decision.forward ? "forward" : "drop"} this (margin ${short(decision.margin)}, threshold ${decision.threshold === null ? "none yet" : short(decision.threshold)}).`);
+    if (!decision.forward && !/always/.test(learner?.feedback ?? "")) return [told, h("p", { class: "hint" }, "Nobody sees what is dropped, so there is no feedback on it. Try other numbers.")];
+    return [told, h("div", { class: "row" }, button("Relevant", { relevant: true }, "main"), button("Not relevant", { relevant: false }))];
+  }
+  const wantsGradient = /gradient/.test(learner?.feedback ?? "");
+  const value = h("input", { id: "try-loss", required: true, type: wantsGradient ? "text" : "number", step: "any", placeholder: wantsGradient ? "0.1, -0.2, …" : "0.5" });
+  const send = (event) => {
+    event.preventDefault();
+    react(wantsGradient ? { gradient: value.value.split(",").map(Number) } : { loss: value.valueAsNumber });
+  };
+  return [h("p", {}, "It proposes ", h("code", {}, `(${decision.point.map(short).join(", ")})`), "."),
+    h("form", { class: "row", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-loss" }, wantsGradient ? "The gradient there" : "The loss there"), value), h("button", { class: "main", type: "submit" }, "Tell it"))];
+}

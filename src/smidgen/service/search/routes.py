@@ -1,0 +1,132 @@
+"""The pages and calls of the search demo; clicks go to POST /v1/decisions/{id}/feedback like those of any app."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from smidgen.service.assets import HEADERS, asset
+from smidgen.service.curve import LEARNT
+from smidgen.service.engine import Engine
+from smidgen.service.messages import Message
+from smidgen.service.reading import json_body
+from smidgen.service.running import Service, reply, service
+from smidgen.service.search.features import NAMES
+from smidgen.service.search.library import with_library
+from smidgen.service.search.progress import progress
+from smidgen.service.search.searches import SHOWN, decide, demo_name, search, shown, start_anew
+from smidgen.service.search.visitors import TASTE, VisitorsBody, visit, visitor
+from smidgen.service.tokens import Scope, require
+
+
+class QueryBody(Message):
+    """What is looked for."""
+
+    q: Annotated[str, Meta(max_length=200)]
+
+
+class ResetBody(Message):
+    """Nothing to say."""
+
+
+async def page(request: Request) -> Response:
+    """GET /demo/search."""
+    return asset(request, "search.html")
+
+
+async def query(request: Request) -> Response:
+    """POST /demo/search/query: a decision of the model, and what it shows."""
+    here, name = await _admitted(request, "decide")
+    body = await json_body(request, QueryBody, here.options.max_body)
+    asked = await with_library(partial(search, body.q))
+    if not asked.documents:
+        return _told({"model": name, "decision": None, "words": asked.words, "results": [], "of": 0})
+    answer = await here.writer.do(lambda: decide(here.engine, name, asked))
+    told = {"model": name, "decision": answer["decision"], "model_version": answer["model_version"]}
+    counts = {"of": len(asked.documents), "decisions": here.engine.model(name).decisions}
+    return _told({**told, "words": asked.words, "results": shown(asked, answer), **counts}, 201)
+
+
+async def weights(request: Request) -> Response:
+    """GET /demo/search/weights: what the model goes by, and how it has done so far."""
+    here, name = await _admitted(request, "decide", makes=False)
+    return _told(await _figures(here, name))
+
+
+async def documents(request: Request) -> Response:
+    """GET /demo/search/documents: how many there are, once they have been read."""
+    await _admitted(request, "decide", makes=False)
+    return _told({"documents": await with_library(lambda index: len(index.documents)), "shown": SHOWN})
+
+
+async def simulate(request: Request) -> Response:
+    """POST /demo/search/simulate: some simulated visitors, each with a decision of his own."""
+    here, name = await _admitted(request, "admin")
+    body = await json_body(request, VisitorsBody, here.options.max_body)
+    before = await here.writer.do(partial(_decisions, here.engine, name))
+    clicked = 0
+    for number in range(before, before + body.users):
+        who = await with_library(partial(visitor, number))
+        clicked += await here.writer.do(partial(visit, here.engine, name, who))
+    return _told({"model": name, "played": body.users, "clicked": clicked, **await _figures(here, name)})
+
+
+async def reset(request: Request) -> Response:
+    """POST /demo/search/reset: archive the model and begin with the next."""
+    here, _ = await _admitted(request, "admin")
+    rights = here.tokens.rights(request.headers.get("authorization"))
+    require(rights, "admin")  # a token of one model may not make another
+    await json_body(request, ResetBody, here.options.max_body)
+    return _told({"model": await here.writer.do(partial(start_anew, here.engine))}, 201)
+
+
+def routes() -> list[Route]:
+    """The page and its calls."""
+    return [
+        Route("/demo/search", page, methods=["GET"]),
+        Route("/demo/search/query", query, methods=["POST"]),
+        Route("/demo/search/weights", weights, methods=["GET"]),
+        Route("/demo/search/documents", documents, methods=["GET"]),
+        Route("/demo/search/simulate", simulate, methods=["POST"]),
+        Route("/demo/search/reset", reset, methods=["POST"]),
+    ]
+
+
+async def _admitted(request: Request, scope: Scope, *, makes: bool = True) -> tuple[Service, str]:
+    """The service and the model's name, for those who may; a call that would make the model needs more."""
+    here = service(request)
+    here.tokens.rights(request.headers.get("authorization"))
+    name = await here.writer.do(partial(demo_name, here.engine))
+    await here.rights(request, "admin" if makes and name not in here.engine.models else scope, name)
+    return here, name
+
+
+async def _figures(here: Service, name: str) -> dict[str, Any]:
+    names = list(NAMES)
+    taste = [TASTE[feature] for feature in names]
+    if name not in here.engine.models:
+        return {"model": name, "features": names, "weights": [0.0] * len(names), "taste": taste, **_nothing()}
+    model = here.engine.model(name)
+    values = await here.writer.do(lambda: here.engine.learners.get(model, None).learner.weights.tolist())
+    sums = await here.curves.sums(here.writer, here.engine, model, LEARNT)
+    counts = {"learnt": model.version, "decisions": model.decisions, "points": progress(sums.rows)}
+    return {"model": name, "features": names, "weights": values, "taste": taste, **counts}
+
+
+def _nothing() -> dict[str, Any]:
+    return {"learnt": 0, "decisions": 0, "points": []}
+
+
+def _decisions(engine: Engine, name: str) -> int:
+    return engine.models[name].decisions if name in engine.models else 0
+
+
+def _told(content: Any, status: int = 200) -> Response:
+    response = reply(content, status)
+    response.headers.update({**HEADERS, "cache-control": "no-store"})
+    return response

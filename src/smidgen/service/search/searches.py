@@ -1,0 +1,90 @@
+"""Searches as decisions of an ordinary rank model, and the name it goes by."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from smidgen.service.building import canonical
+from smidgen.service.engine import Engine
+from smidgen.service.messages import Candidate, DecisionBody, ModelBody
+from smidgen.service.search.documents import Document
+from smidgen.service.search.features import NAMES, features
+from smidgen.service.search.index import Index
+
+MODEL = ModelBody(loop="rank", learner="PreferencePerceptron", features=list(NAMES), window_s=86400.0)
+STEM = "demo-search"
+SHOWN = 10
+
+
+class Search(NamedTuple):
+    """A query with its candidates.
+
+    Attributes
+    ----------
+    query, words
+        As it was typed, and the words that are looked for.
+    documents
+        The candidates, in the order of their names.
+    rows
+        Their features.
+    """
+
+    query: str
+    words: list[str]
+    documents: list[Document]
+    rows: list[list[float]]
+
+    def body(self) -> DecisionBody:
+        """The request for a decision. All weights being equal, a ranking keeps the order of the names."""
+        pairs = zip(self.documents, self.rows, strict=True)
+        return DecisionBody(
+            candidates=[Candidate(id=document.name, features=row) for document, row in pairs], top=SHOWN
+        )
+
+
+def search(query: str, index: Index) -> Search:
+    """Look for candidates; which come first is not decided here."""
+    found = index.find(query)
+    documents = [index.documents[place] for place in found.places]
+    return Search(query, found.words, documents, features(index, found).tolist())
+
+
+def demo_name(engine: Engine) -> str:
+    """The name of the demo's model, or the first free one for it.
+
+    Logs are never deleted, so a fresh start is a new model: ``demo-search-2`` after ``demo-search``, and so on.
+    """
+    number = 1
+    while True:
+        name = STEM if number == 1 else f"{STEM}-{number}"
+        model = engine.models.get(name)
+        if model is None or (model.archived_at is None and canonical(model.blueprint.body) == canonical(MODEL)):
+            return name
+        number += 1
+
+
+def decide(engine: Engine, name: str, asked: Search) -> dict[str, Any]:
+    """A decision of the model, which is made if it is not there."""
+    engine.create(name, MODEL)
+    return engine.decide(name, asked.body())
+
+
+def start_anew(engine: Engine) -> str:
+    """Archive the model, if there is one, and make the next; gives the new name."""
+    name = demo_name(engine)
+    if name in engine.models:
+        engine.archive(name)
+        name = demo_name(engine)
+    engine.create(name, MODEL)
+    return name
+
+
+def shown(asked: Search, reply: dict[str, Any]) -> list[dict[str, Any]]:
+    """The first results as the page shows them, best first."""
+    place = {document.name: i for i, document in enumerate(asked.documents)}
+    out = []
+    for id, score in zip(reply["ranking"][:SHOWN], reply["scores"][:SHOWN], strict=True):
+        document = asked.documents[place[id]]
+        told = {"name": id, "kind": document.kind, "signature": document.signature, "summary": document.summary}
+        out.append({**told, "text": document.text, "score": score, "features": asked.rows[place[id]]})
+    return out

@@ -1,0 +1,42 @@
+"""A service in a process of its own, at a free port, as the command line starts it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class Live:
+    """``smidgen serve`` until the end of the block; then SIGTERM."""
+
+    def __init__(self, data: Path, *arguments: str) -> None:
+        self.data = data
+        self._arguments = arguments
+        self.url = ""
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--data", str(self.data)]
+        self.process = subprocess.Popen(
+            [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline()
+        if not said.startswith("smidgen is at http"):
+            raise AssertionError(said + self.process.communicate()[1])
+        self.url = said.split()[3]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> tuple[int, str, str]:
+        """End it gracefully; its status and what it had still to say."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err

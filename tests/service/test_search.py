@@ -1,0 +1,327 @@
+"""The search demo: what is read, found and shown, and that clicks make it better."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.asgi import Caller
+from smidgen.service.curve import BLOCK
+from smidgen.service.database import open_database
+from smidgen.service.search import words
+from smidgen.service.search.documents import Document, is_private, split_docstring
+from smidgen.service.search.features import NAMES, features
+from smidgen.service.search.index import K1, B, Field, Index
+from smidgen.service.search.library import library
+from smidgen.service.search.progress import progress
+from smidgen.service.search.searches import SHOWN
+from smidgen.service.search.visitors import GRADED, TASTE, visitor
+from smidgen.service.tokens import Tokens
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Iterator[Caller]:
+    with Caller(tmp_path) as caller:
+        yield caller
+
+
+@pytest.fixture(scope="module")
+def small() -> Index:
+    """Five documents that a test can count by hand."""
+    return Index(
+        [
+            Document("csv", "module", "", "Read and write files.", "Read and write files. Rows of text.", 3),
+            Document("csv.DictReader", "class", "(f)", "Read rows as dicts.", "Read rows as dicts.", 3),
+            Document("csv._hidden", "function", "()", "Read nothing.", "Read nothing.", 3),
+            Document(
+                "gzip.GzipFile.read", "method", "(size)", "Read bytes.", "Read bytes from files. " + "x " * 4000, 7
+            ),
+            Document("read_rows", "function", "(f)", "Rows, in order.", "Rows, in order.", 0),
+        ]
+    )
+
+
+def rows_of(index: Index, query: str) -> dict[str, dict[str, float]]:
+    found = index.find(query)
+    values = features(index, found)
+    names = [index.documents[place].name for place in found.places]
+    return {name: dict(zip(NAMES, row, strict=True)) for name, row in zip(names, values.tolist(), strict=True)}
+
+
+# What is searched
+
+
+def test_thousands_of_docstrings_each_with_a_name_of_its_own() -> None:
+    documents = library().documents
+    assert len(documents) > 4000
+    assert len({document.name for document in documents}) == len(documents)
+    assert [document.name for document in documents] == sorted(document.name for document in documents)
+    assert Counter(document.kind for document in documents).keys() == {"module", "class", "function", "method"}
+    assert all(document.text and len(document.name) <= 200 for document in documents)
+
+
+def test_documents_say_what_the_library_says() -> None:
+    by_name = {document.name: document for document in library().documents}
+    found = by_name["json.loads"]
+    assert (found.kind, found.signature[:7]) == ("function", "(s, *, ")
+    assert found.text == inspect.cleandoc(json.loads.__doc__ or "").strip()
+    assert by_name["math.sqrt"].summary == "Return the square root of x."
+    assert by_name["statistics.mean"].text == (inspect.getdoc(statistics.mean) or "")
+    assert by_name["str.join"].kind == "method"
+    assert by_name["json.JSONDecoder" if "json.JSONDecoder" in by_name else "json.decoder.JSONDecoder"].kind == "class"
+    assert by_name["os"].imports > by_name["wave"].imports
+
+
+def test_nothing_is_run_to_read_it() -> None:
+    """`this` prints a poem and `antigravity` opens a browser when they are imported."""
+    assert not {document.name for document in library().documents} & {"this", "antigravity"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("Open a file.  Then\nmore.", ("", "Open a file.", "Open a file.  Then\nmore.")),
+        ("f(x, /) --> int\n\nAdds one.", ("(x, /) --> int", "Adds one.", "Adds one.")),
+        (
+            "Heaps (a.k.a. queues)\nof things.",
+            ("", "Heaps (a.k.a. queues) of things.", "Heaps (a.k.a. queues)\nof things."),
+        ),
+        ("f(x)", ("(x)", "f(x)", "f(x)")),
+    ],
+)
+def test_a_docstring_is_signature_summary_and_text(raw: str, expected: tuple[str, str, str]) -> None:
+    assert split_docstring(raw) == expected
+
+
+def test_private_is_what_begins_with_an_underscore_but_not_the_dunders() -> None:
+    assert [is_private(name) for name in ("a._b", "_a.b", "a.b", "a.__init__", "a.__mangled")] == [1, 1, 0, 0, 1]
+
+
+# Finding
+
+
+def naive_bm25(texts: list[list[str]], query: list[str], place: int) -> float:
+    mean = sum(len(text) for text in texts) / len(texts)
+    total = 0.0
+    for word in query:
+        n = sum(word in text for text in texts)
+        times = texts[place].count(word)
+        weight = math.log(1 + (len(texts) - n + 0.5) / (n + 0.5))
+        total += weight * times * (K1 + 1) / (times + K1 * (1 - B + B * len(texts[place]) / mean))
+    return total
+
+
+def test_the_scores_are_bm25() -> None:
+    rng = random.Random(3)
+    texts = [[rng.choice("abcdefg") for _ in range(rng.randint(1, 30))] for _ in range(40)]
+    field = Field(texts)
+    for query in (["a"], ["b", "g"], ["a", "c", "nowhere"]):
+        scores = field.scores(query)
+        assert scores == pytest.approx([naive_bm25(texts, query, place) for place in range(len(texts))])
+        assert scores.max() < field.best_possible(query)
+
+
+def test_the_fields_of_the_real_index_are_bm25_too() -> None:
+    index = library()
+    texts = [words.of_text(document.summary) for document in index.documents]
+    query = words.of_query("temporary files")
+    scores = index.summary.scores(query)
+    for place in (*np.argsort(-scores)[:3].tolist(), 0):
+        assert scores[place] == pytest.approx(naive_bm25(texts, query, place))
+
+
+def test_candidates_come_in_the_order_of_names_and_at_most_fifty() -> None:
+    found = library().find("read file")
+    assert len(found.places) == 50
+    assert (np.diff(found.places) > 0).all()
+    assert (
+        len(library().find("qwxzv").places) == len(library().find("").places) == len(library().find(" !?").places) == 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "name"), [("sqrt", "math.sqrt"), ("json", "json"), ("tempdir", "tempfile.gettempdir")]
+)
+def test_what_people_look_for_is_among_the_candidates(query: str, name: str) -> None:
+    index = library()
+    assert name in [index.documents[place].name for place in index.find(query).places]
+
+
+def test_an_unfinished_word_finds_names_that_go_on(small: Index) -> None:
+    assert list(rows_of(small, "dictr")) == ["csv.DictReader"]
+
+
+# Features
+
+
+def test_features_of_five_documents(small: Index) -> None:
+    rows = rows_of(small, "read rows")
+    exact, method, hidden = rows["read_rows"], rows["gzip.GzipFile.read"], rows["csv._hidden"]
+    assert exact["exact name"] == exact["name begins so"] == exact["all words in name"] == 1
+    assert exact["is a function"] == 1
+    assert exact["deep inside"] == exact["often imported"] == 0
+    assert method["exact name"] == method["all words in name"] == 0
+    assert method["share of words found"] == 0.5
+    assert method["long text"] == method["often imported"] == 1
+    assert [method[f"is a {kind}"] for kind in ("module", "class", "function")] == [0, 0, 0]
+    assert method["deep inside"] == 0.5
+    assert hidden["private"] == 1
+    assert exact["private"] == 0
+    assert rows["csv.DictReader"]["words in summary"] > rows["csv"]["words in summary"] > 0
+    assert rows["csv"]["words in name"] == 0 < rows["csv"]["words in text"]
+
+
+@pytest.mark.parametrize("query", ["read csv", "Path", "a", "is it", "csv.DictReader", "x" * 200, "os path join file"])
+def test_features_are_between_0_and_1(query: str) -> None:
+    index = library()
+    rows = features(index, index.find(query))
+    assert rows.shape[1] == len(NAMES) == len(TASTE)
+    assert np.isfinite(rows).all()
+    assert (rows >= 0).all()
+    assert (rows <= 1).all()
+
+
+# Searching is deciding, clicking is feedback
+
+
+def test_a_search_is_a_decision_and_a_click_teaches(call: Caller) -> None:
+    first = call.post("/demo/search/query", {"q": "read csv"})
+    told = first.json()
+    assert first.status_code == 201
+    assert told["model"] == "demo-search"
+    assert len(told["results"]) == SHOWN
+    names = [result["name"] for result in told["results"]]
+    assert names == sorted(names)  # it knows nothing yet
+    wanted = names[6]
+    click = call.post(f"/v1/decisions/{told['decision']}/feedback", {"clicked": [wanted]})
+    assert click.json() == {"status": "learnt", "model_version": 1}
+    again = call.post("/demo/search/query", {"q": "read csv"}).json()
+    assert [result["name"] for result in again["results"]].index(wanted) < 6
+    figures = call.get("/demo/search/weights").json()
+    assert figures["features"] == list(NAMES)
+    assert any(figures["weights"])
+    assert (figures["learnt"], figures["decisions"]) == (1, 2)
+    assert figures["points"] == [{"to": 1, "position": 7.0, "unchanged": 0.0}]
+    scored = again["results"][0]
+    assert scored["score"] == pytest.approx(np.dot(scored["features"], figures["weights"]))
+    log = [json.loads(line) for line in call.get("/v1/models/demo-search/log").text.splitlines()]
+    assert [line["type"] for line in log] == ["created", "decision", "feedback", "decision"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [({"q": "x" * 201}, 422), ({}, 422), ({"q": 1}, 422), ({"q": "a", "b": 1}, 422)]
+)
+def test_queries_that_are_refused(call: Caller, body: Any, status: int) -> None:
+    assert call.post("/demo/search/query", body).status_code == status
+
+
+def test_a_search_without_candidates_is_no_decision(call: Caller) -> None:
+    for q in ("", "qwxzv", "\u0000 💥"):
+        told = call.post("/demo/search/query", {"q": q})
+        assert told.status_code == 200
+        assert told.json()["decision"] is None
+    assert call.get("/v1/models").json()["models"] == []
+
+
+def test_simulated_visitors_make_the_ranking_better(call: Caller) -> None:
+    """Measured over the run by the log itself, not by the figures of the page."""
+    for _ in range(20):
+        told = call.post("/demo/search/simulate", {"users": 10}).json()
+        assert told["played"] == 10
+    log = [json.loads(line) for line in call.get("/v1/models/demo-search/log").text.splitlines()]
+    shown = {line["decision"]: line["reply"]["ranking"] for line in log if line["type"] == "decision"}
+    clicks = [(line["decision"], line["feedback"]["clicked"]) for line in log if line["type"] == "feedback"]
+    assert len(shown) == 200
+    assert len(clicks) > 150
+    places = [min(shown[id].index(name) + 1 for name in names) for id, names in clicks]
+    assert max(places) <= SHOWN
+    early, late = statistics.mean(places[:15]), statistics.mean(places[-100:])
+    assert early > 2 > late
+    assert early - late > 0.7
+    taste = np.array([TASTE[name] for name in told["features"]])
+    learnt = np.array(told["weights"])
+    assert learnt @ taste / np.linalg.norm(learnt) / np.linalg.norm(taste) > 0.6
+    assert told["learnt"] == len(clicks)
+    assert told["points"][-1]["position"] == pytest.approx(statistics.mean(places[-_latest(len(places)) :]))
+
+
+def _latest(n: int) -> int:
+    """How many clicks the last point of the curve is about: nine full blocks and the one that has begun."""
+    return 9 * BLOCK + ((n - 1) % BLOCK + 1)
+
+
+def test_visitors_have_an_opinion_and_repeat() -> None:
+    who, again = visitor(5, library()), visitor(5, library())
+    assert who.search == again.search
+    assert (who.grades == again.grades).all()
+    assert sorted(who.grades.tolist(), reverse=True)[:3] == [4, 3, 3]
+    assert (who.grades > 0).sum() == min(sum(GRADED), len(who.grades))
+    assert len({visitor(seed, library()).search.query for seed in range(10)}) > 5
+
+
+def test_reset_begins_a_new_model_and_keeps_the_old_log(call: Caller) -> None:
+    call.post("/demo/search/simulate", {"users": 3})
+    assert call.post("/demo/search/reset", {}).json() == {"model": "demo-search-2"}
+    assert call.get("/v1/models/demo-search").json()["archived_at"] is not None
+    assert call.get("/v1/models/demo-search/log").text.count('"type":"decision"') == 3
+    assert call.post("/demo/search/query", {"q": "json"}).json()["model"] == "demo-search-2"
+    assert call.post("/demo/search/reset", {}).json() == {"model": "demo-search-3"}
+    assert call.get("/demo/search/weights").json()["weights"] == [0.0] * len(NAMES)
+
+
+def test_somebody_elses_model_of_that_name_is_left_alone(call: Caller) -> None:
+    call.put("/v1/models/demo-search", {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}})
+    assert call.post("/demo/search/query", {"q": "json"}).json()["model"] == "demo-search-2"
+    assert call.get("/v1/models/demo-search").json()["decisions"] == 0
+
+
+def test_tokens_guard_the_demo(call: Caller, tmp_path: Path) -> None:
+    with open_database(tmp_path) as connection:
+        tokens = Tokens(connection)
+        made = {scope: tokens.create([scope], None, time.time())[1] for scope in ("decide", "feedback", "admin")}
+        made["other"] = tokens.create(["admin"], "other", time.time())[1]
+        made["own"] = tokens.create(["admin"], "demo-search", time.time())[1]
+    calls = [("query", {"q": "json"}), ("simulate", {"users": 1}), ("reset", {})]
+
+    def answers(token: str | None) -> list[int]:
+        headers = {"authorization": f"Bearer {made[token]}"} if token else {}
+        gets = [call.get(f"/demo/search/{name}", headers=headers).status_code for name in ("weights", "documents")]
+        return gets + [call.post(f"/demo/search/{name}", body, headers=headers).status_code for name, body in calls]
+
+    assert answers(None) == [401] * 5
+    assert call.get("/demo/search").status_code == 200  # the page itself has no secrets
+    assert answers("decide") == [200, 200, 403, 403, 403]  # to make the model needs more
+    assert answers("feedback") == answers("other") == [403] * 5
+    assert answers("own") == [200, 200, 201, 200, 403]
+    assert answers("decide") == [200, 200, 201, 403, 403]
+    assert answers("admin") == [200, 200, 201, 200, 201]
+
+
+def test_the_curve_has_means_over_the_last_fifty_clicks() -> None:
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 4, 5, 23, 150, 999):
+        position, same = rng.integers(1, 9, n).astype(float), rng.integers(0, 2, n).astype(float)
+        rows = np.array(
+            [
+                [len(part), len(part), same[part].sum(), 0, len(part), position[part].sum(), 0]
+                for part in (np.arange(start, min(n, start + BLOCK)) for start in range(0, n, BLOCK))
+            ]
+        ).reshape(-1, 7)
+        points = progress(rows)
+        assert len(points) <= 61
+        assert not n or (points[0]["to"], points[-1]["to"]) == (min(n, BLOCK), n)
+        for point in points:
+            begin = max(0, -(-point["to"] // BLOCK) - 50 // BLOCK) * BLOCK
+            assert point["position"] == pytest.approx(position[begin : point["to"]].mean())
+            assert point["unchanged"] == pytest.approx(same[begin : point["to"]].mean())
