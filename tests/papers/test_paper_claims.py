@@ -35,6 +35,10 @@ def test_ratio_is_exact_on_proportional_pairs_and_covers_on_others() -> None:
     assert hits > 180
 
 
+def test_a_ratio_of_nothing_tells_nothing() -> None:
+    assert judge(ratio([0.0, 0.0], [0.0, 0.0]), below=2.0, what="x").verdict == "cannot be tested here"
+
+
 @pytest.mark.parametrize(
     ("estimate", "limits", "verdict"),
     [

@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
     from smidgen.evaluate.history import History
 
-_COLOURS = ("#1f6f8b", "#d1495b", "#edae49", "#66a182", "#6a4c93", "#8d6a4f", "#2e4057")
+COLOURS = (
+    "#1f6f8b",
+    "#d1495b",
+    "#edae49",
+    "#66a182",
+    "#6a4c93",
+    "#8d6a4f",
+    "#2e4057",
+    "#d37ab0",
+    "#8a9a5b",
+    "#4d4d4d",
+)
 
 
 def regret_plot(
@@ -80,4 +91,4 @@ def figure_type() -> type[Figure]:
 
 
 def _cycle(n: int) -> list[str]:
-    return [_COLOURS[i % len(_COLOURS)] for i in range(n)]
+    return [COLOURS[i % len(COLOURS)] for i in range(n)]

@@ -94,7 +94,8 @@ def mean(values: ArrayLike) -> Estimate:
 def ratio(above: ArrayLike, below: ArrayLike) -> Estimate:
     """The ratio of two means over paired repetitions, with an interval by the log of each pair's ratio.
 
-    Where a pair has a value that is not positive the interval is the jackknife's on the ratio of the means.
+    Where a pair has a value that is not positive the interval is the jackknife's on the ratio of the means; without
+    anything below the line it is the whole line.
 
     Examples
     --------
@@ -109,10 +110,11 @@ def ratio(above: ArrayLike, below: ArrayLike) -> Estimate:
     from scipy.stats import t
 
     n = len(a)
-    whole = float(a.sum() / b.sum())
-    if n < 2:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = float(a.sum() / b.sum())
+        rest = (a.sum() - a) / (b.sum() - b)
+    if n < 2 or not np.isfinite([whole, *rest]).all():
         return Estimate(whole, -np.inf, np.inf)
-    rest = (a.sum() - a) / (b.sum() - b)
     half = float(t.ppf(0.975, n - 1)) * float(np.sqrt((n - 1) / n * np.sum((rest - rest.mean()) ** 2)))
     return Estimate(whole, whole - half, whole + half)
 

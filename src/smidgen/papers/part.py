@@ -139,7 +139,7 @@ def part(work: Callable[..., Values], *, data: tuple[str, ...] = (), seconds: fl
 def function(name: str) -> Callable[..., Any]:
     """The function of this name, ``"module:name"``."""
     module, _, attribute = name.partition(":")
-    found = getattr(importlib.import_module(module), attribute, None)
+    found: Callable[..., Any] | None = getattr(importlib.import_module(module), attribute, None)
     if not callable(found):
         raise InvalidArgument(f"there is no function {name}", "a part's function must stand in its module")
     return found

@@ -9,14 +9,22 @@ from functools import cache
 from pathlib import Path
 
 _ROOT = __name__.partition(".")[0]
+#: What computes nothing: lists of names, words of refusal, the machinery that calls the parts and keeps their answers.
+_IDLE = frozenset(
+    {
+        _ROOT,
+        f"{_ROOT}.errors",
+        *(f"{_ROOT}.papers.{name}" for name in ("part", "store", "version", "catalogue", "claims")),
+    }
+)
 
 
 @cache
 def code_version(module: str) -> str:
     """Hash the source of a module and, through its imports, of every module of smidgen below it.
 
-    A kept result is good as long as nothing that computed it has changed. Imports within functions count, too. The
-    package's own ``__init__``, which only lists names, does not.
+    A kept result is good as long as nothing that computed it has changed. Imports within functions count, too. What
+    computes nothing does not: the package's list of names, its errors, the machinery of parts and claims.
     """
     digest = hashlib.sha256()
     for path in sorted(_closure(module)):
@@ -31,7 +39,7 @@ def _closure(module: str) -> set[Path]:
     while waiting:
         name = waiting.pop()
         path = _source(name)
-        if path is None or name in found:
+        if path is None or name in found or (name in _IDLE and name != module):
             continue
         found[name] = path
         waiting.extend(_imports(name, path))
@@ -53,8 +61,6 @@ def _imports(module: str, path: Path) -> tuple[str, ...]:
 
 @cache
 def _source(module: str) -> Path | None:
-    if module == _ROOT:
-        return None
     try:
         spec = importlib.util.find_spec(module)
     except ModuleNotFoundError:

@@ -15,7 +15,7 @@ import numpy as np
 from smidgen.learners import Learner
 from smidgen.service.messages import CompactCandidates, DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import Impossible
-from smidgen.service.vectors import Vectors
+from smidgen.service.vectors import Vectors, sane
 from smidgen.structures import Choice, Ranking, from_clicks
 from smidgen.types import Decision
 
@@ -236,9 +236,8 @@ class Tune(Translator):
         wanted = "gradient" if type(learner).__name__ in ("OGD", "ONS") else "loss"
         if name != wanted:
             raise Impossible(f"{type(learner).__name__} learns from a {wanted}", f'send {{"{wanted}": …}}')
-        if name == "gradient":
-            return Reaction(np.asarray(value, dtype=np.float64))
-        return Reaction(value, value)
+        numbers = sane(np.asarray(value, dtype=np.float64))
+        return Reaction(numbers) if name == "gradient" else Reaction(value, value)
 
 
 TRANSLATORS: dict[str, type[Translator]] = {

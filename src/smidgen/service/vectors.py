@@ -14,7 +14,7 @@ from smidgen.service.messages import Compact, Hashed, ModelBody
 from smidgen.service.refusals import Impossible
 from smidgen.types import FloatArray
 
-#: A feature may be as large as this, either way.
+#: A number may be as large as this, either way.
 LARGEST = 1e100
 
 
@@ -65,7 +65,7 @@ class Vectors:
                 )
             else:
                 out[i] = features
-        return _sane(out)
+        return sane(out)
 
     def matrix(self, given: Compact) -> FloatArray:
         """The matrix of a compact body."""
@@ -103,12 +103,12 @@ class Vectors:
                 values.append(value if hash32 & 1 else -value)
         matrix = sparse.csr_matrix((np.asarray(values, dtype=np.float64), (rows, columns)), shape=(len(given), dim))
         matrix.sum_duplicates()
-        _sane(matrix.data)
+        sane(matrix.data)
         return matrix
 
 
-def _sane(numbers: FloatArray) -> FloatArray:
+def sane(numbers: FloatArray) -> FloatArray:
     """Refuse numbers whose products could run out of range: one such request would spoil the weights for good."""
     if numbers.size and max(numbers.max(), -numbers.min()) > LARGEST:
-        raise Impossible(f"a feature is beyond ±{LARGEST:g}", "scale the features; about ±1 is best")
+        raise Impossible(f"there is a number beyond ±{LARGEST:g}", "scale the numbers; about ±1 is best")
     return numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from functools import partial
 from typing import Annotated, Any
 
@@ -68,9 +69,9 @@ async def simulate(request: Request) -> Response:
     """POST /demo/search/simulate: some simulated visitors, each with a decision of his own."""
     here, name = await _admitted(request, "admin")
     body = await json_body(request, VisitorsBody, here.options.max_body)
-    before = await here.writer.do(partial(_decisions, here.engine, name))
+    first = await here.writer.do(partial(_next_visitor, here.engine, name))
     clicked = 0
-    for number in range(before, before + body.users):
+    for number in range(first, first + body.users):
         who = await with_library(partial(visitor, number))
         clicked += await here.writer.do(partial(visit, here.engine, name, who))
     return _told({"model": name, "played": body.users, "clicked": clicked, **await _figures(here, name)})
@@ -122,8 +123,9 @@ def _nothing() -> dict[str, Any]:
     return {"learnt": 0, "decisions": 0, "points": []}
 
 
-def _decisions(engine: Engine, name: str) -> int:
-    return engine.models[name].decisions if name in engine.models else 0
+def _next_visitor(engine: Engine, name: str) -> int:
+    """The number of the next visitor: others for each model, the same ones each time for the same history."""
+    return zlib.crc32(name.encode()) + (engine.models[name].decisions if name in engine.models else 0)
 
 
 def _told(content: Any, status: int = 200) -> Response:

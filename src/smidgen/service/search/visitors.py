@@ -36,8 +36,8 @@ TASTE = {
     "often imported": 0.6,
 }
 NOISE = 0.1
-#: How many candidates have each grade, from the one that pleases most: one has grade 4, two have 3, and so on.
-GRADED = (1, 2, 4, 8)
+#: Visitors are picky: one candidate is what they came for (grade 4), one is nearly that (3), two might do, two hardly.
+GRADED = (1, 1, 2, 2)
 FEWEST = 5
 
 

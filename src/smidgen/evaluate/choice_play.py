@@ -1,0 +1,262 @@
+"""Whole streams of item choices, compiled: many users, one learner each, items that are offered once.
+
+It is the loop of `simulate` with the menu of Section 6.1.2: after each round the items shown and the item given back
+are taken off. A test holds it equal to the two verbs, for every learner and user.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.errors import InvalidArgument, InvalidFeatures
+from smidgen.evaluate.candidates import Candidates, ItemTable, choose, moved, moved_along, remove
+from smidgen.evaluate.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
+from smidgen.evaluate.rule_steps import ALONG, ANYHOW, Steps, along, fresh, step
+from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
+from smidgen.learners.coactive.ranking_svm import GROWTH
+from smidgen.randomness import DIRECTION, U64, _unit_vector, stream_key
+from smidgen.types import FloatArray, IntArray
+from smidgen.users.strict_alpha import as_utility
+
+__all__ = ["ChoicePlay", "play_choices"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChoicePlay:
+    """What a batch of users went through, at the checkpoints.
+
+    Attributes
+    ----------
+    checkpoints
+        The numbers of rounds T that the sums are taken up to.
+    cumulative_regret
+        Σ U(y*) − U(y) up to each checkpoint, one row per user.
+    squared_regret
+        Σ (U(y*) − U(y))², likewise.
+    weights
+        The learners' weights in the end, one row per user.
+    shown, given
+        The items shown and given back, one row per user; the pair of a dueling bandit. Empty unless kept.
+    """
+
+    checkpoints: IntArray
+    cumulative_regret: FloatArray
+    squared_regret: FloatArray
+    weights: FloatArray
+    shown: IntArray
+    given: IntArray
+
+    def __len__(self) -> int:
+        return len(self.cumulative_regret)
+
+    def __repr__(self) -> str:
+        return f"ChoicePlay({len(self)} users, {self.checkpoints[-1] if len(self.checkpoints) else 0} rounds)"
+
+    @property
+    def average_regret(self) -> FloatArray:
+        """REG_T (eq. 4), one row per user."""
+        return np.asarray(self.cumulative_regret / self.checkpoints)
+
+    def cumulative_loss_regret(self, peaks: Any) -> FloatArray:
+        """T·CREG_T (eq. 15) for the loss c(θ) = (θ − M)², one M per user: Σ r² + 2M·Σ r for regrets r."""
+        M = np.broadcast_to(np.asarray(peaks, dtype=np.float64), (len(self),))
+        return np.asarray(self.squared_regret + 2.0 * M[:, None] * self.cumulative_regret)
+
+
+class _Log(NamedTuple):
+    shown: IntArray
+    given: IntArray
+    regret: FloatArray
+    at: IntArray  # rounds played, informative ones among them, and how many of the latter to stop at
+
+
+@kernel
+def _play(c: Candidates, r: Steps, a: Answers, rng: np.random.Generator, log: _Log) -> None:
+    """Rounds of a coactive learner: from the first that is not in the log to the last, or to the stop."""
+    delta = np.empty(r.w.shape[0])
+    for t in range(log.at[0], log.regret.shape[0]):
+        shown = choose(c, r.w)
+        best = highest(a)
+        given = answer(a, shown, rng)
+        informative = False
+        for f in range(delta.shape[0]):
+            delta[f] = c.rows[given, f] - c.rows[shown, f]
+            informative = informative or delta[f] != 0.0
+        log.shown[t], log.given[t], log.regret[t] = shown, given, best - a.utility[shown]
+        _take_off(c, a, shown, given)
+        how, rate = step(r, delta)
+        if how == ALONG and informative:
+            moved_along(c, r.w, given, shown, rate)
+        elif how == ANYHOW:
+            moved(c)
+        log.at[0] += 1
+        log.at[1] += informative
+        if log.at[1] == log.at[2]:
+            return
+
+
+@kernel
+def _duel(c: Candidates, w: FloatArray, a: Answers, key: U64, moves: FloatArray, log: _Log) -> None:
+    """Rounds of a dueling bandit: the item of w against that of w + explore·u; w += step·u if the second wins."""
+    u = np.empty(w.shape[0])
+    for t in range(log.regret.shape[0]):
+        _unit_vector(key, np.uint64(t + 1), u)
+        first = choose(c, w)
+        moved(c)
+        second = choose(c, w + moves[0] * u)
+        moved(c)
+        log.shown[t], log.given[t] = first, second
+        log.regret[t] = highest(a) - (a.utility[first] + a.utility[second]) / 2.0
+        if a.rating[second] > a.rating[first]:
+            for f in range(w.shape[0]):
+                w[f] += moves[1] * u[f]
+        _take_off(c, a, first, second)
+
+
+@kernel
+def _take_off(c: Candidates, a: Answers, one: int, other: int) -> None:
+    remove(c, one)
+    take(a, one)
+    if other != one:
+        remove(c, other)
+        take(a, other)
+
+
+def play_choices(
+    learner: Coactive | DuelingBandit,
+    items: Any,
+    users: Sequence[ChoiceUser],
+    *,
+    rounds: int,
+    utilities: Any = None,
+    checkpoints: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
+    keep: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> ChoicePlay:
+    """Let a fresh twin of a learner serve each of many users, all from the same items.
+
+    Parameters
+    ----------
+    learner
+        The settings: each user gets a fresh learner of that kind. Any coactive learner of the package, or a
+        `DuelingBandit`. (`RankingSVM` trains in scikit-learn, so it takes far longer.)
+    items
+        One row of features per item, or an `ItemTable`. What was shown or given back is not offered again to the same
+        user.
+    users
+        One per learner: `StrictAlpha`, `ExpectedAlpha`, `BetterRating` or `BestRating`; for a dueling bandit
+        `BetterOfTwo`. They draw from their own generators, so play a user once, or make it anew.
+    rounds
+        T; at most half as many as there are items.
+    utilities
+        w* of each user, one row each, for measuring regret; by default the users' own ``w_star``.
+    checkpoints
+        The rounds to record sums at; every round if left out.
+    seeds
+        One seed per learner; by default all have that of ``learner`` (a dueling bandit then tries the same directions
+        on every user).
+    keep
+        Whether to keep the items shown and given back.
+    progress
+        Called with the number of users served, after each.
+
+    Notes
+    -----
+    **Equal** to `simulate` with the same learner and user on ``Choice(items).without(…)``: the same items are shown
+    and given, in float64 (a tie of utilities that are equal but for rounding may fall the other way).
+    **Cost** of one choice: 2n additions for the plain and the convex perceptron, by rows of the Gram matrix; otherwise
+    the product of the items that are left with w (see `smidgen.evaluate.candidates`). And log n for the user.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> from smidgen.evaluate.choice_play import play_choices
+    >>> rng = np.random.default_rng(0)
+    >>> items, tastes = rng.normal(size=(400, 5)), rng.normal(size=(3, 5))
+    >>> users = [smidgen.users.StrictAlpha(w_star=w, alpha=0.5) for w in tastes]
+    >>> play = play_choices(smidgen.PreferencePerceptron(dim=5), items, users, rounds=200, checkpoints=[10, 200])
+    >>> bool((play.average_regret[:, 1] < play.average_regret[:, 0]).all())
+    True
+    """
+    if not isinstance(learner, (Coactive, DuelingBandit)):
+        raise InvalidArgument(f"play_choices was given a {type(learner).__name__}", "give a coactive learner first")
+    table = ItemTable.of(items)
+    dim = table.rows.shape[1]
+    if dim != learner.dim:
+        raise InvalidFeatures(f"the items have {dim} features", f"the learner has dim={learner.dim}: make them agree")
+    T = checks.whole("rounds", rounds, f"each takes off two of {len(table)} items", below=len(table) // 2 + 1)
+    at = _checkpoints(checkpoints, T)
+    tastes = _utilities(utilities, users, dim)
+    if seeds is not None and len(seeds) != len(users):
+        raise InvalidArgument(f"there are {len(seeds)} seeds for {len(users)} users", "give one per user")
+    regret, squares = np.empty((len(users), len(at))), np.empty((len(users), len(at)))
+    weights = np.empty((len(users), dim))
+    actions = np.empty((2, len(users) if keep else 0, T), np.int64)
+    for i, user in enumerate(users):
+        twin = type(learner)(**(learner.params | ({} if seeds is None else {"seed": seeds[i]})))
+        log = _Log(np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T), np.array([0, 0, -1]))
+        weights[i] = _serve(twin, table, user, tastes[i], log)
+        regret[i] = np.cumsum(log.regret)[at - 1]
+        squares[i] = np.cumsum(log.regret**2)[at - 1]
+        if keep:
+            actions[:, i] = log.shown, log.given
+        if progress is not None:
+            progress(i + 1)
+    return ChoicePlay(at, regret, squares, weights, actions[0], actions[1])
+
+
+def _serve(twin: Any, table: ItemTable, user: Any, w_star: FloatArray, log: _Log) -> FloatArray:
+    """Play all rounds of one user; return the weights."""
+    a, rng = compiled(user, table.rows, w_star)
+    if (a.code == COMPARE) != isinstance(twin, DuelingBandit):
+        raise InvalidArgument(
+            f"a {type(user).__name__} cannot answer a {type(twin).__name__}",
+            "give BetterOfTwo to a DuelingBandit, and the other users to the other learners",
+        )
+    if isinstance(twin, DuelingBandit):
+        w, settings = twin.weights, twin.params
+        moves = np.array([settings["explore"], settings["step"]])
+        _duel(table.candidates(near=False), w, a, stream_key(settings["seed"], DIRECTION), moves, log)
+        return w
+    r = fresh(None if isinstance(twin, RankingSVM) else twin.rule, len(w_star))
+    c = table.candidates(near=along(r))
+    if not isinstance(twin, RankingSVM):
+        _play(c, r, a, rng, log)
+        return r.w
+    played, pairs = 0, 0
+    while played < len(log.regret):  # up to the pair that makes it train
+        pairs = max(pairs + 1, math.ceil(GROWTH * pairs))
+        log.at[2] = pairs
+        _play(c, r, a, rng, log)
+        for t in range(played, log.at[0]):
+            twin.rule.step(table.rows[log.given[t]] - table.rows[log.shown[t]])
+        r.w[:], played = twin.rule.weights, int(log.at[0])
+        moved(c)
+    return r.w
+
+
+def _checkpoints(checkpoints: Sequence[int] | None, T: int) -> IntArray:
+    at = np.arange(1, T + 1) if checkpoints is None else np.asarray(checkpoints)
+    if at.ndim != 1 or at.dtype.kind not in "iu" or (len(at) and not (at.min() >= 1 and at.max() <= T)):
+        raise InvalidArgument(f"checkpoints is {checkpoints!r}", f"give rounds from 1 to {T}")
+    return at.astype(np.int64)
+
+
+def _utilities(utilities: Any, users: Sequence[Any], dim: int) -> FloatArray:
+    if utilities is None:
+        own = [getattr(user, "w_star", None) for user in users]
+        if any(w is None for w in own):
+            raise InvalidArgument("a user without a w_star was given", "give utilities, one row of weights per user")
+        utilities = own
+    tastes = np.array([as_utility(w) for w in utilities]).reshape(len(utilities), -1)
+    if tastes.shape != (len(users), dim):
+        raise InvalidArgument(f"utilities has shape {tastes.shape}", f"give {len(users)} rows of {dim} weights")
+    return tastes

@@ -1,0 +1,112 @@
+"""What we found, per figure. Numbers in the text are from a full run with seed 0."""
+
+REGRESSION = """
+**ONSEG is ahead of OGDEG on abalone, by a fifth, and level with it on kin. But not for the reason that the paper
+gives.** A hardly moves: by T it has grown by 0.03 to 0.04 % on abalone and by 1.3 to 1.4 % on kin (see the table).
+With A frozen at its start the curves are the same, to 0.1 %. So ONSEG is here gradient descent with a *constant*
+step, βD²·(d/δ), against OGDEG's D/(F√t), which falls. There are two reasons.
+
+- A starts as I/(βD)², and with β ≤ δ/(8dFD) that is at least (8dF/δ)² in every direction. A round adds (d·f/δ)² in
+  one direction. So A doubles after some 64·d·(F/f)² rounds. F is the largest loss that any point of the set could
+  have (101 on abalone), f the usual one (below 0.1): that is some three thousand times T. Only with targets as in
+  the file, where f is a tenth of F, does A grow.
+- Where A grows it does not learn the curvature. g = (d/δ)·f·v, and v is uniform on the sphere, so the mean of ggᵀ
+  is a multiple of the identity, but for how f² depends on v. In the table the least and the most known direction
+  differ by a few per cent, while for ONS, with true gradients, they differ by a factor of up to a hundred.
+
+The constant step is longer than OGDEG's from round 7 (kin) or 50 (abalone) on, because F is so pessimistic. That
+helps on abalone, does next to nothing on kin, and on other readings of kin it hurts. A larger factor does the same
+for OGDEG: see `onseg/tuned`.
+
+- With β by the formula of Algorithm 1 (σ = 1) the steps are a hundred times shorter, and ONSEG is behind OGDEG on
+  both sets. With `beta="practical"` it is ahead on both in the main reading, and behind on four of the other six
+  readings of kin.
+- ONS starts from the same kind of A, of which it too keeps most. It is behind OGD on every reading of kin, and on
+  abalone ahead on three and behind on the rest.
+- In the order of the file ONS gets below the best fixed point on abalone (0.0091 against 0.0126): neighbouring rows
+  are alike, and a constant step follows them.
+- Both one-point methods pay for looking around, since F(X^T) counts the points y + δv. With δ = r/5 that alone
+  costs 0.16 on abalone.
+- We have the text of the paper, not its curves. Which reading comes closest is judged by the printed β
+  (`onseg/table2`).
+"""
+
+CLASSIFICATION = """
+**Here ONSEG is behind OGDEG on ionosphere, on every reading, and level with it or behind on cancer.** The constant
+step that ONSEG amounts to (see `onseg/fig1`) is too long for the logistic loss. A step is as long as the loss, most
+of which is the same in all directions. OGDEG's falling step lets that noise average out, a constant one does not.
+On ionosphere A does grow, by a factor of 2 to 3. It grows nearly alike in all directions, which shortens the step:
+that is worth 7 % against ONSEG with A frozen, and not enough.
+
+**δ by Theorem 1 is not possible on ionosphere.** δ/r = (25·d⁴·(D/r)²·log²T/(3T²))^{1/3} does not depend on the size
+of the ball. With d = 33 and T = 52,650 it is 1.19, and γ is 1.89, so that (1 − γ)P is empty. In the runs marked *
+the base point may use all of P, and the points that are played leave it. At a distance of δ = 5.95 most of the loss
+is noise: OGDEG errs twice as often as OGD. With δ = r/5 all points stay inside, and ONSEG with the printed β is
+still behind on ionosphere.
+
+- The paper says that the observations are similar to those on regression. On these two sets they are not.
+- ONS with β by theory does not move: α = exp(−R·max‖z‖) is 3e-13 on ionosphere with a ball of radius 5. The printed
+  β is not from this formula; 1/(8GD) is nearer.
+- OGD, the simplest, is ahead of ONS on both sets and every reading.
+"""
+
+PORTFOLIO = """
+No stock data is supplied, and the paper's is not public, so the returns of 2.88 % and 1.02 % cannot be checked.
+What can be:
+
+- **Theorem 1's δ is a thousand times the inner radius of the simplex** (10.7 against 0.0107), and γ is 55. A point
+  10.7 away from a portfolio is no portfolio, so the paper's δ or its set must be another one than it says. We take
+  δ = r/5.
+- With δ = r/5 **nothing is learnt**: one number per week for 680 weeks says next to nothing about 94 shares. On
+  made-up prices OGDEG and ONSEG earn what equal shares earn, to a hundredth of a per cent.
+- 2.88 % a week is 4.4-fold a year, for 13 years. In the made-up markets the best single stock, known in hindsight,
+  has 0.6 %.
+- The gradient of a return is the vector of the week's returns, which is public. So OGD and ONS do apply, and OGD is
+  in the figure.
+- ‖x‖₁ = 1 can also mean long and short positions. The L1 ball is shown for that; its centre is to hold nothing.
+"""
+
+TUNED = """
+@TUNED@
+"""
+
+BOUND = """
+**The stated rates do not follow from the theorems.** Both bounds have a second term, 5d·log T/α with α =
+σδ²/(d²F²). With the δ of Theorem 1, δ² ∝ (log T/T)^{4/3}, and the term grows like T^{4/3}: faster than 2FT, which
+is all that anybody can lose. With that of Theorem 2 it grows like T. Without the term the bounds would be what the
+abstract says (dashed).
+
+No other δ mends it: the first part of the bound asks for a δ that falls with T, α for one that does not. Besides,
+eq. 4 of the proof has ‖E[g]‖² in the norm of A⁻¹ where E‖g‖² belongs, and that is larger by (dF/(δL))² or so.
+
+Measured on kin with the theorems' own constants, the regret per round of ONSEG first falls with T, because γ does
+(at 24,000 rounds nine tenths of the set are given up), and from 192,000 rounds on it *rises*: 0.0171, 0.0175,
+0.0183. That is an exponent above 1, as the second term has it: β falls with δ², and the steps become too short to
+get anywhere. OGDEG's falls all the time, with an exponent of 0.88, and is below ONSEG's at the longest horizon.
+With a Lipschitz constant the exponents are 0.86 for ONSEG and 0.73 for OGDEG, where 0.5 and 0.75 are stated.
+"""
+
+COST = """
+ONSEG does all that ONS does, and draws a random direction besides: d normal numbers, which in few dimensions is
+most of the time. What it saves is the gradient, and for these losses that is the product of a number with a row
+that must be read anyway. So ONSEG is slower than ONS, and OGD is the quickest by far. The claim could only hold
+where gradients are expensive, and none of the paper's losses is such a one.
+
+The count O(d²) leaves out the projection in the norm of A. Ours takes a few Lanczos steps on a ball, O(d²) each.
+Where the best point lies outside the set nearly every round of ONS needs one, and that is then most of the time.
+"""
+
+CONSTANTS = """
+From β alone: if β of ONS is 1/(8GD), then G·D is 258, 328, 34 and 500 on the four sets. If β of ONSEG is δ/(8dFD)
+with the δ of Theorem 1, then F is 90, 26, 24 and 89, whatever the radius of the ball.
+
+- Features and targets in [−1, 1] and a ball of radius 5 come closest on three of the four sets: within a factor of
+  1.5 on abalone and ionosphere, 3 on kin. Hence our main reading. Targets as in the file (1 to 29 rings) do not
+  fit. On cancer no reading comes within a factor of 6 of both.
+- **The printed β of ONSEG do not come from Algorithm 1 on regression.** There σδ²/(d²F²) is the smaller of the two
+  terms, and with σ = 1 it gives a hundredth of the printed values; with the largest σ that a single loss could
+  have, a tenth or less. The values amount to leaving α out (`beta="practical"`). On classification the formula can
+  give them, with a σ between 1 and that largest one.
+- And σ is 0 for every loss of the experiments: a loss of one inner product is flat across it. Then the formula
+  gives β = 0, and no step at all.
+"""
