@@ -133,9 +133,9 @@ def test_plans_share_parts_and_cover_all_users(tmp_path: Path) -> None:
     assert sweep & whole
 
 
-def curves(key: str, line_curve: Any) -> Answers:
+def curves(key: str, line_curve: Any, *, quick: bool = True) -> Answers:
     """Answers of a whole study, made up: ``line_curve(settings)`` gives the cumulative regret over t of a user."""
-    run = Run(Place(None, Path("nowhere")), quick=True)
+    run = Run(Place(None, Path("nowhere")), quick=quick)
     made = []
     for one in catalogue.study(key).plan(run):
         if "learner" not in one.settings:
@@ -229,6 +229,16 @@ def test_every_figure_gathers(key: str) -> None:
     assert all(one.curves for one in shown.panels)
     assert all(len(row) == len(table.columns) for table in shown.tables for row in table.rows)
     assert any("enerated" in text for text in (*shown.notes, *(panel.title for panel in shown.panels)))
+
+
+def test_the_printed_axis_is_compared_after_as_many_rounds() -> None:
+    key, whole = "coactive/fig18:movies", Run(Place(None, Path("nowhere")))
+    tables = catalogue.study(key).gather(whole, curves(key, as_claimed, quick=False)).tables
+    rows_of = {row[0]: row for row in tables[-1].rows}
+    plain = 1.5 * np.sqrt(1500) + 1.1 * 1500
+    assert set(rows_of) == set(movies_data.FITS)
+    assert rows_of["plain"][1] == 1500
+    assert float(rows_of["plain"][-1]) == pytest.approx(plain / movies_convex.PRINTED, abs=0.03)
 
 
 def test_best_of_the_grid_is_found() -> None:

@@ -80,7 +80,7 @@ def test_cross_validation_is_what_a_plain_loop_gives(place: Place) -> None:
     settings = {**SMALL, "task": "headlines", "learner": "Perceptron", "noise": 0.3, "epochs": 2, "tested": 2}
     found = cross_validate(place, **settings)
     data = documents(
-        place, task="headlines", source="generated", words="words", counts="paper", scale="raw", documents=300, seed=4
+        place, task="headlines", source="generated", words="words", counts="count", scale="raw", documents=300, seed=4
     )
     X, y = matrix(data).toarray(), data["y"]
     K = int(y.max()) + 1
@@ -108,7 +108,7 @@ def test_cross_validation_is_what_a_plain_loop_gives(place: Place) -> None:
 
 def test_the_tuned_value_has_the_lowest_error_on_the_split(place: Place) -> None:
     for name in ("Banditron", "Confidit"):
-        found = cross_validate(place, task="amazon3", learner=name, noise=0.0, **{**SMALL, "epochs": 2})
+        found = cross_validate(place, task="amazon3", learner=name, noise=0.0, **{**SMALL, "epochs": 2, "tested": 2})
         assert found["value"] == found["grid"][found["tuning"].argmin()]
         assert found["grid"].tolist() == grid(name, coarse=True)
         assert np.all(found["epoch_explored"] <= 200)
@@ -192,7 +192,9 @@ def test_a_small_table_and_its_curves(run: Run, place: Place) -> None:
     parts = [cell(run, task, name) for task in ("headlines", "reuters4") for name in NAMES]
     answers = Answers(
         Answer(settings, cross_validate(place, **settings))
-        for settings in ({**part.settings, "documents": 240, "epochs": 2, "coarse": True} for part in parts)
+        for settings in (
+            {**part.settings, "documents": 240, "epochs": 2, "tested": 2, "coarse": True} for part in parts
+        )
     )
     outcome = figures["confidit/table3"].studies[0].gather(run, answers)
     errors, printed, tuned = outcome.tables

@@ -110,9 +110,11 @@ def test_significance_counts_the_weak_ones() -> None:
 
 def test_alpha_near_one() -> None:
     def trials(worst: float) -> Answers:
-        base = {**MAIN, "epochs": 1, "learner": "Confidit"}
+        base = {**MAIN, "learner": "Confidit"}
         return Answers(
-            Answer({**base, "alpha": alpha}, {"errors": (10.0 + worst * alpha + JITTER[:, None]) / 100.0})
+            Answer(
+                {**base, "alpha": alpha}, {"errors": (10.0 + worst * alpha + JITTER[:, None] * np.ones(EPOCHS)) / 100.0}
+            )
             for alpha in ALPHAS
         )
 

@@ -427,24 +427,40 @@ class TestQueue:
             log = [json.loads(line) for line in call.get("/v1/models/m/log").text.splitlines()]
             assert [event["decision"] for event in log[1:]] == made  # what was not refused is done, and nothing else
 
-    def test_a_stopping_service_refuses_and_finishes(self, tmp_path: Path) -> None:
+    def test_a_stopping_service_refuses_what_is_new_and_finishes_what_waits(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         with Caller(tmp_path) as call:
             call.put("/v1/models/m", MODELS["rank"])
-            writer: Writer = call.app.state.service.writer
+            here = call.app.state.service
+            writer: Writer = here.writer
+            may_go = threading.Event()
+            commit = here.engine.commit
+
+            def slow() -> None:
+                may_go.wait(30)
+                commit()
+
+            monkeypatch.setattr(here.engine, "commit", slow)
+            monkeypatch.setattr(writer, "_largest", 3)
 
             async def race() -> tuple[list[Any], Any]:
                 asked = [
                     asyncio.ensure_future(call._client.post("/v1/models/m/decisions", json=BODY)) for _ in range(10)
                 ]
-                await asyncio.sleep(0.005)
-                await writer.stop()
-                return list(await asyncio.gather(*asked)), await call._client.get("/readyz")
+                while len(writer._waiting) < 7:  # three are with the disk, seven wait
+                    await asyncio.sleep(0.01)
+                stopping = asyncio.ensure_future(writer.stop())
+                await asyncio.sleep(0.01)
+                ready = await call._client.get("/readyz")
+                may_go.set()
+                await stopping
+                return list(await asyncio.wait_for(asyncio.gather(*asked), 10)), ready
 
             answers, ready = call._run(race())
             assert code(ready) == (503, "busy")
-            made = sum(answer.status_code == 201 for answer in answers)
-            assert all(answer.status_code in (201, 503) for answer in answers)
-            assert call.app.state.service.engine.models["m"].decisions == made
+            assert [answer.status_code for answer in answers] == [201] * 10
+            assert here.engine.models["m"].decisions == 10
 
     def test_sigterm_finishes_what_was_asked(self, tmp_path: Path) -> None:
         """Requests that are under way when the signal comes are answered, and what was answered is there."""

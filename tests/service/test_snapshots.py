@@ -220,6 +220,8 @@ def test_states_of_keys_that_cannot_be_written_are_written_later(
     assert engine.failed_snapshots == 1
     assert engine.connection.execute("SELECT count(*) FROM key_states").fetchone() == (0,)
     monkeypatch.undo()
+    engine.maintain(every=0)
+    assert engine.connection.execute("SELECT count(*) FROM key_states").fetchone() == (4,)
     play(engine, ["keyed"], 20, seed=2)  # no transaction was left open
     known = {key: bits(engine, "keyed", key) for key in KEYS}
     engine.maintain()

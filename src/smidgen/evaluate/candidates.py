@@ -115,6 +115,8 @@ class ItemTable:
 @kernel
 def choose(c: Candidates, w: FloatArray) -> int:
     """The item that is left of highest w·x, the first of equals."""
+    if not w.any():  # all are equal: no need to score them one by one
+        return _first(c)
     if c.counts[STALE] == 1 or c.counts[MOVES] >= _MOVES:
         _product(c, w)
     limit = -math.inf
@@ -132,6 +134,14 @@ def choose(c: Candidates, w: FloatArray) -> int:
                     if score > top or (score == top and item < best):
                         best, top = item, score
     return int(best)
+
+
+@kernel
+def _first(c: Candidates) -> int:
+    item = 0
+    while c.column[item] < 0:
+        item += 1
+    return item
 
 
 @kernel

@@ -173,7 +173,9 @@ def _play_compiled(learner: Tuner, rows: Rows, whole: Region, order: IntArray, s
     counts = np.array([int(state["t"]) if "t" in state else 0, first])
     memory = Memory(np.array(state["w"]), np.array(state.get("inverse", np.zeros((0, 0)))), counts)
     added = np.zeros(SUMS)
-    if not play(rows, (whole, kept), pace, memory, order, added):
+    with np.errstate(over="ignore", invalid="ignore"):  # for kernels that run as plain Python
+        finite = play(rows, (whole, kept), pace, memory, order, added)
+    if not finite:
         raise NotFinite(
             "a step leads to values that are not finite",
             "scale the rows down; the learner is as at the last checkpoint",

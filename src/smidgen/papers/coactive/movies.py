@@ -33,7 +33,7 @@ ALPHAS = {alpha: Line(f"α = {alpha:g}", user={"strict": alpha}) for alpha in (0
 BETTER = Line("better", user=NOISY)
 BEST = Line("best", user={"rating": "best"})
 EXPECTED = Line("expected", user={"expected": 0.5, "from": 1.0}, cost=8.0)
-#: Shows the movies in the order of the list, for ever: what is left of regret when the best movies are gone.
+#: Shows the movies in the order of the list, for ever: how much of a fall is due to movies being taken off.
 IDLE = Line("no learning, better", learner={"name": "BatchPreferencePerceptron", "batch": 10_000}, user=NOISY, cost=3.0)
 EXPONENTIATED = {"name": "ExponentiatedPreferencePerceptron"}
 SVM = {"name": "RankingSVM"}
@@ -93,8 +93,8 @@ def _utilities(looked: Answer) -> Table:
         cells.append([fit, float(np.median(norms)), float(norms.max()), float(np.median(spreads)), f"{top:.0%}"])
     few = int((looked["rated"] < 2 * looked["chosen"][0]).sum())
     note = (
-        f"{few:,} of {len(looked['rated']):,} users have rated fewer than two movies per feature: their plain fits "
-        "are long, and so are their regrets."
+        f"{few:,} of {len(looked['rated']):,} users have rated fewer than two movies per feature; the plain fits of "
+        "such users are long, and their regrets large."
     )
     columns = ["w*", "median ‖w*‖", "largest ‖w*‖", "median spread of utilities", "share of the widest 5 % of users"]
     return Table("The readings of w*", columns, cells, note=note)

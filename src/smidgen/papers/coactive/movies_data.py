@@ -109,18 +109,27 @@ def movies(place: Place, *, source: str, search: str, fit: str, seed: int) -> Mo
     return _movies(place, source, search, fit, seed)
 
 
+@prepared()
+def tastes(place: Place, *, source: str, search: str, fit: str, seed: int) -> Arrays:
+    """W* of each user of the second half, and the intercepts."""
+    X = _table(place, source, search, seed).rows
+    _, second = halves(place, source, seed)
+    if fit == "shrunk":
+        penalty = float(features(place, source=source, search=search, seed=seed)["chosen"][1])
+        return {"weights": _shrunk(X, second, penalty), "intercepts": np.zeros(second.n_users)}
+    found = user_utilities(X, second, intercept=fit == "intercept")
+    return {"weights": found.weights, "intercepts": found.intercepts}
+
+
 @lru_cache(maxsize=3)
 def _movies(place: Place, source: str, search: str, fit: str, seed: int) -> Movies:
     table = _table(place, source, search, seed)
     _, second = halves(place, source, seed)
-    tastes = user_utilities(table.rows, second, intercept=fit == "intercept")
-    if fit == "shrunk":
-        penalty = float(features(place, source=source, search=search, seed=seed)["chosen"][1])
-        tastes = UserUtilities(_shrunk(table.rows, second, penalty), tastes.intercepts)
-    ratings = tastes.impute(table.rows)
+    fitted = UserUtilities(**tastes(place, source=source, search=search, fit=fit, seed=seed))
+    ratings = fitted.impute(table.rows)
     ratings[second.users, second.items] = second.ratings
     norms = np.linalg.norm(table.rows, axis=1)
-    return Movies(table, tastes.weights, ratings, float(norms.max()), float(np.abs(table.rows).max()))
+    return Movies(table, fitted.weights, ratings, float(norms.max()), float(np.abs(table.rows).max()))
 
 
 def _shrunk(X: FloatArray, ratings: Ratings, penalty: float) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from smidgen.papers.catalogue import add_claim
 from smidgen.papers.claims import Finding, every, judge, mean
 from smidgen.papers.confidit.algorithms import FOUR, NAMES
-from smidgen.papers.confidit.cells import errors_of, tasks_of
+from smidgen.papers.confidit.cells import MAIN, errors_of, tasks_of
 from smidgen.papers.confidit.folds import final_errors
 from smidgen.papers.confidit.readings import ALPHAS
 from smidgen.papers.confidit.tables import NAME, STUDIES, p_value
@@ -264,10 +264,8 @@ def _in_noise(run: Run, *answers: Answers) -> Finding:
     needs="confidit/table3:readings",
 )
 def _alpha(run: Run, answers: Answers) -> Finding:
-    trials = [a for a in answers if a.settings["learner"] == "Confidit" and a.settings["epochs"] == 1]
-    trials = [a for a in trials if (a.settings["scale"], a.settings["update"]) == ("raw", "residual")]
-    rows = {a.settings["alpha"]: final_errors(a) for a in trials if a.settings["words"] == "words"}
-    rows = {alpha: rows[alpha] for alpha in ALPHAS}
+    main = {name: value for name, value in MAIN.items() if name != "alpha"}
+    rows = {alpha: final_errors(answers.one(**main, alpha=alpha, learner="Confidit")) for alpha in ALPHAS}
     best = min(ALPHAS[:-1], key=lambda alpha: float(rows[alpha].mean()))
     gain = mean(rows[1.0] - rows[best])
     effect = f"error at α = 1 minus error at α = {best:g}, points: {gain}"

@@ -103,8 +103,8 @@ _SHOWS = {
 
 #: The two readings of the tables, by the names of their studies: what they change, and in words.
 STUDIES: dict[str, tuple[dict[str, Any], str]] = {
-    "texts": ({}, "vectors as they are, one epoch"),
-    "unit": (OTHER, "vectors of length 1, ten epochs"),
+    "texts": ({}, "word counts as they are"),
+    "unit": (OTHER, "vectors of length 1, 1s for 20 newsgroups"),
 }
 
 

@@ -54,20 +54,27 @@ def gather(run: Run, answers: Answers, data: str) -> Outcome:
         curves.append(curve(learner, found["at"], found["losses"]))
         last = np.asarray(found["losses"])[:, -1]
         grid = np.asarray(found["grid"])
-        edge = found["factor"] in (FACTORS[0], FACTORS[-1]) or found["reach"] in (REACHES[0], REACHES[-1])
         rows.append(
             [
                 learner,
-                f"{found['reach']:g}·r",
-                f"{found['factor']:g}{' (edge of the grid)' if edge else ''}",
+                f"{found['reach']:g}·r{_edge(found['reach'], REACHES)}",
+                f"{found['factor']:g}{_edge(found['factor'], FACTORS)}",
                 f"{last.mean():.4g} ± {last.std(ddof=1) / np.sqrt(len(last)):.1g}",
                 f"{float(grid[:, FACTORS.index(1.0)].min()):.4g}",
                 f"{found['best']:.4g}",
             ]
         )
-    columns = ["learner", "δ", "factor of the step", "F(X^T)", "F(X^T), only δ tuned", "best fixed point"]
+    columns = ["learner", "δ", "factor of D/F or 1/β", "F(X^T)", "F(X^T), only δ tuned", "best fixed point"]
     panel = Panel(f"{title}, tuned", "iterations t", "mean loss F(X^t)", curves, x_scale="log", y_scale="log")
-    return Outcome([panel], [Table(f"{title}: tuned in hindsight", columns, rows)], [f"reading: {MAIN}"])
+    return Outcome(
+        [panel],
+        [Table(f"{title}: tuned in hindsight", columns, rows, note="* at the edge of the grid")],
+        [f"reading: {MAIN}"],
+    )
+
+
+def _edge(value: float, grid: tuple[float, ...]) -> str:
+    return " *" if value in (grid[0], grid[-1]) else ""
 
 
 for _name in PRINTED:
