@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.asgi import Caller
-from service.bodies import MODELS, model
+from service.bodies import MODELS, decision_body, model, reaction
 from smidgen.errors import SmidgenError
 from smidgen.learners import cards, learners
 from smidgen.service.building import Blueprint
@@ -64,8 +65,9 @@ def test_settings_are_taken_or_refused(body: dict[str, Any]) -> None:
     "body",
     [
         {**MODELS["tune"], "params": {**MODELS["tune"]["params"], "delta": 1e-320}},
-        {"loop": "filter", "learner": "PerceptronFilter", "params": {"dim": 2**46}},  # more than can be addressed
-        {"loop": "filter", "learner": "RidgeFil", "params": {"dim": 2**46}},
+        {"loop": "filter", "learner": "PerceptronFilter", "params": {"dim": 2**46}},
+        {"loop": "label", "learner": "MulticlassPerceptron", "params": {"dim": 3, "n_classes": 2**30}},
+        {"loop": "label", "learner": "Banditron", "params": {"dim": 2**24, "n_classes": 8}},
         {"loop": "tune", "learner": "OGD", "params": {"space": {"type": "Simplex", "dim": 2**46}, "gradient_bound": 1}},
     ],
 )
@@ -142,6 +144,27 @@ def test_numbers_of_any_size_leave_finite_weights(
     learner = engine.learners.get(engine.models[name], body.get("key")).learner
     assert name == "simple" or np.isfinite(learner.weights).all()  # SimpleFil has no weights
     assert finite(call.get(f"/v1/decisions/{reply['decision']}").json())
+
+
+@pytest.mark.parametrize("name", ["rank", "second", "choose", "label", "arow", "filter", "keyed"])
+def test_a_number_that_is_too_large_is_refused_and_the_largest_is_survived(name: str, call: Caller) -> None:
+    rng = random.Random(2)
+    for largest, status in ((1e100, 201), (-1e100, 201), (1.1e100, 422), (-1e308, 422)):
+        body = decision_body(name, rng)
+        body.pop("features", None)
+        row = [largest, 0.5, -largest]
+        if "candidates" in body:
+            body["candidates"] = [{"id": f"d{i}", "features": row[i:] + row[:i]} for i in range(3)]
+        else:
+            body["features"] = row
+        answer = call.post(f"/v1/models/{name}/decisions", body)
+        assert answer.status_code == status
+        if status == 201 and (told := reaction(name, answer.json(), random.Random(1))) is not None:
+            told = {"better": "d1"} if name == "choose" else {"clicked": ["d2"]} if "candidates" in body else told
+            assert call.post(f"/v1/decisions/{answer.json()['decision']}/feedback", told).status_code in (200, 422)
+    engine = call.app.state.service.engine
+    key = body.get("key")
+    assert np.isfinite(engine.learners.get(engine.models[name], key).learner.weights).all()
 
 
 @pytest.mark.parametrize("text", ["é", "AAAA=", "!!!!", "A", ""])

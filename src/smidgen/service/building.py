@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 from typing import Any
 
 import msgspec
@@ -16,6 +17,10 @@ from smidgen.service.messages import Hashed, ModelBody
 from smidgen.service.refusals import Impossible
 from smidgen.service.vectors import Vectors
 
+#: The most numbers that the weights of one learner may hold: a gigabyte of them.
+LARGEST = 1 << 27
+#: A learner may have this many weights.
+LARGEST = 1 << 26
 _SPACES = ("Ball", "Box", "Simplex", "L1Ball")
 #: How a constructor says no: to the form, to the value, to the range, to the size.
 _REFUSALS = (TypeError, ValueError, ArithmeticError, MemoryError)
@@ -49,6 +54,8 @@ class Blueprint:
             )
         self._infer(params, "dim", accepted, _dim(body), "features")
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
+        _refuse_huge(params)
+        _refuse_huge(params)
         self._params = params
         self._seed = params.get("seed", 0)
         learner = self.learner(None)
@@ -82,6 +89,16 @@ class Blueprint:
             raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
 
 
+def _refuse_huge(params: dict[str, Any]) -> None:
+    """A learner that would not fit into memory is refused before it is made."""
+    sizes = {name: params[name] for name in ("dim", "n_classes") if isinstance(params.get(name), int)}
+    if math.prod(sizes.values()) > LARGEST:
+        told = " and ".join(f"{name} {value}" for name, value in sizes.items())
+        raise Impossible(
+            f"a learner with {told} is too large", f"the service holds up to {LARGEST} weights per learner"
+        )
+
+
 def _features(learner: Learner) -> int | None:
     """How many features a learner takes; one that wraps another takes what the other takes."""
     inner = learner.params.get("learner")
@@ -103,12 +120,22 @@ def _dim(body: ModelBody) -> int | None:
     return len(body.features)
 
 
+def _refuse_huge(params: dict[str, Any]) -> None:
+    """Refuse sizes that would take the memory of the whole service."""
+    size = 1
+    for name in ("dim", "n_classes"):
+        size *= value if isinstance(value := params.get(name), int) and value > 0 else 1
+    if size > LARGEST:
+        raise Impossible(f"{size} weights are asked for", f"at most {LARGEST} are possible; hash the features")
+
+
 def _built(value: Any) -> Any:
     """Settings that are objects: ``{"type": "Ball", …}`` for a space, or the name of a learner."""
     if not isinstance(value, dict) or "type" not in value:
         return value
     kind = value["type"]
     arguments = {name: _built(argument) for name, argument in value.items() if name != "type"}
+    _refuse_huge(arguments)
     target = getattr(geometry, kind) if kind in _SPACES else learners.get(kind) if isinstance(kind, str) else None
     if target is None:
         raise Impossible(f"there is no {kind!r} to build", f"choose {', '.join(_SPACES)} or a learner")
