@@ -19,8 +19,6 @@ from smidgen.service.vectors import Vectors
 
 #: The most numbers that the weights of one learner may hold: a gigabyte of them.
 LARGEST = 1 << 27
-#: A learner may have this many weights.
-LARGEST = 1 << 26
 _SPACES = ("Ball", "Box", "Simplex", "L1Ball")
 #: How a constructor says no: to the form, to the value, to the range, to the size.
 _REFUSALS = (TypeError, ValueError, ArithmeticError, MemoryError)
@@ -54,7 +52,6 @@ class Blueprint:
             )
         self._infer(params, "dim", accepted, _dim(body), "features")
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
-        _refuse_huge(params)
         _refuse_huge(params)
         self._params = params
         self._seed = params.get("seed", 0)
@@ -118,15 +115,6 @@ def _dim(body: ModelBody) -> int | None:
     if len(set(body.features)) < len(body.features) or not body.features:
         raise Impossible("features has a name twice, or none at all", "give each feature a name of its own")
     return len(body.features)
-
-
-def _refuse_huge(params: dict[str, Any]) -> None:
-    """Refuse sizes that would take the memory of the whole service."""
-    size = 1
-    for name in ("dim", "n_classes"):
-        size *= value if isinstance(value := params.get(name), int) and value > 0 else 1
-    if size > LARGEST:
-        raise Impossible(f"{size} weights are asked for", f"at most {LARGEST} are possible; hash the features")
 
 
 def _built(value: Any) -> Any:
