@@ -11,7 +11,10 @@ from importlib import import_module
 from smidgen.papers.catalogue import Paper, add_figure, add_paper
 
 #: What we found, by figure; Markdown.
-REMARKS: dict[str, str] = {}
+REMARKS: dict[str, str] = {
+    "fig2": "Holds, as in Figure 2 of the longer paper; see there on the readings of w*.",
+    "fig3": "The same runs as Figure 8 of the longer paper; see there, and its Figure 3 on the level under noise.",
+}
 
 add_paper(
     Paper(

@@ -30,12 +30,14 @@ for _loss, _measure in ((True, "by the quadratic loss"), (False, "by utility, wi
         needs="coactive/fig13:web",
     )
     def _log(run: Run, answers: Answers, loss: bool = _loss) -> Finding:
-        what = "growth in the last factor of ten of the rounds over that in the factor before (log T: 1, √T: 3.2, "
-        "limit: 1.8)"
+        what = "what the last factor of ten of the rounds adds, over the factor before (log T: 1, √T: 3.2; 0.56 to 1.8)"
         return on_each(
             run,
             lambda source: judge(
-                mean(growth(rows(answers, source, second(STRICT)), loss=loss)), below=STRAIGHT, what=what
+                mean(growth(rows(answers, source, second(STRICT)), loss=loss)),
+                above=1 / STRAIGHT,
+                below=STRAIGHT,
+                what=what,
             ),
         )
 

@@ -98,8 +98,7 @@ class Orders:
                     ]
                 )
         columns = ["data", "learner", "rounds", "T·REG", "T·CREG", "last decade / the one before", "largest ‖w‖"]
-        note = f"{END_NOTE}; growth over the last factor of ten of rounds over that of the factor before: 1 is log "
-        "T, 3.2 is √T"
+        note = f"{END_NOTE}; what the last factor of ten of the rounds adds over the factor before: log T 1, √T 3.2"
         return Table("Cumulative regret", columns, cells, note=note)
 
 
