@@ -119,6 +119,10 @@ add_study("coactive/fig1", "clicks", plan=plan, gather=gather, data=("mq2008", "
 _PEOPLE = "the study's people are not at hand; this is what people do who follow the click model"
 
 
+def _simulated(reason: str) -> str:
+    return "; ".join(part for part in (reason, f"simulated: {_PEOPLE}") if part)
+
+
 def _mixed(answers: Answers) -> dict[str, Answer]:
     return {NAMES[answer.settings["source"]]: answer for answer in answers.where(model="mixed")}
 
@@ -159,7 +163,7 @@ def _imbalance(run: Run, answers: Answers) -> Finding:
             clear.append(float(up > down and binomtest(up, up + down).pvalue < 1e-4))
         findings[name] = judge(mean(clear), above=0.5, what="share of studies of 160 chains with p < 0.0001")
     found = every(findings)
-    return Finding(found.verdict, found.effect, found.reason or f"simulated: {_PEOPLE}")
+    return Finding(found.verdict, found.effect, _simulated(found.reason))
 
 
 @add_claim(
@@ -178,7 +182,7 @@ def _conditions(run: Run, answers: Answers) -> Finding:
                 mean(percent[:, 0] - percent[:, 1]), above=0.0, what="gains minus losses, percent of the chains"
             )
     found = every(findings)
-    return Finding(found.verdict, found.effect, found.reason or f"simulated: {_PEOPLE}")
+    return Finding(found.verdict, found.effect, _simulated(found.reason))
 
 
 @add_claim(
@@ -196,7 +200,7 @@ def _easier(run: Run, answers: Answers) -> Finding:
             mean(reversed_ - normal), above=-0.1, what="mean DCG@10 gain, reversed minus normal (limit: 0.1 lower)"
         )
     found = every(findings)
-    return Finding(found.verdict, found.effect, found.reason or f"simulated: {_PEOPLE}")
+    return Finding(found.verdict, found.effect, _simulated(found.reason))
 
 
 def _mean_gains(answer: Answer, condition: int) -> FloatArray:

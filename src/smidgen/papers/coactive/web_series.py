@@ -216,7 +216,7 @@ def plus_minus(values: FloatArray) -> str:
 def notes(run: Run) -> list[str]:
     """What every web-search picture has to say of its data."""
     queries, docs, dim = SHAPES["yahoo-like", run.quick]
-    real = "MQ2008" if run.has("mq2008") else "a generated set of MQ2008's shape"
+    real = "MQ2008" if run.has("mq2008") else "A generated set of MQ2008's shape"
     rounds = ROUNDS[run.quick]
     passes = f"{rounds:,} rounds pass {rounds / 784:.0f} and {rounds / queries:.1f} times over them"
     others = f" ({OTHER_ORDERS} of the sets that only tables have)" if other_sources(run) else ""
