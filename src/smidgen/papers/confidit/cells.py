@@ -14,7 +14,7 @@ from smidgen.types import FloatArray
 
 #: Label noise of Tables 3, 4, 5 and 6.
 NOISES = (0.0, 0.1, 0.2, 0.3)
-#: How the paper is read unless a reading says otherwise: the closest to the printed Table 3 on 20 newsgroups.
+#: How the paper is read unless a reading says otherwise; the remarks on Table 3 tell how this was chosen.
 MAIN: dict[str, Any] = {
     "words": "words",
     "counts": "count",

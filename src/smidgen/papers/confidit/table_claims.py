@@ -149,7 +149,7 @@ def _significant(run: Run, *answers: Answers) -> Finding:
     def check(a: Answers) -> Finding:
         p = {t: p_value(*(a.one(task=t, learner=name) for name in ("Confidit", "Banditron"))) for t in tasks_of(a)}
         weak = sum(value >= 0.001 for value in p.values())
-        effect = "McNemar's p: " + ", ".join(f"{task} {value:.1g}" for task, value in p.items())
+        effect = "McNemar's p: " + ", ".join(f"{task} {max(value, 1e-300):.1g}" for task, value in p.items())
         return Finding("holds" if weak <= 1 else "does not hold here", effect)
 
     return both(check, answers)
