@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,11 +32,13 @@ def draw(outcome: Outcome, title: str) -> Figure | None:
     wide = max(1.0, max(len(panel.ticks or ()) for panel in panels) / 16)
     figure = figure_type()(figsize=(_WIDTH * across * wide, _HEIGHT * down + 0.4), layout="constrained")
     axes = np.atleast_1d(figure.subplots(down, across)).ravel()
+    colours = _colours(panels)
     for one, panel in zip(axes, panels, strict=False):
-        _panel(one, panel)
+        _panel(one, panel, colours)
     for one in axes[len(panels) :]:
         one.set_visible(False)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    room = int(10 * figure.get_figwidth())  # letters of this size in a line
+    figure.suptitle(textwrap.fill(title, room), x=0.01, ha="left", fontsize=12, fontweight="bold")
     return figure
 
 
@@ -74,18 +77,40 @@ def _number(cell: Any) -> Any:
     return f"{float(cell):.8g}" if isinstance(cell, float | np.floating) else cell
 
 
-def _panel(axes: Axes, panel: Panel) -> None:
+def _colours(panels: Sequence[Panel]) -> dict[str, int]:
+    """The same colour for the same name in every panel, as far as there are enough of them."""
+    names = list(dict.fromkeys(one.name for panel in panels for one in panel.curves))
+    return {name: i for i, name in enumerate(names)} if len(names) <= len(COLOURS) else {}
+
+
+def _panel(axes: Axes, panel: Panel, colours: dict[str, int]) -> None:
     bars = [one for one in panel.curves if one.style == "bars"]
     for i, one in enumerate(panel.curves):
-        _curve(axes, one, i, panel, bars)
+        _curve(axes, one, colours.get(one.name, i), panel, bars)
     axes.set(xscale=panel.x_scale, yscale=panel.y_scale, xlabel=panel.x, ylabel=panel.y)
     axes.set_title(panel.title, loc="left", fontsize=10)
     if panel.ticks is not None:
         axes.set_xticks(range(len(panel.ticks)), list(panel.ticks), rotation=60, ha="right", fontsize=7.5)
+    elif panel.x_scale == "linear":
+        axes.locator_params(axis="x", nbins=6)
+    elif axes.get_xlim()[1] > 10 * axes.get_xlim()[0]:
+        axes.tick_params(axis="x", which="minor", labelbottom=False)
     axes.grid(visible=True, which="major", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if len(panel.curves) > 1:
-        axes.legend(frameon=False, fontsize=7.5, ncols=1 + (len(panel.curves) > 7))
+        _legend(axes, panel)
+
+
+def _legend(axes: Axes, panel: Panel) -> None:
+    """Where it hides least; below the panel if the names take much room, or the panel is full of bars or points."""
+    longest = max(len(one.name) for one in panel.curves)
+    crowded = panel.ticks is not None and len(panel.curves) > 2
+    if len(panel.curves) * max(longest, 10) <= 90 and not crowded:
+        axes.legend(framealpha=0.8, edgecolor="none", fontsize=7.5)
+        return
+    across = max(1, min(len(panel.curves), 80 // (longest + 8)))
+    depth = 0.2 + 0.018 * max((len(tick) for tick in panel.ticks or ()), default=0)
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -depth), frameon=False, fontsize=7, ncols=across)
 
 
 def _curve(axes: Axes, one: Curve, i: int, panel: Panel, bars: list[Curve]) -> None:

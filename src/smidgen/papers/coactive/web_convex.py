@@ -141,8 +141,8 @@ class Averages(Orders):
 
 LARGE_NOTE = (
     "Radius 100, γ = 1, ε = 1 (the paper does not print ε). On the generated set of Yahoo!'s shape the second-order "
-    "learner, "
-    "whose rounds cost N², plays fewer random orders."
+    f"learner, whose rounds cost N², plays {LARGE_ORDERS[False]} random orders in a full run, the others "
+    f"{ORDERS[False]}."
 )
 
 
@@ -183,7 +183,8 @@ def sweep_gather(run: Run, answers: Answers) -> Outcome:
                 Curve(f"convex, t = {t:,}", np.array([GAMMAS[0], GAMMAS[-1]]), np.full(2, level), style="dotted")
             )
         panels.append(Panel(NAMES[source], "γ", "average regret", curves, x_scale="log", y_scale="log"))
-    return Outcome(panels=panels, notes=[*notes(run), "Strict feedback, α = 0.5; radius 100; ε = 1."])
+    few = f"Strict feedback, α = 0.5; radius 100; ε = 1. On the generated set {SWEEP_ORDERS[run.quick]} random orders."
+    return Outcome(panels=panels, notes=[*notes(run), few])
 
 
 FIG13, FIG17 = Cumulative(STRICT), Averages(NOISY)
