@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from smidgen.service.messages import FeedbackBody, FeedbackReply
+from smidgen.service.messages import DecisionBody, FeedbackBody, FeedbackReply
 
 #: About what a feedback's event takes in the database.
 RECORD = bytes(256)
@@ -23,7 +23,10 @@ _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 
 
 def serve_with_noop(data: Path, keyed_in_memory: int) -> None:
-    """The very server of ``smidgen serve``, with one more call: POST /noop reads a feedback and does nothing."""
+    """The very server of ``smidgen serve``, with calls that read and do nothing.
+
+    POST /noop reads a feedback, POST /noop-decision a request for a decision.
+    """
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
@@ -37,11 +40,18 @@ def serve_with_noop(data: Path, keyed_in_memory: int) -> None:
         await json_body(request, FeedbackBody, 8 << 20)
         return reply(FeedbackReply(status="learnt", model_version=0))
 
+    async def noop_decision(request: Request) -> Response:
+        await json_body(request, DecisionBody, 8 << 20)
+        return reply(FeedbackReply(status="learnt", model_version=0))
+
     original = server.create_app
 
     def create_app(options: Options) -> Starlette:
         app = original(options)
-        app.router.routes.insert(0, Route("/noop", noop, methods=["POST"]))
+        app.router.routes[:0] = [
+            Route("/noop", noop, methods=["POST"]),
+            Route("/noop-decision", noop_decision, methods=["POST"]),
+        ]
         return app
 
     server.create_app = create_app
@@ -64,8 +74,8 @@ class Server:
 
     def cpu(self) -> float:
         """Seconds of CPU that it has used, all threads, user and system."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def memory(self) -> float:
         """Megabytes of memory that it has now."""
@@ -124,12 +134,22 @@ async def _drive(server: Server, requests: Iterator[bytes], clients: int, second
     return Load(len(spans) / took, float(np.percentile(spans, 99)) * 1e3)
 
 
-def sync_alone(folder: Path, seconds: float) -> float:
-    """Records per second that one writer appends to a file of this disk, each synced before the next."""
+def sync_alone(folder: Path, seconds: float, *, in_place: bool = False) -> float:
+    """Records per second that one writer puts into a file of this disk, each synced before the next.
+
+    Appended, the file grows and its size is synced too. In place, a file of a megabyte is written over and over, as
+    SQLite does with its log: that is the most a disk can do.
+    """
     path = folder / "raw"
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    if in_place:
+        os.write(handle, bytes(1 << 20))
+        os.fsync(handle)
+        os.lseek(handle, 0, os.SEEK_SET)
     count, start = 0, time.perf_counter()
     while time.perf_counter() < start + seconds:
+        if in_place and os.lseek(handle, 0, os.SEEK_CUR) >= 1 << 20:
+            os.lseek(handle, 0, os.SEEK_SET)
         os.write(handle, RECORD)
         os.fdatasync(handle)
         count += 1

@@ -24,8 +24,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.__main__ import machine
 from benchmarks.load import Load, Server, drive, running, sync_alone
+from benchmarks.machine import described, machine
 from smidgen.client import Client, Model
 from smidgen.service.engine import Engine
 from smidgen.service.messages import Candidate, DecisionBody, FeedbackBody, ModelBody
@@ -37,7 +37,7 @@ CLICK = b'{"clicked":["d1"]}'
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured number: the median of the rounds, and their range."""
+    """One measured number: the median of the rounds, their range, and what is aimed at, if anything."""
 
     what: str
     unit: str
@@ -45,12 +45,29 @@ class Figure:
     low: float
     high: float
     rounds: int
+    aim: str = ""
+
+    @property
+    def reached(self) -> str:
+        """Whether the median is where it should be."""
+        if not self.aim:
+            return ""
+        sign, value = self.aim.split()
+        return "yes" if (self.median >= float(value) if sign == "≥" else self.median <= float(value)) else "no"
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        spread = f"{self.low:,.2f} – {self.high:,.2f}" if self.rounds > 1 else ""
+        return [self.what, self.unit, f"{self.median:,.2f}", spread, str(self.rounds), self.aim, self.reached]
 
 
-def figure(what: str, unit: str, values: Iterable[float]) -> Figure:
+HEADER = ["figure", "unit", "median", "range", "rounds", "aim", "reached"]
+
+
+def figure(what: str, unit: str, values: Iterable[float], aim: str = "") -> Figure:
     """Sum up the rounds."""
     every = sorted(values)
-    return Figure(what, unit, statistics.median(every), every[0], every[-1], len(every))
+    return Figure(what, unit, statistics.median(every), every[0], every[-1], len(every), aim)
 
 
 def feedback(folder: Path, clients: list[int], seconds: float, rounds: int) -> Iterator[Figure]:
@@ -61,27 +78,31 @@ def feedback(folder: Path, clients: list[int], seconds: float, rounds: int) -> I
         drive(server, itertools.repeat(noop), 1, 0.2)
         drive(server, _feedbacks(server, model, 50), 1, 5.0)  # compile, warm the caches
         for many in clients:
-            seen: list[tuple[Load, Load, float]] = []
+            seen: list[tuple[Load, Load, float, float]] = []
             wanted = int(3000 * seconds)
             for turn in range(rounds):
                 ready = _feedbacks(server, model, wanted)
                 jobs: dict[str, Callable[[], Any]] = {
                     "noop": lambda many=many: drive(server, itertools.repeat(noop), many, seconds),
                     "ours": lambda many=many, ready=ready: drive(server, ready, many, seconds),
-                    "disk": lambda: sync_alone(folder, seconds),
+                    "disk": lambda: sync_alone(folder, seconds / 2),
+                    "place": lambda: sync_alone(folder, seconds / 2, in_place=True),
                 }
                 order = np.random.default_rng(turn).permutation(list(jobs)).tolist()
                 got = {name: jobs[name]() for name in order}
-                seen.append((got["ours"], got["noop"], got["disk"]))
+                seen.append((got["ours"], got["noop"], got["disk"], got["place"]))
                 wanted = int(1.5 * got["ours"].per_second * seconds) + 100
             who = f"{many} client{'s' if many > 1 else ''}"
-            yield figure(f"feedback, {who}", "requests/s", (ours.per_second for ours, _, _ in seen))
-            yield figure(f"no-op POST, {who}", "requests/s", (bare.per_second for _, bare, _ in seen))
-            yield figure(f"feedback ÷ no-op, {who}", "×", (a.per_second / b.per_second for a, b, _ in seen))
-            yield figure(f"feedback, 99th percentile, {who}", "ms", (ours.p99_ms for ours, _, _ in seen))
-            yield figure(f"no-op POST, 99th percentile, {who}", "ms", (bare.p99_ms for _, bare, _ in seen))
-            yield figure(f"write + fdatasync alone, beside {who}", "records/s", (disk for _, _, disk in seen))
-            yield figure(f"feedback ÷ write + fdatasync, {who}", "×", (a.per_second / disk for a, _, disk in seen))
+            bare, raw = "≥ 0.8" if many >= 16 else "", "≥ 3" if many == 16 else ""
+            yield figure(f"feedback, {who}", "requests/s", (a.per_second for a, *_ in seen))
+            yield figure(f"no-op POST, {who}", "requests/s", (b.per_second for _, b, *_ in seen))
+            yield figure(f"feedback ÷ no-op, {who}", "×", (a.per_second / b.per_second for a, b, *_ in seen), bare)
+            yield figure(f"feedback, 99th percentile, {who}", "ms", (a.p99_ms for a, *_ in seen))
+            yield figure(f"no-op POST, 99th percentile, {who}", "ms", (b.p99_ms for _, b, *_ in seen))
+            yield figure(f"write + fdatasync, appended, beside {who}", "records/s", (c for *_, c, _ in seen))
+            yield figure(f"write + fdatasync, in place, beside {who}", "records/s", (d for *_, d in seen))
+            yield figure(f"feedback ÷ appended, {who}", "×", (a.per_second / c for a, _, c, _ in seen), raw)
+            yield figure(f"feedback ÷ in place, {who}", "×", (a.per_second / d for a, _, _, d in seen))
 
 
 def _feedbacks(server: Server, model: Model, count: int) -> list[bytes]:
@@ -93,7 +114,10 @@ def _feedbacks(server: Server, model: Model, count: int) -> list[bytes]:
 
 
 def decisions(folder: Path, count: int, rounds: int) -> Iterator[Figure]:
-    """CPU of the server for a decision on 50 candidates with 100 features, as JSON and compact."""
+    """CPU of the server for a decision on 50 candidates with 100 features, as JSON and compact.
+
+    Beside it, the same body read and checked by the same server, which then does nothing.
+    """
     matrix = np.random.default_rng(0).normal(size=(50, 100)).round(6)
     ids = [f"d{i}" for i in range(50)]
     plain = [{"id": id, "features": row} for id, row in zip(ids, matrix.tolist(), strict=True)]
@@ -102,19 +126,24 @@ def decisions(folder: Path, count: int, rounds: int) -> Iterator[Figure]:
         "JSON": msgspec.json.encode({"candidates": plain}),
         "compact": msgspec.json.encode({"candidates": {"ids": ids, "features": packed}}),
     }
-    spent: dict[str, list[float]] = {name: [] for name in bodies}
     with running(folder / "decisions") as server, Client(server.url) as client:
         client.create("load", **RANK, params={"dim": 100})
-        requests = {name: server.post("/v1/models/load/decisions", body) for name, body in bodies.items()}
+        requests = {
+            (call, name): server.post(path, body)
+            for name, body in bodies.items()
+            for call, path in (("a decision", "/v1/models/load/decisions"), ("reading it alone", "/noop-decision"))
+        }
+        spent: dict[tuple[str, str], list[float]] = {which: [] for which in requests}
         for request in requests.values():
             drive(server, [request] * 5, 1, 60.0)
         for turn in range(rounds):
-            for name in np.random.default_rng(turn).permutation(list(bodies)).tolist():
+            for place in np.random.default_rng(turn).permutation(len(requests)):
+                which = list(requests)[place]
                 before = server.cpu()
-                drive(server, [requests[name]] * count, 1, 600.0)
-                spent[name].append((server.cpu() - before) / count * 1e6)
-    for name, body in bodies.items():
-        yield figure(f"CPU for a decision, 50 × 100, {name} ({len(body) / 1000:.0f} KB)", "µs", spent[name])
+                drive(server, [requests[which]] * count, 1, 600.0)
+                spent[which].append((server.cpu() - before) / count * 1e6)
+    for (call, name), values in spent.items():
+        yield figure(f"CPU for {call}, 50 × 100, {name} ({len(bodies[name]) / 1000:.0f} KB)", "µs", values)
 
 
 def memory(folder: Path, keys: int) -> Iterator[Figure]:
@@ -167,7 +196,7 @@ def recovery(folder: Path, events: int, rounds: int) -> Iterator[Figure]:
         again.learners.get(again.model("load"), None)
         times.append((time.perf_counter() - start) * 100_000 / again.model("load").seq)
         again.connection.close()
-    yield figure(f"recovery without a snapshot, by {events:,} events", "s per 100,000", times)
+    yield figure(f"recovery without a snapshot, by {events:,} events", "s per 100,000", times, "≤ 2")
 
 
 def main() -> None:
@@ -183,27 +212,34 @@ def main() -> None:
     seconds, rounds = (min(given.seconds, 0.3), 1) if quick else (given.seconds, given.rounds)
     clients = [int(many) for many in given.clients.split(",")]
     given.out.mkdir(parents=True, exist_ok=True)
-    table = Table("figure", "unit", "median", "range", "rounds")
-    found: list[Figure] = []
+    where = {**machine(), "quick": quick, "seconds": seconds}
     with tempfile.TemporaryDirectory(dir=given.out, prefix="service-") as name:
         folder = Path(name)
-        for each in itertools.chain(
-            feedback(folder, clients, seconds, rounds),
-            decisions(folder, 50 if quick else 500, rounds),
-            memory(folder, 200 if quick else 10_000),
-            recovery(folder, 2_000 if quick else 100_000, rounds),
-        ):
-            found.append(each)
-            table.add_row(
-                each.what, each.unit, f"{each.median:,.2f}", f"{each.low:,.2f} – {each.high:,.2f}", str(each.rounds)
-            )
-    console = Console(width=120)
+        found = [
+            *feedback(folder, clients, seconds, rounds),
+            *decisions(folder, 50 if quick else 500, rounds),
+            *memory(folder, 200 if quick else 10_000),
+            *recovery(folder, 5_000 if quick else 100_000, rounds),
+        ]
+    write(given.out, where, found)
+
+
+def write(out: Path, where: dict[str, Any], found: list[Figure]) -> None:
+    """Print the table; put it and the numbers into the folder."""
+    table = Table(*HEADER)
+    for each in found:
+        table.add_row(*each.cells())
+    console = Console(width=150)
     console.print(table)
-    if quick:
-        console.print("quick: these numbers show that it runs, and no more")
-    path = given.out / "service.json"
-    path.write_text(json.dumps({**machine(), "quick": quick, "seconds": seconds, "results": list(map(asdict, found))}))
-    console.print(f"written to {path}")
+    note = "quick: these numbers show that it runs, and no more" if where["quick"] else ""
+    if note:
+        console.print(note)
+    lines = ["# The decision service under load", "", f"{described(where)} One load lasts {where['seconds']} s. {note}"]
+    lines += ["", f"| {' | '.join(HEADER)} |", "|---|---|--:|--:|--:|---|---|"]
+    lines += [f"| {' | '.join(each.cells())} |" for each in found]
+    (out / "service.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (out / "service.json").write_text(json.dumps({**where, "results": list(map(asdict, found))}, indent=1))
+    console.print(f"written to {out}/service.md, service.json")
 
 
 if __name__ == "__main__":

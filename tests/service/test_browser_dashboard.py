@@ -98,6 +98,27 @@ def test_create_a_model_decide_answer_and_see_the_curve_move(visit: Visit) -> No
     visit.leave()
 
 
+def test_a_filter_that_wraps_another_by_the_form(visit: Visit) -> None:
+    play(visit.address, "second", 0)
+    page = visit.go("/")
+    page.get_by_role("button", name="New model").click()
+    page.get_by_label("Name", exact=True).fill("tasting")
+    page.get_by_label("What it does").select_option("filter")
+    page.get_by_label("Learner", exact=True).select_option("AppleTasting")
+    page.get_by_label("Features come").select_option("dim")
+    page.get_by_label("How many features").fill("2")
+    page.get_by_role("button", name="Create the model").click()
+    wait_for(page, "h1", "^tasting$")
+    wait_for(page, "main", "2, by position")
+    page.get_by_role("button", name="Take a decision").click()
+    page.get_by_role("button", name="Relevant", exact=True).click()
+    learnt(page, 1)
+    page.locator("#curve .xtick text").first.wait_for()
+    ticks = page.locator("#curve .xtick text").all_text_contents()
+    assert ticks == ["0", "1"]  # none of them twice
+    visit.leave()
+
+
 def test_a_newcomer_is_greeted_and_sees_the_sample_model_learn(light: Any, tmp_path: Path) -> None:
     with served(tmp_path) as address:
         _newcomer(Visit(light, address))

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from service.asgi import Caller
 from service.bodies import MODELS, Clock, decision_body, engine_with, reaction
 from smidgen import Ranking, bounds
+from smidgen.learners import cards
 from smidgen.service import assets, curve
 from smidgen.service.database import open_database
 from smidgen.service.quality import wilson
@@ -70,7 +71,10 @@ def test_the_curve_of_a_ranking_is_what_users_left_unchanged(call: Caller) -> No
     places = [min(ranking.index(id) for id in ids) + 1 for ids, ranking in zip(named, shown, strict=True)]
     told = figures(call, "rank")
     assert (told["loop"], told["measure"], told["complete"]) == ("rank", "left unchanged", True)
-    assert [(p["from"], p["to"]) for p in told["points"]] == [(i + 1, min(i + 5, 37)) for i in range(0, 37, 5)]
+    ends = [*range(5, 35, 5), 37]  # the last two join the window before
+    assert [(p["from"], p["to"]) for p in told["points"]] == list(
+        zip([1, *(e + 1 for e in ends[:-1])], ends, strict=True)
+    )
     for point in told["points"]:
         part = slice(point["from"] - 1, point["to"])
         assert (point["value"], point["low"], point["high"]) == wilson(sum(same[part]), len(same[part]))
@@ -193,7 +197,7 @@ def test_a_long_log_is_read_in_steps_once_and_exactly(tmp_path: Path, monkeypatc
         told = figures(call, "rank")
         assert told["complete"]
         size = told["points"][0]["to"]
-        assert (len(told["points"]), told["points"][-1]["to"], size % curve.BLOCK) == (math.ceil(n / size), n, 0)
+        assert (len(told["points"]), told["points"][-1]["to"], size % curve.BLOCK) == (round(n / size), n, 0)
         for point in told["points"]:
             part = measures[point["from"] - 1 : point["to"]]
             assert point["value"] == pytest.approx(statistics.mean(part))
@@ -206,10 +210,22 @@ def test_a_long_log_is_read_in_steps_once_and_exactly(tmp_path: Path, monkeypatc
     ("blocks", "at_most", "size"), [(1, 10, 1), (10, 10, 1), (11, 10, 2), (21, 10, 5), (99, 9, 20)]
 )
 def test_windows_are_round_numbers_of_blocks(blocks: int, at_most: int, size: int) -> None:
-    rows = np.arange(2.0 * blocks).reshape(blocks, 2)
-    merged, each = curve.windows(rows, at_most)
-    assert (len(merged), each) == (math.ceil(blocks / size), size)
+    rows = np.stack([np.full(blocks, 5.0), np.arange(blocks)], axis=1)
+    merged, starts = curve.windows(rows, at_most)
+    joined = 0 < blocks % size < size / 2
+    assert starts.tolist() == list(range(0, blocks, size))[: -1 if joined else None]
+    assert len(merged) == len(starts)
     assert merged.sum(axis=0) == pytest.approx(rows.sum(axis=0))
+
+
+def test_a_last_window_that_is_hardly_begun_joins_the_one_before() -> None:
+    for last, ends in ((1.0, 3), (2.0, 3), (3.0, 4), (5.0, 4)):
+        rows = np.array([[5.0, 1.0]] * 3 + [[last, last]])
+        merged, _ = curve.windows(rows, 10)
+        assert len(merged) == ends
+        assert merged[-1].tolist() == ([5.0 + last, 1.0 + last] if ends == 3 else [last, last])
+    assert len(curve.windows(np.array([[1.0, 1.0]]), 10)[0]) == 1
+    assert len(curve.windows(np.zeros((0, 2)), 10)[0]) == 0
 
 
 def test_the_bound_is_the_theorems(call: Caller) -> None:
@@ -361,6 +377,9 @@ def test_nobody_plays_on_somebodys_own_model(call: Caller) -> None:
 def test_the_form_offers_nothing_that_the_service_refuses(call: Caller) -> None:
     offered = call.get("/ui/learners.json").json()
     assert list(offered) == ["rank", "choose", "label", "filter", "tune"]
+    assert {entry["name"] for entry in offered["filter"]} == {
+        name for name, card in cards.items() if card.loop == "filter"
+    }
     for loop, entries in offered.items():
         for number, entry in enumerate(entries):
             body: dict[str, Any] = {"loop": loop, "learner": entry["name"], "params": entry["params"]}

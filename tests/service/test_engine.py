@@ -15,6 +15,7 @@ from smidgen import records
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.engine import Engine
+from smidgen.service.messages import DecisionBody
 from smidgen.service.refusals import Conflict, Impossible, StorageFailed, Unknown
 from smidgen.types import Decision
 
@@ -344,3 +345,21 @@ def test_a_newer_database_is_not_touched(tmp_path: Path) -> None:
     engine.connection.close()
     with pytest.raises(StorageFailed, match="schema 99"):
         Engine(tmp_path)
+
+
+def test_a_body_is_known_again_however_it_was_spelt(tmp_path: Path) -> None:
+    engine = engine_with(tmp_path, ["rank", "label"])
+    first = request({"id": "x", "candidates": [{"id": "p", "features": {"a": 1, "b": 0.5}}]})
+    again = msgspec.json.decode(
+        b'{"candidates": [{"features": {"b": 5e-1, "a": 1.0}, "id": "p"}], "id": "x", "top": null}', type=DecisionBody
+    )
+    reply = engine.run(lambda: engine.decide("rank", first))
+    assert engine.run(lambda: engine.decide("rank", again)) == reply
+    for other in ({"a": 1, "b": 0.5000001}, {"a": 1, "b": 0.5, "c": 0}, {"a": 1}):
+        body = request({"id": "x", "candidates": [{"id": "p", "features": other}]})
+        with pytest.raises(Conflict, match="another request"):
+            engine.run(lambda body=body: engine.decide("rank", body))
+    assert engine.run(lambda: engine.feedback(reply["decision"], told(clicked=["p"]))).status == "learnt"
+    assert engine.run(lambda: engine.feedback(reply["decision"], told(clicked=["p"]))).status == "duplicate"
+    with pytest.raises(Conflict, match="other feedback"):
+        engine.run(lambda: engine.feedback(reply["decision"], told(better=["p"])))

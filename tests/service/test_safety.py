@@ -139,6 +139,17 @@ class TestTokens:
             without = call(method, path, **({} if body is None else {"json": body}))
             assert without.status_code == 401, name
 
+    def test_figures_need_any_token_and_one_of_a_model_shows_no_other(self, call: Caller) -> None:
+        call.put("/v1/models/other", MODELS["rank"])
+        assert 'model="other"' in call.get("/metrics").text
+        _, narrow = tokens(call).create(["decide"], "m", 0.0)
+        _, wide = tokens(call).create(["feedback"], None, 0.0)
+        assert code(call.get("/metrics")) == (401, "not_allowed")
+        assert 'model="other"' in call.get("/metrics", **bearing(wide)).text
+        seen = call.get("/metrics", **bearing(narrow)).text
+        assert 'smidgen_model_decisions{model="m"}' in seen
+        assert "other" not in seen
+
     def test_every_path_below_v1_and_ui_needs_one(self, call: Caller) -> None:
         tokens(call).create(["admin"], None, 0.0)
         asked = 0

@@ -21,6 +21,7 @@ from smidgen.service import dashboard, search
 from smidgen.service.database import open_database
 from smidgen.service.engine import Engine
 from smidgen.service.hosts import LoopbackHost
+from smidgen.service.inflight import LIMIT, InFlight
 from smidgen.service.messages import (
     BatchBody,
     DecisionBody,
@@ -138,9 +139,11 @@ async def ready(request: Request) -> Response:
 
 
 async def show_metrics(request: Request) -> Response:
-    """GET /metrics, for Prometheus."""
+    """GET /metrics, for Prometheus: any token will do, and one of a single model shows no other."""
     here = service(request)
-    return Response(here.metrics.text(here.engine, here.writer), media_type="text/plain; version=0.0.4")
+    rights = here.tokens.rights(request.headers.get("authorization"))
+    text = here.metrics.text(here.engine, here.writer, rights.model)
+    return Response(text, media_type="text/plain; version=0.0.4")
 
 
 async def openapi(request: Request) -> Response:
@@ -152,14 +155,14 @@ def routes() -> list[Route]:
     """Everything that can be asked."""
     model = "/v1/models/{name}"
     return [
+        Route("/v1/decisions/{id}/feedback", give_feedback, methods=["POST"]),  # the busiest are looked up first
+        Route(model + "/decisions", decide, methods=["POST"]),
+        Route(model + "/decisions:batch", decide_batch, methods=["POST"]),
         Route("/v1/models", list_models, methods=["GET"]),
         Route(model, create_model, methods=["PUT"]),
         Route(model, show_model, methods=["GET"]),
         Route(model, archive_model, methods=["DELETE"]),
-        Route(model + "/decisions", decide, methods=["POST"]),
-        Route(model + "/decisions:batch", decide_batch, methods=["POST"]),
         Route(model + "/log", read_log, methods=["GET"]),
-        Route("/v1/decisions/{id}/feedback", give_feedback, methods=["POST"]),
         Route("/v1/decisions/{id}", tell_story, methods=["GET"]),
         Route("/healthz", alive, methods=["GET"]),
         Route("/readyz", ready, methods=["GET"]),
@@ -200,7 +203,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         ClientDisconnect: _gone,
         Exception: _failed,
     }
-    guards = [Middleware(LoopbackHost)]
+    guards = [Middleware(LoopbackHost), Middleware(InFlight, limit=max(LIMIT, 4 * options.max_body))]
     app = Starlette(routes=routes(), middleware=guards, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
 from typing import Any
 
 import msgspec
@@ -15,13 +14,12 @@ from smidgen.learners import Learner, cards, learners
 from smidgen.service.loops import ROOMS, TRANSLATORS, Translator
 from smidgen.service.messages import Hashed, ModelBody
 from smidgen.service.refusals import Impossible
+from smidgen.service.sizes import REFUSALS, refuse_huge
 from smidgen.service.vectors import Vectors
 
-#: The most numbers that the weights of one learner may hold: a gigabyte of them.
-LARGEST = 1 << 27
+#: How many objects and lists may stand inside one another in a setting.
+DEEPEST = 8
 _SPACES = ("Ball", "Box", "Simplex", "L1Ball")
-#: How a constructor says no: to the form, to the value, to the range, to the size.
-_REFUSALS = (TypeError, ValueError, ArithmeticError, MemoryError)
 
 
 class Blueprint:
@@ -43,16 +41,26 @@ class Blueprint:
         self.body = body
         self._type = learners[body.learner]
         accepted = inspect.signature(self._type).parameters
-        params = {name: _built(value) for name, value in body.params.items()}
+        params = dict(body.params)
         if "labels" in params:
             raise Impossible("labels stands among the params", 'give "labels" beside "params"')
         if unknown := params.keys() - accepted.keys():
             raise Impossible(
                 f"{body.learner} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}"
             )
-        self._infer(params, "dim", accepted, _dim(body), "features")
+        if any(_deeper(value, DEEPEST) for value in params.values()):
+            raise Impossible(f"the params are nested more than {DEEPEST} deep", "see the learner's documentation")
+        if "learner" in accepted:
+            _refuse_missing(body.learner, params, accepted)
+        sized, takes = params, accepted
+        if (inner := _inner(params)) is not None:  # the features are those of the learner inside
+            sized = params["learner"] = dict(params["learner"])
+            takes = inspect.signature(inner).parameters
+        self._infer(sized, "dim", takes, _dim(body), "features")
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
-        _refuse_huge(params)
+        _refuse_missing(body.learner, params, accepted)
+        refuse_huge(lambda small: self._type(**_all_built(small)), params)
+        params = _all_built(params)
         self._params = params
         self._seed = params.get("seed", 0)
         learner = self.learner(None)
@@ -60,6 +68,7 @@ class Blueprint:
         self.translator: Translator = TRANSLATORS[body.loop](body, Vectors(body, self.dim))
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
         self.settings = learner.params
+        self.size = len(learner.to_bytes()) if body.keyed else 0
 
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own."""
@@ -71,7 +80,7 @@ class Blueprint:
             return self._type(**params)
         except SmidgenError:
             raise
-        except _REFUSALS as error:
+        except REFUSALS as error:
             raise Impossible(f"{self.body.learner} refuses its arguments: {error}", "see smidgen learners") from error
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
@@ -86,14 +95,23 @@ class Blueprint:
             raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
 
 
-def _refuse_huge(params: dict[str, Any]) -> None:
-    """A learner that would not fit into memory is refused before it is made."""
-    sizes = {name: params[name] for name in ("dim", "n_classes") if isinstance(params.get(name), int)}
-    if math.prod(sizes.values()) > LARGEST:
-        told = " and ".join(f"{name} {value}" for name, value in sizes.items())
-        raise Impossible(
-            f"a learner with {told} is too large", f"the service holds up to {LARGEST} weights per learner"
-        )
+def _refuse_missing(kind: str, given: dict[str, Any], accepted: Any) -> None:
+    """Say which argument is missing before the constructor does, in Python's words."""
+    for name, parameter in accepted.items():
+        if name not in given and parameter.default is inspect.Parameter.empty:
+            raise Impossible(f"{kind} needs {name}", f'give "{name}" among its settings')
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inside is not None and (levels == 0 or any(_deeper(each, levels - 1) for each in inside))
+
+
+def _inner(params: dict[str, Any]) -> type[Learner] | None:
+    """The class of the learner that another one wraps."""
+    setting = params.get("learner")
+    kind = setting.get("type") if isinstance(setting, dict) else None
+    return learners.get(kind) if isinstance(kind, str) else None
 
 
 def _features(learner: Learner) -> int | None:
@@ -117,19 +135,23 @@ def _dim(body: ModelBody) -> int | None:
     return len(body.features)
 
 
+def _all_built(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: _built(value) for name, value in params.items()}
+
+
 def _built(value: Any) -> Any:
     """Settings that are objects: ``{"type": "Ball", …}`` for a space, or the name of a learner."""
     if not isinstance(value, dict) or "type" not in value:
         return value
     kind = value["type"]
-    arguments = {name: _built(argument) for name, argument in value.items() if name != "type"}
-    _refuse_huge(arguments)
     target = getattr(geometry, kind) if kind in _SPACES else learners.get(kind) if isinstance(kind, str) else None
     if target is None:
         raise Impossible(f"there is no {kind!r} to build", f"choose {', '.join(_SPACES)} or a learner")
+    arguments = {name: _built(argument) for name, argument in value.items() if name != "type"}
+    _refuse_missing(kind, arguments, inspect.signature(target).parameters)
     try:
         return target(**arguments)
     except SmidgenError:
         raise
-    except _REFUSALS as error:
+    except REFUSALS as error:
         raise Impossible(f"{kind} refuses its arguments: {error}", "see the documentation of it") from error

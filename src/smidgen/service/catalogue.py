@@ -14,6 +14,7 @@ FIRST: dict[str, dict[str, Any]] = {
     "BatchPreferencePerceptron": {"batch": 10},
     "ConvexPreferencePerceptron": {"radius": 10.0},
     "ExponentiatedPreferencePerceptron": {"bound": 1.0},
+    "AppleTasting": {"learner": {"type": "RidgeFull"}},
     "PRidgeFil": {"p": 0.1},
     "OGDEG": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
     "ONSEG": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2, "beta": "practical"},
@@ -28,8 +29,8 @@ PREFERRED = {
     "filter": "RidgeFil",
     "tune": "OGDEG",
 }
-#: These take another object whose own settings the form cannot ask for.
-_NOT_BY_FORM = ("CoactiveLearner", "AppleTasting")
+#: This takes a rule, which the service cannot build.
+_NOT_BY_FORM = ("CoactiveLearner",)
 _ASKED_ELSEWHERE = ("dim", "n_classes", "labels")
 
 
@@ -58,7 +59,7 @@ def _entry(name: str) -> dict[str, Any]:
         "paper": card.paper,
         "bound": card.bound,
         "cost": card.cost,
-        "features": "dim" in parameters,
+        "features": "dim" in parameters or "learner" in parameters,
         "params": FIRST.get(name, {}),
         "optional": optional,
     }

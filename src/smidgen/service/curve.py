@@ -17,7 +17,7 @@ from smidgen.service.engine import Engine
 from smidgen.service.quality import wilson
 from smidgen.service.served import Served
 from smidgen.service.writer import Writer
-from smidgen.types import FloatArray
+from smidgen.types import FloatArray, IntArray
 
 BLOCK = 5
 STEP = 5_000
@@ -115,20 +115,24 @@ def _read(engine: Engine, model: Served, kind: Kind, after: int) -> tuple[FloatA
     return out, last, upto
 
 
-def windows(rows: FloatArray, at_most: int) -> tuple[FloatArray, int]:
-    """Merge blocks into at most so many windows of 1, 2, 5, 10, … blocks; the windows, and the blocks in each."""
+def windows(rows: FloatArray, at_most: int) -> tuple[FloatArray, IntArray]:
+    """Merge blocks into at most so many windows of 1, 2, 5, 10, … blocks; the windows, and where each begins.
+
+    A last window that is less than half full joins the one before: two answers alone would look like a leap.
+    """
     size, steps = 1, (2.0, 2.5, 2.0)
     turn = 0
     while math.ceil(len(rows) / size) > at_most:
         size, turn = int(size * steps[turn % 3]), turn + 1
     starts = np.arange(0, len(rows), size)
-    return (np.add.reduceat(rows, starts, axis=0) if len(rows) else rows), size
+    if len(starts) > 1 and 2 * rows[starts[-1] :, 0].sum() < rows[starts[-2] : starts[-1], 0].sum():
+        starts = starts[:-1]
+    return (np.add.reduceat(rows, starts, axis=0) if len(rows) else rows), starts
 
 
 def learnt_points(rows: FloatArray, *, share: bool, at_most: int | None = None) -> list[dict[str, Any]]:
     """The loop's figure and the mean position per window of learnt feedback."""
-    merged, size = windows(rows, at_most or _enough(rows))
-    starts = np.arange(0, len(rows), size)
+    merged, starts = windows(rows, at_most or _enough(rows))
     lags = np.maximum.accumulate(np.maximum.reduceat(rows[:, 6], starts)) if len(rows) else rows[:, 6]
     points, done = [], 0
     for (n, measured, total, squares, placed, position, _), lag in zip(merged.tolist(), lags.tolist(), strict=True):

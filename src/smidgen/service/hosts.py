@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
 import msgspec
 from starlette.datastructures import Headers
@@ -52,6 +53,7 @@ def host_name(header: str) -> str:
     return header.partition(":")[0]
 
 
+@lru_cache(maxsize=64)
 def loopback(host: str) -> bool:
     """Whether a host's name or address is this machine's own."""
     if host == "localhost":

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from smidgen import records
+from smidgen.errors import InvalidRecord
 from smidgen.service.clock import stamp
 from smidgen.types import Decision
 
@@ -60,6 +61,18 @@ class Answered(msgspec.Struct):
     model_version: int | None
 
 
+class _Recorded(msgspec.Struct):
+    """What replay needs of a decision's event; the rest is passed over unread."""
+
+    record: dict[str, Any]
+
+
+class _Told(msgspec.Struct):
+    """What replay needs of a feedback's event."""
+
+    learn: Any
+
+
 class Learnt(NamedTuple):
     """One step of the fold."""
 
@@ -68,6 +81,7 @@ class Learnt(NamedTuple):
     feedback: Any
 
 
+_EVENTS = "SELECT seq, type, decision, key, at, body FROM events"
 _LEARNT = """
     SELECT f.seq, f.body, d.body FROM events f
     JOIN decisions x ON x.id = f.decision JOIN events d ON d.model = x.model AND d.seq = x.seq
@@ -82,6 +96,8 @@ _LEARNT_BY_KEY = """
 """
 _decisions = msgspec.json.Decoder(DecisionEvent)
 _answers = msgspec.json.Decoder(Answered)
+_recorded = msgspec.json.Decoder(_Recorded)
+_told = msgspec.json.Decoder(_Told)
 
 
 class Log:
@@ -143,7 +159,14 @@ class Log:
         """What a learner has learnt after an event, in the order of the log."""
         rows = self.connection.execute(_LEARNT if key is None else _LEARNT_BY_KEY, (model, after, key))
         for seq, feedback, decision in rows:
-            yield Learnt(seq, _decisions.decode(decision).decision(), records.unpack(_answers.decode(feedback).learn))
+            try:
+                made = Decision.of(records.unpack(_recorded.decode(decision).record))
+                told = records.unpack(_told.decode(feedback).learn)
+            except (msgspec.DecodeError, ValueError, TypeError, KeyError) as error:
+                raise InvalidRecord(
+                    f"event {seq} or its decision cannot be read: {error}", "restore the database from a backup"
+                ) from error
+            yield Learnt(seq, made, told)
 
     def last_number(self, model: int, key: str | None) -> int:
         """The number of the learner's latest decision, 0 if there is none."""
@@ -171,8 +194,7 @@ class Log:
     def lines(self, model: int, after: int = 0, limit: int = 1000) -> list[bytes]:
         """The model's next events as lines of JSON."""
         rows = self.connection.execute(
-            "SELECT seq, type, decision, key, at, body FROM events WHERE model = ? AND seq > ? ORDER BY seq LIMIT ?",
-            (model, after, limit),
+            f"{_EVENTS} WHERE model = ? AND seq > ? ORDER BY seq LIMIT ?", (model, after, limit)
         )
         return [line(*row) for row in rows]
 
@@ -184,8 +206,8 @@ class Log:
 
     def mark(self, model: int, seq: int) -> str | None:
         """A short name for an event by what it says, None if there is no such event."""
-        found = self.lines(model, seq - 1, limit=1)
-        return hashlib.sha256(found[0]).hexdigest()[:16] if found and seq > 0 else None
+        found = self.connection.execute(f"{_EVENTS} WHERE model = ? AND seq = ?", (model, seq)).fetchone()
+        return hashlib.sha256(line(*found)).hexdigest()[:16] if found is not None else None
 
     def _body(self, model: int, seq: int) -> bytes:
         sql = "SELECT body FROM events WHERE model = ? AND seq = ?"

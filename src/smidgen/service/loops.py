@@ -16,7 +16,7 @@ from smidgen.learners import Learner
 from smidgen.service.messages import CompactCandidates, DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import Impossible
 from smidgen.service.vectors import Vectors, sane
-from smidgen.structures import Choice, Ranking, from_clicks
+from smidgen.structures import Choice, Ranking
 from smidgen.types import Decision
 
 Answer = dict[str, Any]
@@ -115,11 +115,10 @@ class Rank(Translator):
         name, value = self.only(body)
         named = [value] if isinstance(value, str) else value
         chosen = _places(named, ids, name)
-        order = np.asarray(decision.action)
-        better = from_clicks(order, chosen)
-        where = {int(doc): place for place, doc in enumerate(order, 1)}
-        position = float(min(where[doc] for doc in chosen)) if chosen else None
-        return Reaction(better, float(np.array_equal(better, order)), position)
+        shown, front = decision.action.tolist(), set(chosen)
+        better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
+        position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
+        return Reaction(np.array(better, dtype=np.int64), float(better == shown), position)
 
 
 class Choose(Translator):

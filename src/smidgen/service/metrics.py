@@ -20,8 +20,9 @@ class Metrics:
         """One more of this."""
         self._counts[what, kind] += 1
 
-    def text(self, engine: Engine, writer: Writer) -> str:
-        """The exposition format."""
+    def text(self, engine: Engine, writer: Writer, only: str | None = None) -> str:
+        """The exposition format; ``only`` is the one model to tell of."""
+        models = [model for name, model in engine.models.items() if only in (None, name)]
         lines = ["# TYPE smidgen_feedback_total counter"]
         lines += [f'smidgen_feedback_total{{status="{k}"}} {n}' for (w, k), n in self._sorted() if w == "feedback"]
         lines += ["# TYPE smidgen_refused_total counter"]
@@ -33,7 +34,7 @@ class Metrics:
         lines += ["# TYPE smidgen_learners_in_memory gauge", f"smidgen_learners_in_memory {len(engine.learners)}"]
         for name, kind in (("decisions", "counter"), ("version", "counter"), ("late", "counter")):
             lines.append(f"# TYPE smidgen_model_{name} {kind}")
-            lines += [f'smidgen_model_{name}{{model="{m.name}"}} {getattr(m, name)}' for m in engine.models.values()]
+            lines += [f'smidgen_model_{name}{{model="{m.name}"}} {getattr(m, name)}' for m in models]
         return "\n".join(lines) + "\n"
 
     def _sorted(self) -> list[tuple[tuple[str, str], int]]:

@@ -15,7 +15,9 @@ T = TypeVar("T")
 #: How long a body may take to arrive.
 PATIENCE_S = 60.0
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"(\s*:)?')
+_HOLDERS = (dict, list, msgspec.Struct)
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}
+_fields: dict[type, list[tuple[str, Any]]] = {}
 
 
 async def json_body(request: Request, type: type[T], limit: int) -> T:
@@ -39,8 +41,10 @@ async def json_body(request: Request, type: type[T], limit: int) -> T:
         raise Impossible(str(error), "see /docs for the fields of this body") from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
-    if raw.count(b":") > 1:
-        _refuse_duplicates(raw)
+    try:
+        _refuse_duplicates(raw, body)
+    except RecursionError as error:
+        raise BadRequest("the body is nested too deep", "a few levels are enough") from error
     return body
 
 
@@ -67,19 +71,52 @@ async def _limited(request: Request, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _refuse_duplicates(raw: bytes) -> None:
+def _refuse_duplicates(raw: bytes, body: Any) -> None:
     """A key that stands twice in one object would be read differently by different readers.
 
-    Reading drops the first of two, so there are fewer keys in the result than in the text.
+    Reading drops the first of two, so there are fewer keys in the result than in the text. The colons of the text are
+    at least its keys, and the fields that the body holds are at most the keys of the result: where the two numbers
+    agree, no key was dropped. Where they do not (a colon in a string, a field that says its default), the keys are
+    counted one by one.
     """
+    held = _held(body)
+    if raw.count(b":") == held:
+        return
     written = sum(1 for match in _STRINGS.finditer(raw) if match.group(1))
-    if written != _keys(msgspec.json.decode(raw)):
+    if written != held and written != _keys(msgspec.json.decode(raw)):
         raise BadRequest("a key stands twice in one object", "send each key once")
+
+
+def _held(value: Any) -> int:
+    """How many keys a body was surely written with; fields that say their default do not count."""
+    if isinstance(value, list):
+        return sum(map(_held, value)) if value and isinstance(value[0], _HOLDERS) else 0
+    if isinstance(value, dict):
+        return len(value) + sum(_held(inner) for inner in value.values() if isinstance(inner, _HOLDERS))
+    if not isinstance(value, msgspec.Struct):
+        return 0
+    count = 0
+    for name, default in _fields.get(type(value)) or _learn_fields(type(value)):
+        held = getattr(value, name)
+        if default is msgspec.NODEFAULT or held != default:
+            count += 1
+            if isinstance(held, _HOLDERS):
+                count += _held(held)
+    return count
+
+
+def _learn_fields(type: type[msgspec.Struct]) -> list[tuple[str, Any]]:
+    """The fields of a struct and what they hold if they are left out."""
+    found = _fields[type] = [
+        (field.name, field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default)
+        for field in msgspec.structs.fields(type)
+    ]
+    return found
 
 
 def _keys(value: Any) -> int:
     if isinstance(value, dict):
         return len(value) + sum(_keys(inner) for inner in value.values())
-    if isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
-        return sum(_keys(inner) for inner in value)
+    if isinstance(value, list):
+        return sum(_keys(inner) for inner in value if isinstance(inner, _HOLDERS))
     return 0

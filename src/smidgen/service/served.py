@@ -55,15 +55,18 @@ class Served:
 
 @dataclass
 class Held:
-    """A learner in memory, and whether it has changed since it was last written."""
+    """A learner in memory, its last event, its size, and whether it has changed since it was last written."""
 
     learner: Learner
     seq: int
+    size: int
     changed: bool = False
 
 
 class LearnerCache:
     """The learners in memory: all of the models without keys, and the most recently used of those with keys.
+
+    Of the keyed ones, as many stay as ``size`` and ``memory`` allow; the one in use always does.
 
     A learner that is not here is the newest state that can be read plus a replay of the events after it.
 
@@ -75,46 +78,60 @@ class LearnerCache:
         The files of the models without keys.
     size
         How many keyed learners stay in memory.
+    memory
+        How many bytes they may take, by the size of fresh ones.
     """
 
-    def __init__(self, log: Log, snapshots: Snapshots, size: int) -> None:
+    def __init__(self, log: Log, snapshots: Snapshots, size: int, memory: int = 1 << 30) -> None:
         self._log = log
         self._snapshots = snapshots
         self._size = size
-        self._held: OrderedDict[tuple[int, str | None], Held] = OrderedDict()
+        self._memory = memory
+        self._plain: dict[int, Held] = {}
+        self._keyed: OrderedDict[tuple[int, str], Held] = OrderedDict()
+        self._bytes = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._plain) + len(self._keyed)
 
     def get(self, model: Served, key: str | None) -> Held:
         """The learner of a model and key, recovered if need be."""
+        if key is None:
+            if (plain := self._plain.get(model.id)) is None:
+                plain = self._plain[model.id] = self._recover(model, None)
+            return plain
         place = (model.id, key)
-        held = self._held.get(place)
+        held = self._keyed.get(place)
         if held is None:
-            held = self._held[place] = self._recover(model, key)
+            held = self._keyed[place] = self._recover(model, key)
+            self._bytes += held.size
             self._shrink()
-        self._held.move_to_end(place)
+        else:
+            self._keyed.move_to_end(place)
         return held
 
     def forget(self) -> None:
         """Drop everything from memory; what is on disk is the truth."""
-        self._held.clear()
+        self._plain.clear()
+        self._keyed.clear()
+        self._bytes = 0
 
     def write_keyed(self, model: Served) -> list[Held]:
         """Write the states of the model's keyed learners that have changed; which they were."""
-        changed = [(key, held) for (id, key), held in self._held.items() if id == model.id and held.changed]
+        changed = [(key, held) for (id, key), held in self._keyed.items() if id == model.id and held.changed]
         for key, held in changed:
             self._write(model.id, key, held)
         return [held for _, held in changed]
 
     def _shrink(self) -> None:
-        keyed = [place for place in self._held if place[1] is not None]
-        for id, key in keyed[: max(0, len(keyed) - self._size)]:
-            held = self._held.pop((id, key))
+        """Let go of the least recently used; one miss lets go of about one."""
+        while len(self._keyed) > 1 and (len(self._keyed) > self._size or self._bytes > self._memory):
+            (id, key), held = self._keyed.popitem(last=False)
+            self._bytes -= held.size
             if held.changed:
                 self._write(id, key, held)
 
-    def _write(self, model: int, key: str | None, held: Held) -> None:
+    def _write(self, model: int, key: str, held: Held) -> None:
         self._log.connection.execute(
             "INSERT INTO key_states VALUES (?, ?, ?, ?)"
             " ON CONFLICT DO UPDATE SET seq = excluded.seq, state = excluded.state",
@@ -129,7 +146,7 @@ class LearnerCache:
             learner.learn(step.decision, step.feedback)
             seq = step.seq
         learner.reserve(self._log.last_number(model.id, key))
-        return Held(learner, seq)
+        return Held(learner, seq, model.blueprint.size)
 
     def _state(self, model: Served, key: str | None) -> tuple[Learner, int] | None:
         if key is None:

@@ -44,7 +44,13 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
             )
         with _listening(host, port) as listener:
             config = uvicorn.Config(
-                create_app(options), http="h11", log_level="warning", access_log=False, timeout_graceful_shutdown=10
+                create_app(options),
+                http="h11",
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,  # who is behind a proxy is nothing that the service goes by
+                server_header=False,
+                timeout_graceful_shutdown=10,
             )
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _end)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import struct
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -54,36 +54,33 @@ class Vectors:
             if not all(isinstance(features, dict) for features in given):
                 raise Impossible("some features come by name and some by position", "give all in one way")
             return self._hashed([features for features in given if isinstance(features, dict)])
-        out = np.zeros((len(given), dim))
-        for i, features in enumerate(given):
-            if isinstance(features, dict):
-                for name, value in features.items():
-                    out[i, self._place(name)] = value
-            elif len(features) != dim:
-                raise Impossible(
-                    f"there are {len(features)} features and {dim} are required", "give one number for each"
-                )
-            else:
-                out[i] = features
-        return sane(out)
+        packed = b"".join([self._packed(features, dim) for features in given])
+        return sane(np.frombuffer(packed).reshape(len(given), dim))
 
     def matrix(self, given: Compact) -> FloatArray:
         """The matrix of a compact body."""
         n, d = given.shape
         if self.dim is None or d != self.dim:
             raise Impossible(f"the matrix has {d} columns and {self.dim} features are required", "mend the shape")
-        try:
-            raw = base64.b64decode(given.f32, validate=True)
-        except ValueError as error:
-            raise Impossible(f"f32 is not base64: {error}", "encode the little-endian float32 bytes") from error
-        if len(raw) != 4 * n * d:
+        if len(given.f32) != 4 * n * d:
             raise Impossible(
-                f"f32 holds {len(raw)} bytes and the shape needs {4 * n * d}", "mend the shape or the bytes"
+                f"f32 holds {len(given.f32)} bytes and the shape needs {4 * n * d}", "mend the shape or the bytes"
             )
-        matrix = np.frombuffer(raw, "<f4").reshape(n, d).astype(np.float64)
+        matrix = np.frombuffer(given.f32, "<f4").reshape(n, d).astype(np.float64)
         if not np.isfinite(matrix).all():
             raise Impossible("f32 holds a number that is not finite", "send finite numbers")
         return matrix
+
+    def _packed(self, features: list[float] | dict[str, float], dim: int) -> bytes:
+        """One row's numbers as bytes; `struct` reads a list of floats several times faster than NumPy does."""
+        if isinstance(features, dict):
+            row = [0.0] * dim
+            for name, value in features.items():
+                row[self._place(name)] = value
+            features = row
+        elif len(features) != dim:
+            raise Impossible(f"there are {len(features)} features and {dim} are required", "give one number for each")
+        return struct.pack(f"{dim}d", *features)
 
     def _place(self, name: str) -> int:
         if name not in self.index:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from smidgen.errors import SmidgenError
@@ -43,6 +44,7 @@ class Writer:
         self._closing = False
         self._stale = False
         self._task: asyncio.Task[None] | None = None
+        self._disk = ThreadPoolExecutor(1, "smidgen disk")
         self.commits = 0
         self.commands = 0
 
@@ -67,6 +69,7 @@ class Writer:
         self._wake.set()
         if self._task is not None:
             await self._task
+        self._disk.shutdown()
 
     async def _work(self) -> None:
         while self._waiting or not self._closing:
@@ -98,7 +101,7 @@ class Writer:
                         break
                     answers.append((future, None, error))
             else:
-                await asyncio.to_thread(self.engine.commit)
+                await asyncio.get_running_loop().run_in_executor(self._disk, self.engine.commit)
                 committed = True
         except Exception as error:
             refusal = _refusal(error)

@@ -80,7 +80,7 @@ export function createForm(refresh) {
       out.features = names(features.value);
       if (!out.features.length) return refuse("Name at least one feature.", features);
     }
-    if (entry().features && kind.value === "dim") out.params.dim = Number(count.value);
+    if (entry().features && kind.value === "dim") (out.params.learner ?? out.params).dim = Number(count.value);
     if (entry().features && kind.value === "hashed") out.features = { hashed: Number(count.value) };
     if (loop.value === "label") {
       out.labels = names(labels.value);

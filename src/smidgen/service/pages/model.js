@@ -4,7 +4,7 @@ import { band, draw, faded } from "./charts.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
-import { tryCard } from "./tryit.js";
+import { positions, tryCard } from "./tryit.js";
 
 const CURVES = {
   rank: ["Left as it was", "Share of rankings that the user left unchanged, in windows of learnt feedback, with 95 % intervals."],
@@ -36,7 +36,9 @@ function chartCard(title, note, size, kind = "") {
   return { root, chart, caption, empty, heading, show };
 }
 
-const counting = { title: { text: "learnt feedback" }, rangemode: "tozero", tickformat: ",d", nticks: 6 };
+// An axis of whole numbers: while there are few, every one of them, and none of them twice.
+const wholeTicks = (last, nticks) => ({ rangemode: "tozero", tickformat: ",d", ...(last < nticks ? { dtick: 1 } : { nticks }) });
+const counting = (last, text = "learnt feedback") => ({ title: { text }, ...wholeTicks(last, 6) });
 
 export function modelView(name, refresh) {
   const root = h("div", { class: "page" }, h("p", { class: "empty" }, "…"));
@@ -116,7 +118,7 @@ function drawCurve(card, told, now) {
   else set(card.caption, CURVES[told.loop][1]);
   card.show(points.length ? (c) => ({
     traces: band(c, points, { colour: c.accent, format: share ? ".1%" : ".4g", name: told.measure }),
-    layout: { xaxis: counting, yaxis: share ? { range: [0, 1.02], tickformat: ".0%", nticks: 6 } : { nticks: 6 } },
+    layout: { xaxis: counting(last.to), yaxis: share ? { range: [0, 1.02], tickformat: ".0%", nticks: 6 } : { nticks: 6 } },
   }) : null, last ? `${figure(told.loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
   card.chart.dataset.points = points.length;
   card.chart.dataset.to = last?.to ?? 0;
@@ -129,7 +131,7 @@ function drawBound(card, bound) {
   set(card.caption, bound.why_not ? "" : `${bound.theorem}. Average regret at most ${short(bound.curve.at(-1)[1])}${unit} after ${whole(bound.curve.at(-1)[0])} rounds. ${bound.assumes}`);
   card.show(bound.why_not || single ? null : (c) => ({
     traces: [{ x: bound.curve.map((p) => p[0]), y: bound.curve.map((p) => p[1]), mode: "lines", line: { color: c.second, width: 2.2, dash: "dash" }, hovertemplate: "%{x:,d} rounds<br><b>≤ %{y:.3g}</b><extra></extra>" }],
-    layout: { xaxis: { ...counting, title: { text: "rounds" } }, yaxis: { rangemode: "tozero", nticks: 5, title: { text: bound.unit ? `× ${bound.unit}` : "" } } },
+    layout: { xaxis: counting(bound.curve.at(-1)[0], "rounds"), yaxis: { rangemode: "tozero", nticks: 5, title: { text: bound.unit ? `× ${bound.unit}` : "" } } },
   }), bound.why_not ?? `at most ${short(bound.curve.at(-1)[1])}${unit}`, bound);
 }
 
@@ -142,7 +144,7 @@ function secondCard(model) {
       const points = told.points.filter((point) => point.position !== null);
       card.show(points.length ? (c) => ({
         traces: [{ x: points.map((p) => p.to), y: points.map((p) => p.position), mode: points.length > 30 ? "lines" : "lines+markers", line: { color: c.good, width: 2.4 }, marker: { size: 5, color: c.good }, hovertemplate: "<b>%{y:.2f}</b><extra></extra>" }],
-        layout: { xaxis: counting, yaxis: { range: [Math.max(2, ...points.map((p) => p.position)) + 0.2, 0.8], nticks: 5 } },
+        layout: { xaxis: counting(points.at(-1).to), yaxis: { range: [Math.max(2, ...points.map((p) => p.position)) + 0.2, 0.8], nticks: 5 } },
       }) : null, points.length ? `${short(points.at(-1).position)} in the latest window` : "", points);
     };
     return { root: card.root, update };
@@ -155,7 +157,7 @@ function secondCard(model) {
     set(card.empty, told.made.length && greedy ? "It has not explored: every decision was the greedy one." : "Nothing to draw yet.");
     card.show(told.made.length && !greedy ? (c) => ({
       traces: filter ? [line(c, "forwarded", c.accent, "solid"), line(c, "explored", c.second, "dot")] : [line(c, "explored", c.second, "solid")],
-      layout: { xaxis: { ...counting, title: { text: "decisions" } }, yaxis: { range: [0, 1.02], tickformat: ".0%", nticks: 5 } },
+      layout: { xaxis: counting(told.made.at(-1).to, "decisions"), yaxis: { range: [0, 1.02], tickformat: ".0%", nticks: 5 } },
     }) : null, told.made.length ? (filter ? `${percent(told.made.at(-1).forwarded)} forwarded, ${percent(told.made.at(-1).explored)} explored lately` : `${percent(told.made.at(-1).explored)} lately`) : "", told.made);
   };
   return { root: card.root, update };
@@ -214,12 +216,12 @@ function drawLag(card, lag) {
   const bars = lag.bars.slice(0, Math.max(4, last + 2));
   card.show(lag.of ? (c) => ({
     traces: [{ type: "bar", x: bars.map((bar) => bar.name), y: bars.map((bar) => bar.n), marker: { color: faded(c.accent, 0.75), cornerradius: 5 }, hovertemplate: "%{x}<br><b>%{y:,d}</b><extra></extra>" }],
-    layout: { bargap: 0.35, hovermode: "closest", xaxis: { type: "category" }, yaxis: { tickformat: ",d", rangemode: "tozero", nticks: 4 } },
+    layout: { bargap: 0.35, hovermode: "closest", xaxis: { type: "category" }, yaxis: wholeTicks(Math.max(...bars.map((bar) => bar.n)), 4) },
   }) : null, `median ${span(lag.median_s)}`, lag.bars);
 }
 
 function settingsCard(model) {
-  const features = Array.isArray(model.features) ? model.features.join(", ") : model.features ? `hashed into ${whole(model.features.hashed)} columns` : model.params.dim ? `${model.params.dim}, by position` : "none";
+  const features = Array.isArray(model.features) ? model.features.join(", ") : model.features ? `hashed into ${whole(model.features.hashed)} columns` : positions(model) ? `${positions(model)}, by position` : "none";
   const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Settings", Object.keys(model.params).length ? JSON.stringify(model.params) : "as they come"],
     ["Feedback is learnt for", span(model.window_s)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
   return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),

@@ -80,10 +80,13 @@ export function tryCard(model, learner, refresh) {
     h("details", {}, h("summary", {}, "The same with curl"), h("pre", { tabindex: "0" }, curl)));
 }
 
+// How many features by position; a learner that wraps another takes what the other takes.
+export const positions = (model) => model.params.dim ?? model.params.learner?.dim;
+
 function featureNames(model) {
   if (Array.isArray(model.features)) return model.features;
   if (model.features?.hashed) return null;
-  const dim = model.params.dim;
+  const dim = positions(model);
   return dim === undefined ? [] : dim > WIDEST ? null : Array.from({ length: dim }, (_, i) => `feature ${i + 1}`);
 }
 
@@ -91,7 +94,7 @@ function guess(model) {
   const one = () => {
     if (model.features?.hashed) return Object.fromEntries(["apple", "banana", "cherry"].map((name) => [name, random()]));
     if (Array.isArray(model.features)) return Object.fromEntries(model.features.map((name) => [name, random()]));
-    return Array.from({ length: Math.min(model.params.dim, 1000) }, random);
+    return Array.from({ length: Math.min(positions(model), 1000) }, random);
   };
   return ["rank", "choose"].includes(model.loop) ? { candidates: ["a", "b", "c"].map((id) => ({ id, features: one() })) } : { features: one() };
 }

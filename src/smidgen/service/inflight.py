@@ -1,0 +1,44 @@
+"""How many bytes of bodies the service holds at once, read or waiting for their answer: limited, like everything."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from smidgen.service.refusals import Busy
+
+#: All bodies together, in bytes.
+LIMIT = 128 << 20
+
+
+class InFlight:
+    """Counts the bytes of bodies from their arrival until their answer; beyond the limit callers come back later.
+
+    A limit for one body is not enough: many callers at once, or one queue behind a slow disk, add them up.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int = LIMIT) -> None:
+        self.app = app
+        self.limit = limit
+        self.held = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, counting."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        own = 0
+
+        async def counted() -> Message:
+            nonlocal own
+            message = await receive()
+            size = len(message.get("body", b""))
+            own += size
+            self.held += size
+            if size and self.held > self.limit:
+                raise Busy(f"{self.held} bytes of requests are waiting", "slow down; nothing was lost, send it again")
+            return message
+
+        try:
+            await self.app(scope, counted, send)
+        finally:
+            self.held -= own

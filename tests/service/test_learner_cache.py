@@ -1,0 +1,121 @@
+"""What is kept in memory: keyed learners within a number and a size, unanswered decisions within a size."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.bodies import MODELS, engine_with, model, play, request, told
+from smidgen.service.engine import Engine
+from smidgen.service.recent import Recent
+from smidgen.service.served import LearnerCache
+
+DOCS = [{"id": name, "features": [1.0, 0.5, float(i)]} for i, name in enumerate("pqr")]
+
+
+class CountingDict(OrderedDict[Any, Any]):
+    """A dictionary that knows how often it was walked through."""
+
+    walks = 0
+
+    def __iter__(self) -> Any:
+        CountingDict.walks += 1
+        return super().__iter__()
+
+
+def test_a_miss_does_not_walk_through_the_whole_cache(tmp_path: Path) -> None:
+    engine = engine_with(tmp_path, ["keyed"], keyed_in_memory=5)
+    engine.learners._keyed = CountingDict()
+    CountingDict.walks = 0
+    engine.begin()
+    for user in range(50):
+        engine.learners.get(engine.models["keyed"], f"u{user}")
+    engine.commit()
+    assert len(engine.learners) == 5
+    assert [key for _, key in OrderedDict.__iter__(engine.learners._keyed)] == [f"u{user}" for user in range(45, 50)]
+    assert CountingDict.walks == 0
+
+
+def test_keyed_learners_stay_within_a_size_too(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, synchronous="OFF")
+    body = {"loop": "rank", "learner": "SecondOrderPreferencePerceptron", "params": {"dim": 30}, "keyed": True}
+    engine.run(lambda: engine.create("m", model(body)))
+    size = engine.models["m"].blueprint.size
+    assert size > 8 * 30 * 30
+    engine.learners = LearnerCache(engine.events, engine.snapshots, 1000, memory=10 * size)
+    engine.begin()
+    for user in range(40):
+        engine.learners.get(engine.models["m"], f"u{user}")
+    assert len(engine.learners) == 10
+    engine.learners.forget()
+    for user in range(40):
+        engine.learners.get(engine.models["m"], f"u{user}")
+    assert len(engine.learners) == 10  # forgetting began anew
+    engine.commit()
+
+
+@pytest.mark.parametrize("name", ["rank", "duel", "label", "filter", "hashed", "tune", "keyed"])
+def test_feedback_is_the_same_from_memory_and_from_disk(name: str, tmp_path: Path) -> None:
+    events = []
+    for limit in (0, 16 << 20):
+        engine = Engine(tmp_path / str(limit), synchronous="OFF", clock=lambda: 5.0)
+        engine._recent._limit = limit
+        engine.run(lambda engine=engine: engine.create(name, model(MODELS[name])))
+        play(engine, [name], 40, seed=3)
+        assert (len(engine._recent) == 0) is (limit == 0)
+        ids = [id for (id,) in engine.connection.execute("SELECT decision FROM events WHERE type = 'decision'")]
+        text = b"\n".join(engine.events.all_lines(engine.models[name].id)).decode()
+        for place, id in enumerate(ids):
+            text = text.replace(id, f"decision {place}")
+        events.append(text)
+    assert events[0] == events[1]
+    assert '"type":"feedback"' in events[0]
+
+
+def test_the_oldest_decisions_leave_memory_first() -> None:
+    recent = Recent(limit=3_500)
+    for place in range(5):
+        recent.add(f"d{place}", place, 500)  # any value will do
+    assert [recent.get(f"d{place}") for place in range(5)] == [None, None, None, 3, 4]
+    recent.drop("d3")
+    recent.drop("d3")
+    recent.add("d5", 5, 500)
+    assert len(recent) == 2
+    assert recent.get("d4") == 4
+    recent.clear()
+    recent.add("d6", 6, 2_000)
+    assert recent.get("d6") == 6
+
+
+def test_a_decision_that_was_undone_is_not_remembered(tmp_path: Path) -> None:
+    engine = engine_with(tmp_path, ["rank"])
+    engine.begin()
+    reply = engine.decide("rank", request({"candidates": DOCS}))
+    engine.abandon()
+    with pytest.raises(Exception, match="there is no decision"):
+        engine.run(lambda: engine.feedback(reply["decision"], told(clicked=["q"])))
+
+
+def test_names_of_one_time_stand_together_and_do_not_repeat(tmp_path: Path) -> None:
+    engine = engine_with(tmp_path, ["rank"], clock=lambda: 1_700_000_000.0)
+    body = request({"candidates": DOCS})
+    names = [reply["decision"] for reply in engine.run(lambda: engine.decide_all("rank", [body] * 200))]
+    assert len(set(names)) == 200
+    assert {name[:10] for name in names} == {f"{1_700_000_000 * 256:010x}"}
+    assert len({name[10:12] for name in names}) > 50  # the rest is drawn
+    assert {len(name) for name in names} == {24}
+
+
+def test_the_mark_of_an_event_that_is_missing_is_none(tmp_path: Path) -> None:
+    engine = engine_with(tmp_path, ["rank"])
+    play(engine, ["rank"], 5, seed=0)
+    id = engine.models["rank"].id
+    marks = [engine.events.mark(id, seq) for seq in range(6)]
+    assert marks[0] is None
+    assert len(set(marks)) == 6
+    engine.connection.execute("DELETE FROM events WHERE model = ? AND seq = 3", (id,))
+    assert engine.events.mark(id, 3) is None
+    assert engine.events.mark(id, 4) == marks[4]

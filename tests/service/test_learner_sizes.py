@@ -1,0 +1,97 @@
+"""Settings whose learner would not fit into memory are refused before it is made, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from service.bodies import model
+from smidgen.learners import cards
+from smidgen.service import sizes
+from smidgen.service.building import Blueprint
+from smidgen.service.refusals import Impossible
+
+SPACE = {"type": "Ball", "dim": 60_000, "radius": 1.0}
+HUGE = {
+    "rank": {"learner": "SecondOrderPreferencePerceptron", "params": {"dim": 60_000}},
+    "hashed": {"learner": "RidgeFil", "features": {"hashed": 1 << 16}},
+    "p": {"learner": "PRidgeFil", "params": {"dim": 60_000, "p": 0.1}},
+    "wrapped": {"learner": "AppleTasting", "params": {"learner": {"type": "RidgeFull", "dim": 60_000}}},
+    "classes": {"learner": "Confidit", "params": {"dim": 1000, "n_classes": 2000, "covariance": "full"}},
+    "many": {"learner": "Confidit", "params": {"dim": 1 << 22, "n_classes": 1 << 10}},
+    "ons": {"learner": "ONS", "params": {"space": SPACE, "gradient_bound": 1.0, "exp_concavity": 0.5}},
+    "onseg": {"learner": "ONSEG", "params": {"space": SPACE, "loss_bound": 1.0, "delta": 0.1}},
+}
+FITTING = {
+    "rank": {"learner": "PreferencePerceptron", "params": {"dim": 1 << 20}},
+    "second": {"learner": "SecondOrderPreferencePerceptron", "params": {"dim": 300}},
+    "diagonal": {"learner": "RidgeFil", "features": {"hashed": 1 << 16}, "params": {"covariance": "diagonal"}},
+    "hashed": {"learner": "Confidit", "features": {"hashed": 1 << 18}, "labels": ["a", "b", "c"]},
+    "classes": {"learner": "Banditron", "params": {"dim": 20_000, "n_classes": 50}},
+    "ogd": {"learner": "OGD", "params": {"space": SPACE, "gradient_bound": 1.0}},
+}
+LOOPS = {"coactive": "rank", "label": "label", "filter": "filter", "tune": "tune"}
+
+
+def body(given: dict[str, Any]) -> Any:
+    return model({"loop": LOOPS[cards[given["learner"]].loop], **given})
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_what_does_not_fit_is_refused(name: str) -> None:
+    with pytest.raises(Impossible, match=r"too large: about [0-9.]+ GB"):
+        Blueprint(body(HUGE[name]))
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_what_fits_is_made(name: str) -> None:
+    assert Blueprint(body(FITTING[name])).dim in (None, *(1 << i for i in (16, 18, 20)), 300, 20_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "per"),
+    [
+        ({"learner": "SecondOrderPreferencePerceptron", "params": {"dim": 8}}, 8),
+        ({"learner": "PreferencePerceptron", "params": {"dim": 8}}, 0),
+        ({"learner": "AROW", "params": {"dim": 8, "n_classes": 12, "covariance": "full"}}, 96),
+        ({"learner": "AROW", "params": {"dim": 8, "n_classes": 12, "covariance": "diagonal"}}, 0),
+        ({"learner": "AROW", "params": {"dim": 8, "n_classes": 12, "covariance": "full", "dtype": "float32"}}, 48),
+    ],
+)
+def test_the_square_is_seen_in_small_ones(given: dict[str, Any], per: int) -> None:
+    from smidgen.learners import learners
+
+    params = given["params"]
+    found = sizes._square(lambda small: learners[given["learner"]](**small), params, params.get("n_classes", 1))
+    assert found == per
+
+
+def test_a_missing_argument_is_told_in_our_words() -> None:
+    for given, name in (
+        ({"learner": "ConvexPreferencePerceptron", "params": {"dim": 3}}, "radius"),
+        ({"learner": "AppleTasting"}, "learner"),
+        ({"learner": "AppleTasting", "features": ["a"]}, "learner"),
+        ({"learner": "OGDEG", "params": {"space": {"type": "Ball"}, "loss_bound": 1.0}}, "dim"),
+        ({"learner": "OGDEG", "params": {"loss_bound": 1.0}}, "space"),
+    ):
+        with pytest.raises(Impossible, match=f"needs {name};") as refusal:
+            Blueprint(body(given))
+        assert "__init__" not in str(refusal.value)
+
+
+def test_a_filter_inside_a_filter_takes_the_features_by_name() -> None:
+    given = {"learner": "AppleTasting", "features": ["a", "b"], "params": {"learner": {"type": "RidgeFull"}}}
+    blueprint = Blueprint(body(given))
+    assert blueprint.dim == 2
+    assert blueprint.translator.vectors.row({"b": 1.0}).tolist() == [0.0, 1.0]
+    with pytest.raises(Impossible, match="there are 2 features"):
+        Blueprint(body({**given, "params": {"learner": {"type": "RidgeFull", "dim": 3}}}))
+
+
+def test_settings_nested_too_deep_are_refused() -> None:
+    inside: Any = 1
+    for _ in range(300):
+        inside = {"type": inside}
+    with pytest.raises(Impossible, match="nested"):
+        Blueprint(body({"learner": "PreferencePerceptron", "params": {"dim": 3, "seed": inside}}))
