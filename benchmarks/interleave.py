@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 #: What does the job; with a number if it does another number of units than the workload says.
 Contender: TypeAlias = Callable[[], object] | tuple[Callable[[], object], int]
@@ -21,6 +23,7 @@ class Workload:
     ``remarks`` says what a contender does in particular, or why a peer is left out.
     """
 
+    key: str
     name: str
     job: str
     unit: str
@@ -30,21 +33,46 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Result:
-    """Microseconds per unit for each contender, and how many times slower than ours it is in the median round."""
+class Measured:
+    """What came of a workload: for each contender the microseconds per unit, round by round."""
 
-    workload: str
+    key: str
+    name: str
     job: str
     unit: str
-    contender: str
-    microseconds: float
-    ratio: float
-    low: float
-    high: float
+    remarks: dict[str, str]
+    times: dict[str, list[float]]
+
+    @property
+    def ours(self) -> str:
+        """The contender that the others are compared with: the first."""
+        return next(iter(self.times))
+
+    def microseconds(self, contender: str) -> float:
+        """Per unit, in the median round."""
+        return statistics.median(self.times[contender])
+
+    def spread(self, contender: str, against: str | None = None) -> tuple[float, float, float]:
+        """How many times as long as another (ours, if left out) it takes: lower quartile, median, upper quartile.
+
+        Ratios are taken within a round, so that what slows a whole round down does not count.
+        """
+        pairs = zip(self.times[contender], self.times[against or self.ours], strict=True)
+        low, middle, high = np.quantile([a / b for a, b in pairs], [0.25, 0.5, 0.75]).tolist()
+        return low, middle, high
+
+    def fastest(self, prefix: str) -> str | None:
+        """The quickest of the contenders whose names begin so."""
+        return min((name for name in self.times if name.startswith(prefix)), key=self.microseconds, default=None)
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Measured:
+        """From its dictionary, as ``results.json`` keeps it."""
+        return cls(**fields)
 
 
-def measure(workload: Workload, rounds: int) -> list[Result]:
-    """Run every contender once per round; ratios are taken within a round, then their median and range.
+def measure(workload: Workload, rounds: int, seconds: float = 0.02) -> Measured:
+    """Run every contender once per round, for at least so many seconds; BLAS and OpenMP get one thread.
 
     Each round has an order of its own, so that nobody always finds the caches as the same neighbour left them.
     """
@@ -52,30 +80,28 @@ def measure(workload: Workload, rounds: int) -> list[Result]:
         name: given if isinstance(given, tuple) else (given, workload.count)
         for name, given in workload.contenders.items()
     }
-    times: dict[str, list[float]] = {name: [] for name in contenders}
     for run, _ in contenders.values():
-        run()  # compile, warm the caches
+        run()  # compile, import, warm the caches
+    times: dict[str, list[float]] = {name: [] for name in contenders}
     rng = np.random.default_rng(0)
-    for _ in range(rounds):
-        for name in rng.permutation(list(contenders)).tolist():
-            run, count = contenders[name]
-            start = time.perf_counter()
-            run()
-            times[name].append((time.perf_counter() - start) / count)
-    ours = times[next(iter(times))]
-    results = []
-    for name, theirs in times.items():
-        ratios = sorted(b / a for a, b in zip(ours, theirs, strict=True))
-        results.append(
-            Result(
-                workload.name,
-                workload.job,
-                workload.unit,
-                name,
-                statistics.median(theirs) * 1e6,
-                statistics.median(ratios),
-                ratios[0],
-                ratios[-1],
-            )
-        )
-    return results
+    with threadpool_limits(1):
+        often = {name: max(1, math.ceil(seconds / max(_timed(run, 1), 1e-6))) for name, (run, _) in contenders.items()}
+        for _ in range(rounds):
+            for name in rng.permutation(list(contenders)).tolist():
+                run, count = contenders[name]
+                times[name].append(_timed(run, often[name]) / (often[name] * count) * 1e6)
+    return Measured(workload.key, workload.name, workload.job, workload.unit, workload.remarks, times)
+
+
+def _timed(run: Callable[[], object], often: int) -> float:
+    start = time.perf_counter()
+    for _ in range(often):
+        run()
+    return time.perf_counter() - start
+
+
+def rows(measured: list[Measured]) -> Iterator[tuple[Measured, str, float, tuple[float, float, float]]]:
+    """Every line of the table: workload, contender, microseconds, spread of the ratio to ours."""
+    for each in measured:
+        for name in each.times:
+            yield each, name, each.microseconds(name), each.spread(name)

@@ -1,8 +1,8 @@
-"""The label loop: whole streams of sparse text against peers, full covariance, and the two verbs."""
+"""The label loop: whole streams of sparse text (W1) and of full covariance, against peers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,39 +12,37 @@ import smidgen
 from benchmarks import peers
 from benchmarks.interleave import Contender, Workload
 from benchmarks.texts import CLASSES, EXAMPLES, FEATURES, texts
+from benchmarks.twins import HOW, NoTwin, twin
 from smidgen.features import as_row
 from smidgen.learners.label import LabelLearner
-from smidgen.types import FloatArray, IntArray
+from smidgen.types import IntArray
 
 GAMMA, ETA = 0.05, 0.1
+START = 4.0  # Confidit's A starts as (1 + α)²·I, α = 1
+SHAPE: dict[str, Any] = {"dim": FEATURES, "n_classes": CLASSES}
 
 
-def workloads() -> Iterator[Workload]:
-    yield text()
-    yield full_covariance(rounds=20_000, dim=20, n_classes=10)
-    yield verbs_dense(rounds=2_000, dim=100)
-    yield verbs_sparse(rounds=2_000)
-
-
-def text() -> Workload:
+def text(quick: bool) -> Workload:
     """W1: one-bit multiclass learning on sparse text, with those who see the true label beside it."""
     contenders: dict[str, Contender] = {}
     remarks: dict[str, str] = {}
-    shapes = {"dim": FEATURES, "n_classes": CLASSES}
     for name, maker, settings, dtypes in (
         ("Banditron", smidgen.Banditron, {"gamma": GAMMA}, ("float32", "float64")),
         ("diagonal Confidit", smidgen.Confidit, {"eta": ETA}, ("float32", "float64")),
         ("MulticlassPerceptron", smidgen.MulticlassPerceptron, {}, ("float32",)),
     ):
         for dtype in dtypes:
-            contenders[f"smidgen {name} {dtype}"] = ours(maker, {**shapes, **settings, "dtype": dtype}, dtype)
+            contenders[f"smidgen {name} {dtype}"] = stream(maker, {**SHAPE, **settings, "dtype": dtype}, dtype)
         sees = "sees the true label" if maker.feedback == "full" else "hears right or wrong"
         remarks[f"smidgen {name}"] = f"a new learner, then `learner.run` on a CSR matrix, all checks included; {sees}"
-    peers.add_cpp(contenders, remarks, GAMMA)
+    contenders["smidgen Banditron float64, two verbs"] = (verbs(2_000), 2_000)
+    remarks["smidgen Banditron, two verbs"] = "the first 2,000 examples as ready rows, from a Python loop, with records"
+    add_twins(contenders, remarks)
     peers.add_vw(contenders, remarks)
     peers.add_sklearn(contenders, remarks)
-    peers.add_river(contenders, remarks)
+    peers.add_river(contenders, remarks, *texts("float64"))
     return Workload(
+        "W1",
         f"sparse text, {EXAMPLES:,} x {FEATURES:,}, 120 non-zeros, K = {CLASSES}",
         "one pass over the examples: predict, and learn from each; the making of the empty model is timed too",
         "example",
@@ -54,27 +52,89 @@ def text() -> Workload:
     )
 
 
-def ours(maker: type[LabelLearner], settings: dict[str, Any], dtype: str) -> Callable[[], object]:
+def stream(maker: type[LabelLearner], settings: dict[str, Any], dtype: str) -> Callable[[], object]:
     def run() -> object:
         return maker(**settings).run(*texts(dtype))
 
     return run
 
 
-def full_covariance(rounds: int, dim: int, n_classes: int) -> Workload:
+def verbs(rounds: int) -> Callable[[], object]:
+    @cache
+    def rows() -> list[Any]:
+        X = texts("float64")[0]
+        return [as_row(X[[t]], FEATURES) for t in range(rounds)]
+
+    def run() -> None:
+        learner = smidgen.Banditron(**SHAPE, gamma=GAMMA)
+        for row, label in zip(rows(), texts("float64")[1].tolist(), strict=False):
+            decision = learner.decide(row)
+            learner.learn(decision, decision.action == label)
+
+    return run
+
+
+def add_twins(contenders: dict[str, Contender], remarks: dict[str, str]) -> None:
+    """Banditron and diagonal Confidit in C++, the number of classes fixed at compile time."""
+
+    def banditron(dtype: str) -> Callable[[], object]:
+        loop = twin("banditron.cpp", f"banditron_{dtype}", CLASSES=CLASSES)
+
+        def run() -> object:
+            X, y = texts(dtype)
+            weights = np.zeros((FEATURES, CLASSES), dtype)
+            actions, greedy = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
+            loop(weights, GAMMA, X.indices, X.data, X.indptr.astype(np.int64), y, len(y), actions, greedy)
+            return weights, actions, greedy
+
+        return run
+
+    def confidit(dtype: str) -> Callable[[], object]:
+        loop = twin("confidit.cpp", f"confidit_diagonal_{dtype}", CLASSES=CLASSES, FEATURES=1)
+
+        def run() -> IntArray:
+            X, y = texts(dtype)
+            state = np.zeros((FEATURES, 2 * CLASSES), dtype)
+            state[:, CLASSES:] = 1.0 / START
+            actions, greedy = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
+            loop(state, ETA, X.indices, X.data, X.indptr.astype(np.int64), y, len(y), actions, greedy)
+            return actions
+
+        ours = smidgen.Confidit(**SHAPE, eta=ETA, dtype=dtype).run(*texts(dtype)).actions
+        assert np.mean(run()[:2_000] == ours[:2_000]) > 0.99  # the same arithmetic, up to the order of sums
+        return run
+
+    for name, source, make in (("Banditron", "banditron", banditron), ("diagonal Confidit", "confidit", confidit)):
+        try:
+            contenders |= {f"C++ {name} {dtype}": make(dtype) for dtype in ("float32", "float64")}
+            own = ", a simple generator of its own" if name == "Banditron" else ""
+            remarks[f"C++ {name}"] = (
+                f"the same arithmetic (`benchmarks/{source}.cpp`, {HOW}), K fixed at compile time{own}, no checks"
+            )
+        except NoTwin as reason:
+            remarks[f"C++ {name}"] = str(reason)
+
+
+def full_covariance(quick: bool, dim: int = 20, n_classes: int = 10) -> Workload:
     """A full matrix per class: the learner of Theorem 1, without projection."""
+    rounds, some = (5_000, 500) if quick else (20_000, 2_000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rounds, dim))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y = np.argmax(X @ rng.normal(size=(dim, n_classes)) + 0.1 * rng.normal(size=(rounds, n_classes)), axis=1)
-    some = rounds // 10
 
     def confidit(dtype: str, n: int = rounds) -> IntArray:
-        learner = smidgen.Confidit(dim=dim, n_classes=n_classes, covariance="full", dtype=dtype)
+        learner = smidgen.Confidit(dim=dim, n_classes=n_classes, covariance="full", eta=1.0, dtype=dtype)
         return learner.run(X[:n], y[:n]).actions
 
+    def two_verbs() -> None:
+        learner = smidgen.Confidit(dim=dim, n_classes=n_classes, covariance="full", eta=1.0)
+        for x, label in zip(X[:some], y.tolist(), strict=False):
+            decision = learner.decide(x)
+            learner.learn(decision, decision.action == label)
+
     def by_numpy() -> IntArray:
-        weights, inverses = np.zeros((n_classes, dim)), np.tile(np.eye(dim) / 4.0, (n_classes, 1, 1))
+        weights, inverses = np.zeros((n_classes, dim)), np.tile(np.eye(dim) / START, (n_classes, 1, 1))
         actions = np.empty(some, np.int64)
         for t in range(some):
             x = X[t]
@@ -86,18 +146,40 @@ def full_covariance(rounds: int, dim: int, n_classes: int) -> Workload:
             inverses[c] -= np.outer(u, u) / (1.0 + widths[c])
         return actions
 
+    def compiled(dtype: str) -> Callable[[], IntArray]:
+        loop = twin("confidit.cpp", f"confidit_full_{dtype}", CLASSES=n_classes, FEATURES=dim)
+        rows = X.astype(dtype)
+
+        def run() -> IntArray:
+            weights, inverses = np.zeros((n_classes, dim), dtype), np.zeros((n_classes, dim, dim), dtype)
+            inverses[:, np.arange(dim), np.arange(dim)] = 1.0 / START
+            actions, greedy = np.empty(rounds, np.int64), np.empty(rounds, np.int64)
+            loop(weights, inverses, 1.0, rows, y, rounds, actions, greedy)
+            return actions
+
+        return run
+
     assert np.mean(confidit("float64", some) == by_numpy()) > 0.99
     contenders: dict[str, Contender] = {
         "smidgen float64": lambda: confidit("float64"),
         "smidgen float32": lambda: confidit("float32"),
+        "smidgen float64, two verbs": (two_verbs, some),
         "numpy": (by_numpy, some),
     }
     remarks = {
         "smidgen": "a new learner, then `learner.run`",
+        "smidgen, two verbs": f"decide and learn from Python, with records, the first {some:,} rounds",
         "numpy": f"the bare arithmetic, the first {some:,} rounds",
     }
+    try:
+        contenders |= {f"C++ {dtype}": compiled(dtype) for dtype in ("float64", "float32")}
+        remarks["C++"] = f"the same arithmetic (`benchmarks/confidit.cpp`, {HOW}), d and K fixed at compile time"
+    except NoTwin as reason:
+        remarks["C++"] = str(reason)
     peers.add_mabwiser(contenders, remarks, X, y)
+    peers.add_contextualbandits(contenders, remarks, X, y)
     return Workload(
+        "full covariance",
         f"full covariance, d = {dim}, K = {n_classes}",
         "one round of upper confidence bounds with a full matrix per class, dense features",
         "round",
@@ -107,49 +189,4 @@ def full_covariance(rounds: int, dim: int, n_classes: int) -> Workload:
     )
 
 
-def verbs_dense(rounds: int, dim: int) -> Workload:
-    """Dense features, as a prepared row and as an array."""
-    X: FloatArray = np.random.default_rng(0).normal(size=(rounds, dim))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    forms = {"Row": lambda: [as_row(x, dim) for x in X], "array": lambda: list(X)}
-    return two_verbs(f"two verbs, dense, d = {dim}, K = 10", rounds, {"dim": dim, "n_classes": 10}, forms)
-
-
-def verbs_sparse(rounds: int) -> Workload:
-    """Sparse features, as a prepared row and as a CSR row."""
-
-    def rows() -> list[Any]:
-        return [texts("float64")[0][[t]] for t in range(rounds)]
-
-    forms = {"Row": lambda: [as_row(row, FEATURES) for row in rows()], "CSR row": rows}
-    name = f"two verbs, sparse, 120 of {FEATURES:,}, K = {CLASSES}"
-    return two_verbs(name, rounds, {"dim": FEATURES, "n_classes": CLASSES}, forms)
-
-
-def two_verbs(name: str, rounds: int, settings: dict[str, Any], forms: dict[str, Callable[[], list[Any]]]) -> Workload:
-    """One decide and one learn from Python, for contexts in several forms."""
-    truth = np.random.default_rng(1).integers(settings["n_classes"], size=rounds).tolist()
-
-    def contender(maker: type[LabelLearner], contexts: Callable[[], list[Any]]) -> Callable[[], object]:
-        prepared = cache(lambda: (maker(**settings), contexts()))
-
-        def run() -> None:
-            learner, given = prepared()
-            for context, label in zip(given, truth, strict=True):
-                decision = learner.decide(context)
-                learner.learn(decision, decision.action == label)
-
-        return run
-
-    return Workload(
-        name,
-        "one decide and one learn from Python in float64, record and checks included; one learner goes on all the time",
-        "round",
-        rounds,
-        {
-            f"smidgen {maker.__name__}, {form}": contender(maker, contexts)
-            for maker in (smidgen.Banditron, smidgen.Confidit)
-            for form, contexts in forms.items()
-        },
-        {"Row": "a prepared `smidgen.features.Row`"},
-    )
+WORKLOADS = {"W1 text": text, "full covariance": full_covariance}

@@ -1,91 +1,160 @@
-"""The tune loop: rounds of ONS and ONSEG through the two verbs, against the bare arithmetic in numpy."""
+"""The tune loop (W4): rounds of ONS and ONSEG as a compiled stream and through the two verbs, against numpy."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 import smidgen
-from benchmarks.interleave import Workload
+from benchmarks.interleave import Contender, Workload
+from benchmarks.twins import HOW, NoTwin, twin
+from smidgen.evaluate.tune_play import play_tuning
+from smidgen.learners.tune import Tuner
+from smidgen.types import FloatArray
 
-ROUNDS = 500
+ROUNDS, SOME = 20_000, 500
+RADIUS, SLOPE = 10.0, 2.0
+BETA = 1.0 / (8.0 * SLOPE * 2.0 * RADIUS)  # as theory has it
+DELTA, LOSS_BOUND = 0.5, 4.0
 
 
-def workloads() -> Iterator[Workload]:
-    """W4: rounds on a ball of 8, 20 and 100 dimensions."""
-    for dim in (8, 20, 100):
-        yield ons(dim)
-        yield onseg(dim)
+def rows_of(dim: int) -> smidgen.losses.LeastSquares:
+    """Rows z and targets w*·z, w* well inside the ball."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(ROUNDS, dim)) / math.sqrt(dim)
+    return smidgen.losses.LeastSquares(Z=Z, y=Z @ rng.normal(size=dim) / math.sqrt(dim))
 
 
-def ons(dim: int) -> Workload:
-    """Online Newton steps along given gradients."""
-    gradients = np.random.default_rng(0).normal(size=(ROUNDS, dim)) / np.sqrt(dim)
-    beta, D = 0.1, 2.0
+def ons(quick: bool, dim: int) -> Workload:
+    """Online Newton steps along the gradients of least squares."""
+    loss, D = rows_of(dim), 2.0 * RADIUS
+    Z, y = loss.Z, loss.y
+
+    def learner() -> Tuner:
+        return smidgen.ONS(space=smidgen.Ball(dim=dim, radius=RADIUS), gradient_bound=SLOPE, exp_concavity=1.0)
 
     def two_verbs() -> None:
-        learner = smidgen.ONS(space=smidgen.Ball(dim=dim), gradient_bound=2.0, exp_concavity=1.0, beta=beta)
-        for g in gradients:
-            learner.learn(learner.decide(), g)
+        fresh = learner()
+        for t in range(SOME):
+            decision = fresh.decide()
+            fresh.learn(decision, loss.gradient(t, decision.action))
 
-    def rule_only() -> None:
-        rule = smidgen.optim.Newton(space=smidgen.Ball(dim=dim), epsilon=1 / (beta * D) ** 2, scale=1 / beta)
-        for g in gradients:
-            rule.step(-g)
-
-    def numpy_loop() -> None:
-        y, inverse = np.zeros(dim), np.eye(dim) * (beta * D) ** 2
-        for g in gradients:
+    def by_numpy() -> FloatArray:
+        x, inverse = np.zeros(dim), np.eye(dim) * (BETA * D) ** 2
+        for t in range(SOME):
+            z = Z[t]
+            g = (x @ z - y[t]) * z
             u = inverse @ g
             s = 1.0 + g @ u
             inverse -= np.outer(u, u / s)
-            y = y - u / s / beta
-            if (length := math.sqrt(y @ y)) > 1.0:
-                y /= length  # the Euclidean projection: cheaper than the one in the norm of A, and not the same
+            x = x - u / s / BETA
+            if (length := math.sqrt(x @ x)) > RADIUS:
+                x *= RADIUS / length
+        return x
 
-    return Workload(
-        f"ONS, d = {dim}",
-        "one online Newton step on the unit ball, gradient given; numpy projects in the Euclidean norm (cheaper)",
-        "round",
-        ROUNDS,
-        {"smidgen, two verbs": two_verbs, "smidgen, the rule alone": rule_only, "numpy": numpy_loop},
-    )
+    ours = learner()
+    play_tuning(ours, loss, order=np.arange(SOME))
+    assert np.allclose(ours.weights, by_numpy())
+    return workload("ONS", loss, learner, two_verbs, by_numpy, compiled("ons", loss, BETA))
 
 
-def onseg(dim: int) -> Workload:
+def onseg(quick: bool, dim: int) -> Workload:
     """Online Newton steps from one loss value per round."""
-    target = np.full(dim, 0.3 / math.sqrt(dim))
-    delta, D = 0.2, 2.0
-    beta = delta / (8.0 * dim * D)
+    loss, D = rows_of(dim), 2.0 * RADIUS
+    Z, y = loss.Z, loss.y
+    beta = DELTA / (8.0 * dim * LOSS_BOUND * D)
+
+    def learner() -> Tuner:
+        space = smidgen.Ball(dim=dim, radius=RADIUS)
+        return smidgen.ONSEG(space=space, loss_bound=LOSS_BOUND, delta=DELTA, beta="practical")
 
     def two_verbs() -> None:
-        learner = smidgen.ONSEG(space=smidgen.Ball(dim=dim), loss_bound=1.0, delta=delta, beta="practical")
-        for _ in range(ROUNDS):
-            d = learner.decide()
-            gap = d.action - target
-            learner.learn(d, float(gap @ gap) / 2.0)
+        fresh = learner()
+        for t in range(SOME):
+            decision = fresh.decide()
+            fresh.learn(decision, loss(t, decision.action))
 
-    def numpy_loop() -> None:
+    def by_numpy() -> None:
         rng = np.random.default_rng(0)
-        y, inverse = np.zeros(dim), np.eye(dim) * (beta * D) ** 2
-        for _ in range(ROUNDS):
+        x, inverse = np.zeros(dim), np.eye(dim) * (beta * D) ** 2
+        for t in range(SOME):
             v = rng.normal(size=dim)
             v /= math.sqrt(v @ v)
-            gap = y + delta * v - target
-            g = dim / delta * float(gap @ gap) / 2.0 * v
+            g = dim / DELTA * 0.5 * ((x + DELTA * v) @ Z[t] - y[t]) ** 2 * v
             u = inverse @ g
             s = 1.0 + g @ u
             inverse -= np.outer(u, u / s)
-            y = y - u / s / beta
-            if (length := math.sqrt(y @ y)) > 0.8:
-                y *= 0.8 / length
+            x = x - u / s / beta
+            if (length := math.sqrt(x @ x)) > RADIUS - DELTA:
+                x *= (RADIUS - DELTA) / length
 
+    return workload("ONSEG", loss, learner, two_verbs, by_numpy, compiled("onseg", loss, beta, DELTA))
+
+
+def compiled(name: str, loss: smidgen.losses.LeastSquares, beta: float, *more: float) -> Callable[[], FloatArray] | str:
+    """The same rounds in C++, from zero; or why there are none."""
+    dim = loss.Z.shape[1]
+    try:
+        loop = twin("newton.cpp", name, DIM=dim)
+    except NoTwin as reason:
+        return str(reason)
+
+    def run() -> FloatArray:
+        x, inverse = np.zeros(dim), np.eye(dim) * (beta * 2.0 * RADIUS) ** 2
+        loop(x, inverse, loss.Z, loss.y, len(loss), 1.0 / beta, *more)
+        return x
+
+    return run
+
+
+def workload(
+    name: str,
+    loss: smidgen.losses.LeastSquares,
+    learner: Callable[[], Tuner],
+    two_verbs: Callable[[], object],
+    by_numpy: Callable[[], object],
+    in_cpp: Callable[[], FloatArray] | str,
+) -> Workload:
+    ours = learner()
+    projected = float(play_tuning(ours, loss).projected[-1])
+    contenders: dict[str, Contender] = {
+        "smidgen, stream": lambda: play_tuning(learner(), loss),
+        "smidgen, two verbs": (two_verbs, SOME),
+        "numpy": (by_numpy, SOME),
+    }
+    hears = "the gradient" if name == "ONS" else "the loss at a point a little way off"
+    remarks = {
+        "smidgen, stream": f"a new learner, then `play_tuning`; {100.0 * projected:.1f} % of the steps left the ball",
+        "smidgen, two verbs": f"decide and learn from Python, with records, the first {SOME:,} rounds",
+        "numpy": f"the bare arithmetic, the first {SOME:,} rounds; what leaves the ball is pulled back in the "
+        "Euclidean norm (cheaper than that of A)",
+    }
+    if isinstance(in_cpp, str):
+        remarks["C++"] = in_cpp
+    else:
+        assert name == "ONSEG" or np.allclose(ours.weights, in_cpp())
+        contenders["C++"] = in_cpp
+        own = ", a generator of its own" if name == "ONSEG" else ""
+        remarks["C++"] = (
+            f"the same arithmetic (`benchmarks/newton.cpp`, {HOW}), d fixed at compile time, no set to stay in{own}; "
+            "it keeps the full square of A⁻¹, where ours keeps a triangle"
+        )
     return Workload(
-        f"ONSEG, d = {dim}",
-        "one round from one loss value; numpy projects in the Euclidean norm and keeps no record",
+        "W4",
+        f"{name}, d = {loss.Z.shape[1]}",
+        f"one round of least squares on a ball: a point goes out, {hears} comes back, one Newton step",
         "round",
-        ROUNDS,
-        {"smidgen, two verbs": two_verbs, "numpy": numpy_loop},
+        len(loss),
+        contenders,
+        remarks,
     )
+
+
+WORKLOADS: dict[str, Callable[[bool], Workload]] = {
+    f"W4 {name} {dim}": partial(make, dim=dim)
+    for dim in (8, 20, 100)
+    for name, make in (("ONS", ons), ("ONSEG", onseg))
+}
