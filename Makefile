@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-nojit check format docs docs-serve papers bench bench-quick clean
+.PHONY: help serve test test-long test-nojit check format docs docs-serve papers bench bench-quick bench-scaling bench-service clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -18,7 +18,7 @@ serve: $(VENV)/.ready ## set up and run the main job: the decision service with 
 	$(BIN)/smidgen serve
 
 test: $(VENV)/.ready ## set up and run the tests
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-long: $(VENV)/.ready ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long
@@ -44,6 +44,7 @@ docs-serve: $(VENV)/.ready ## show the documentation on this machine
 
 $(VENV)/.bench: $(VENV)/.ready pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[bench]"
+	$(BIN)/pip install --quiet --constraint constraints.txt contextualbandits || echo "contextualbandits did not build: left out"
 	touch $@
 
 papers: $(VENV)/.ready ## run every experiment of the papers and write their pages (about an hour and a half on two cores)
@@ -51,11 +52,17 @@ papers: $(VENV)/.ready ## run every experiment of the papers and write their pag
 	$(BIN)/smidgen papers report
 	$(BIN)/smidgen papers pages docs
 
-bench: $(VENV)/.bench ## compare with peers, interleaved
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.bench ## compare with peers, interleaved (a quarter of an hour); PAGE=docs/speed.md puts the results into the page
+	$(BIN)/python -m benchmarks $(if $(PAGE),--page $(PAGE))
 
-bench-quick: $(VENV)/.bench ## the same in three rounds
-	$(BIN)/python -m benchmarks --rounds 3
+bench-quick: $(VENV)/.bench ## the same in two minutes: few rounds, small sizes
+	$(BIN)/python -m benchmarks --quick
+
+bench-scaling: $(VENV)/.bench ## time and memory against size, for every learner; PAGE=docs/speed.md as above
+	$(BIN)/python -m benchmarks scaling $(if $(PAGE),--page $(PAGE))
+
+bench-service: $(VENV)/.ready ## the decision service under load: requests, syncs, CPU, memory, recovery (about ten minutes)
+	$(BIN)/python -m benchmarks.service
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

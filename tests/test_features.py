@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from smidgen.errors import InvalidFeatures
-from smidgen.features import Row, as_row
+from smidgen.errors import InvalidFeatures, NotFinite
+from smidgen.features import DenseRows, Row, as_row
+from smidgen.features.blocks import in_blocks, write_block_scores
+from smidgen.features.rows import FEW
 from smidgen.records import from_json, to_json
 
 
@@ -79,3 +81,47 @@ def test_a_row_for_another_learner_is_cast_or_refused() -> None:
         as_row(row, 3)
     with pytest.raises(InvalidFeatures, match="finite"):
         as_row([1e300, 0.0], 2, np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8, np.bool_])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_every_dtype_of_a_csr_row_is_taken(dtype: Any, index: Any) -> None:
+    csr = sparse.csr_array((np.array([1, 1], dtype), np.array([0, 2], index), np.array([0, 2], index)), shape=(1, 3))
+    row = as_row(csr, 3)
+    np.testing.assert_array_equal(row.dense(), [1.0, 0.0, 1.0])
+    assert (row.values.dtype, row.indices.dtype) == (np.float64, np.uint32)
+
+
+@pytest.mark.parametrize("make", [np.array, lambda x: sparse.csr_array([x]), lambda x: as_row(x, len(x))])
+def test_a_unit_row_has_length_one_and_is_a_copy(make: Any) -> None:
+    given = make([3.0, 0.0, 4.0])
+    np.testing.assert_allclose(as_row(given, 3, unit=True).dense(), [0.6, 0.0, 0.8])
+    np.testing.assert_array_equal(as_row(given, 3).dense(), [3.0, 0.0, 4.0])
+    np.testing.assert_array_equal(as_row(make([0.0, 0.0]), 2, unit=True).dense(), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("make", [np.array, lambda x: sparse.csr_array([x]), lambda x: as_row(x, len(x))])
+def test_a_row_that_is_too_long_is_refused(make: Any, unit: bool) -> None:
+    with pytest.raises(NotFinite, match="longer than 5"):
+        as_row(make([3.0, 0.0, 4.1]), 3, longest=5.0, unit=unit)
+    with pytest.raises(NotFinite, match="longer"):
+        as_row(make([1e200, 0.0, 4.0]), 3, longest=5.0, unit=unit)
+    assert as_row(make([3.0, 0.0, 3.9]), 3, longest=5.0, unit=unit).dim == 3
+
+
+@given(st.integers(0, 10**6), st.integers(1, 100), st.integers(1, 20))
+def test_blocks_of_rows_give_the_same_bits(seed: int, n: int, dim: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, w, found = rng.normal(size=(n, dim)), rng.normal(size=dim), np.empty(n)
+    write_block_scores(in_blocks(X), w, found)
+    assert found.tobytes() == DenseRows(X).scores(w).tobytes()
+
+
+def test_rows_that_are_read_often_answer_the_same() -> None:
+    rng = np.random.default_rng(0)
+    rows, w = DenseRows(rng.normal(size=(203, 50))), rng.normal(size=50)
+    first = rows.scores(w)
+    for _ in range(FEW + 2):
+        assert rows.scores(w, often=True).tobytes() == first.tobytes()
+    assert rows._blocks is not None

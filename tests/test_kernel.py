@@ -24,6 +24,23 @@ def whole(x):
 
 print(whole(1))
 """
+PAIR = """
+from typing import NamedTuple
+
+class {name}(NamedTuple):
+    left: float
+    right: float
+"""
+SUM = """
+from smidgen._kernel import kernel
+from {module} import {name}
+
+@kernel
+def whole(pair):
+    return pair.left + pair.right
+
+print(whole({name}(1.0, 2.0)))
+"""
 
 
 def run(folder: Path, code: str, **environment: str) -> str:
@@ -46,6 +63,17 @@ def test_a_cached_kernel_notices_that_a_kernel_of_another_file_has_changed(tmp_p
         assert run(tmp_path, "import caller") == str((1 + number) * 2)
     cached = {path.name.split(".")[0] for path in (tmp_path / "__pycache__").glob("*.nbi")}
     assert cached == {"callee", "caller"}, "and it is cached, with its own index"
+
+
+def test_a_cache_that_names_a_lost_class_is_as_good_as_none(tmp_path: Path) -> None:
+    """numba names the classes of arguments in its index, and reads that before it asks whether it is up to date."""
+    for module, name in (("pairs", "Pair"), ("couples", "Couple")):
+        (tmp_path / "pairs.py").unlink(missing_ok=True)
+        (tmp_path / f"{module}.py").write_text(PAIR.format(name=name))
+        (tmp_path / "caller.py").write_text(SUM.format(module=module, name=name))
+        assert run(tmp_path, "import caller") == "3.0"
+        index = next((tmp_path / "__pycache__").glob("caller.whole-*.nbi"))
+        assert module.encode() in index.read_bytes(), "the new one is written in its place"
 
 
 def test_nothing_is_compiled_on_import() -> None:

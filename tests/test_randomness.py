@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from smidgen import randomness
+from smidgen._kernel import kernel
 from smidgen.randomness import COIN, DIRECTION, uniforms, unit_vector
+from smidgen.vector.normals import NORMALS, box_muller
 
 words = st.integers(0, 2**64 - 1)
 
@@ -15,8 +21,7 @@ words = st.integers(0, 2**64 - 1)
 @given(words, words, st.integers(1, 2**64 - 1), words)
 def test_philox_is_numpys(k0: int, k1: int, block: int, number: int) -> None:
     key = np.array([k0, k1], np.uint64)
-    ours = np.empty(4, np.uint64)
-    randomness.philox(key, np.uint64(block), np.uint64(number), ours)
+    ours = np.array(randomness.philox(key, np.uint64(block), np.uint64(number)), np.uint64)
     # numpy adds one to the counter before it draws
     theirs = np.random.Philox(key=key, counter=np.array([block - 1, number, 0, 0], np.uint64)).random_raw(4)
     np.testing.assert_array_equal(ours, theirs)
@@ -49,3 +54,32 @@ def test_unit_vectors_are_uniform_on_the_sphere() -> None:
 
 def test_the_largest_seed_and_number_work() -> None:
     assert np.isfinite(unit_vector(2**64 - 1, 2**63 - 1, 5, stream=DIRECTION)).all()
+
+
+def test_directions_are_those_of_box_and_muller() -> None:
+    for dim in (1, 2, 5, 8, 16, 17, 40):
+        for number in (1, 2, 77):
+            u = uniforms(9, number, dim + dim % 2, stream=DIRECTION).reshape(-1, 2)
+            lengths, angles = np.sqrt(-2.0 * np.log1p(-u[:, 0])), 2.0 * np.pi * u[:, 1]
+            normals = np.column_stack([lengths * np.cos(angles), lengths * np.sin(angles)]).reshape(-1)[:dim]
+            expected = normals / np.linalg.norm(normals)
+            np.testing.assert_allclose(unit_vector(9, number, dim, stream=DIRECTION), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(0, 0), (2**64 - 1, 2**64 - 1), (2**63, 2**62), (1 << 11, 3 << 62), (2**64 - 2**12, 2**61), (5, 7 << 61)],
+)
+def test_the_ends_of_the_uniforms_give_the_right_normals(first: int, second: int) -> None:
+    """The smallest and the largest word, and the borders of quarter and eighth turns."""
+    words, scratch = np.array([first, second] * 2, np.uint64), np.zeros((7, 8))
+    draw(words, 2, scratch)
+    u, t = (first >> 11) * 2.0**-53, (second >> 11) * 2.0**-53
+    length = math.sqrt(-2.0 * math.log1p(-u))
+    expected = length * math.cos(2.0 * math.pi * t), length * math.sin(2.0 * math.pi * t)
+    np.testing.assert_allclose(scratch[NORMALS, :4], expected * 2, rtol=1e-14, atol=1e-14)
+
+
+@kernel
+def draw(words: Any, pairs: int, scratch: Any) -> None:
+    box_muller(words, pairs, scratch)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -24,8 +24,9 @@ JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 class _Lazy(Generic[P, R]):
     """A kernel that has not been compiled yet."""
 
-    def __init__(self, function: Callable[P, R]) -> None:
+    def __init__(self, function: Callable[P, R], **settings: Any) -> None:
         self.function = function
+        self.settings = settings
         self.compiled: Callable[P, R] | None = None
         update_wrapper(self, function)
 
@@ -38,7 +39,7 @@ class _Lazy(Generic[P, R]):
                 if isinstance(callee := module.get(name), _Lazy):
                     module[name] = callee.compile()
                 sources |= _sources.get(id(module.get(name)), set())
-            self.compiled = _njit(self.function, sources)
+            self.compiled = _njit(self.function, sources, self.settings)
             _sources[id(self.compiled)] = sources
             for user in list(sys.modules.values()):  # whoever imported the lazy kernel by name
                 if getattr(user, "__dict__", {}).get(self.function.__name__) is self:
@@ -53,10 +54,10 @@ class _Lazy(Generic[P, R]):
 _sources: dict[int, set[str]] = {}
 
 
-def _njit(function: Callable[P, R], sources: set[str]) -> Callable[P, R]:
+def _njit(function: Callable[P, R], sources: set[str], more: dict[str, Any]) -> Callable[P, R]:
     import numba
 
-    settings: dict[str, Any] = {"error_model": "numpy"}
+    settings: dict[str, Any] = {"error_model": "numpy", **more}
     try:
         compiled = numba.njit(cache=True, **settings)(function)
     except RuntimeError:  # numba found no folder that it may write its cache to
@@ -67,7 +68,52 @@ def _njit(function: Callable[P, R], sources: set[str]) -> Callable[P, R]:
     if hasattr(index, "_source_stamp"):
         stats = [(source, os.stat(source)) for source in sorted(sources)]
         index._source_stamp = [(source, stat.st_size, stat.st_mtime_ns) for source, stat in stats]
+    if hasattr(index, "_load_index"):
+        index._load_index = partial(_load_index, index._load_index)
     return cast("Callable[P, R]", compiled)
+
+
+def _load_index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
+    """What numba has cached for a kernel; nothing if the index names a class that is not there any more.
+
+    numba reads the whole index before it looks at its stamp. There, a NamedTuple among a kernel's arguments is written
+    by module and name.
+    """
+    try:
+        return load()
+    except (AttributeError, ImportError):
+        return {}
+
+
+class _Instruction(_Lazy[P, R]):
+    """A function that kernels know as an intrinsic of numba's, and everybody else as plain Python."""
+
+    def __init__(self, function: Callable[P, R], make: Callable[[], Any]) -> None:
+        super().__init__(function)
+        self.make = make
+
+    def compile(self) -> Callable[P, R]:
+        """Make the intrinsic."""
+        if self.compiled is None:
+            self.compiled = cast("Callable[P, R]", self.make())
+            _sources[id(self.compiled)] = {self.function.__code__.co_filename}
+        return self.compiled
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+
+def instruction(make: Callable[[], Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Mark a function that kernels know as what ``make`` gives: an intrinsic, that is code for the compiler.
+
+    The body of the function is the plain twin: it says what is meant, and runs where numba is switched off, and
+    where the function is called from Python.
+    """
+
+    def mark(function: Callable[P, R]) -> Callable[P, R]:
+        return _Instruction(function, make) if JIT else function
+
+    return mark
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -77,3 +123,11 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     check nothing: their public caller does.
     """
     return _Lazy(function) if JIT else function
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """The same for a small part of other kernels: its code becomes part of theirs, which saves the call.
+
+    A call with arrays costs some 10 ns. That counts where a whole round takes 100.
+    """
+    return _Lazy(function, forceinline=True) if JIT else function

@@ -23,7 +23,7 @@ C = TypeVar("C", bound=type)
 
 TAG = "$"
 _PLAIN = (str, int, float, bool, type(None))
-_DTYPES = frozenset({"<f8", "<f4", "<i8", "<i4", "|i1", "|u1", "<u4", "<u8", "|b1"})
+_DTYPES = {text: np.dtype(text) for text in ("<f8", "<f4", "<i8", "<i4", "|i1", "|u1", "<u4", "<u8", "|b1")}
 
 
 class _Entry(NamedTuple):
@@ -126,24 +126,35 @@ def unpack(value: Any) -> Any:
         return value
     tag = value.get(TAG)
     if tag is None:
-        return {key: unpack(item) for key, item in value.items()}
-    fields = {key: item for key, item in value.items() if key != TAG}
+        return _fields(value)
     if tag == "array":
-        return _array(**fields)
+        return _array(value)
     if tag == "tuple":
-        return tuple(unpack(fields["items"]))
+        return tuple(unpack(value["items"]))
     if tag not in _structures:
         raise InvalidRecord(
             f"the record holds a {tag!r}, which is not registered", "import the module that defines it first"
         )
-    return _structures[tag].build({key: unpack(item) for key, item in fields.items()})
+    return _structures[tag].build(_fields(value))
 
 
-def _array(dtype: str, shape: list[int], data: str) -> np.ndarray[Any, Any]:
-    if dtype not in _DTYPES:
-        raise InvalidRecord(f"the record holds an array of dtype {dtype!r}", f"use one of {sorted(_DTYPES)}")
-    array = np.frombuffer(base64.b64decode(data, validate=True), dtype=dtype).reshape(shape)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)  # read-only: it views the bytes
+def _fields(value: dict[str, Any]) -> dict[str, Any]:
+    """The fields without the tag; most are plain and need no call."""
+    return {key: unpack(item) if isinstance(item, (dict, list)) else item for key, item in value.items() if key != TAG}
+
+
+def _array(record: dict[str, Any]) -> np.ndarray[Any, Any]:
+    text, shape = record["dtype"], record["shape"]
+    dtype = _DTYPES.get(text)
+    if dtype is None or len(record) != 4:
+        raise InvalidRecord(f"the record holds an array of dtype {text!r}", f"use one of {sorted(_DTYPES)}")
+    try:
+        content = msgspec.convert(record["data"], bytes)  # a third of the time of base64's own
+    except msgspec.ValidationError as error:
+        raise InvalidRecord(f"the record holds an array that is not base64: {error}", "give what pack gave") from error
+    flat = np.frombuffer(content, dtype)
+    array = flat if shape == [flat.size] else flat.reshape(shape)
+    return array if dtype.isnative else array.astype(dtype.newbyteorder("="))  # read-only: it views the bytes
 
 
 def to_json(value: Any) -> bytes:

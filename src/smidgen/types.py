@@ -91,17 +91,23 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     @classmethod
     def from_json(cls, data: bytes | str) -> Decision:
         """Read back what `to_json` wrote."""
-        fields = records.from_json(data)
+        return cls.of(records.from_json(data))
+
+    @classmethod
+    def of(cls, fields: Any) -> Decision:
+        """The decision that these fields describe, if they are right: what `records.unpack` gave, say."""
         way_out = "give the bytes that Decision.to_json wrote"
         if not isinstance(fields, dict):
             raise InvalidRecord(f"the JSON is a {type(fields).__name__}, not an object", way_out)
-        if unknown := fields.keys() - set(cls.__struct_fields__):
-            raise InvalidRecord(f"the record has the unknown fields {sorted(unknown)}", way_out)
-        if missing := _REQUIRED - fields.keys():
-            raise InvalidRecord(f"the record lacks {sorted(missing)}", way_out)
-        for name, types in _CHECKED.items():
-            value = fields.get(name)
-            if value is not None and (not isinstance(value, types) or isinstance(value, bool) is not (types is bool)):
+        if not fields.keys() <= _KNOWN:
+            raise InvalidRecord(f"the record has the unknown fields {sorted(fields.keys() - _KNOWN)}", way_out)
+        if not fields.keys() >= _REQUIRED:
+            raise InvalidRecord(f"the record lacks {sorted(_REQUIRED - fields.keys())}", way_out)
+        for name, value in fields.items():
+            types = _CHECKED.get(name)
+            if types is None or value is None:
+                continue
+            if not isinstance(value, types) or isinstance(value, bool) is not (types is bool):
                 raise InvalidRecord(f"the record's {name} is {value!r}, of the wrong type", way_out)
         if fields["number"] < 1:
             raise InvalidRecord(f"the record's number is {fields['number']} and must be >= 1", way_out)
@@ -116,6 +122,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         return hash(self.id)
 
 
+_KNOWN = frozenset(Decision.__struct_fields__)
 _REQUIRED = {"kind", "settings", "number", "action", "greedy", "context"}
 _CHECKED: dict[str, Any] = {
     "kind": str,

@@ -18,6 +18,9 @@ N_ITEMS, DIM, ROUNDS, N_USERS = 90, 5, 44, 3
 LEARNERS: dict[str, Any] = {
     "perceptron": lambda: smidgen.PreferencePerceptron(dim=DIM),
     "batch": lambda: smidgen.BatchPreferencePerceptron(dim=DIM, batch=7),
+    "batches of exponentiated steps": lambda: smidgen.CoactiveLearner(
+        rule=smidgen.optim.Batched(rule=smidgen.optim.Exponentiated(dim=DIM, bound=2.0), size=3)
+    ),
     "exponentiated": lambda: smidgen.ExponentiatedPreferencePerceptron(dim=DIM, bound=2.0),
     "exponentiated, horizon": lambda: smidgen.ExponentiatedPreferencePerceptron(
         dim=DIM, bound=2.0, horizon=ROUNDS, signed=False
@@ -120,7 +123,7 @@ def test_near_scores_give_the_exact_choice() -> None:
             left[item] = False
         w = w + rate * (items[other] - items[got])
         candidates.moved_along(c, w, other, got, rate)
-    worst = np.abs(c.near[left] - items[left] @ w).max()
+    worst = np.abs(c.near[:700][left] - items[left] @ w).max()
     assert worst <= c.errors[candidates.ERROR]
 
 
@@ -163,8 +166,8 @@ def test_refusals() -> None:
         play_choices(smidgen.DuelingBandit(dim=DIM), items, strict, rounds=5)
     with pytest.raises(InvalidArgument, match="the user is a"):
         play_choices(learner, items, [lambda context, action: action], utilities=tastes[:1], rounds=5)
-    rule = smidgen.optim.Batched(rule=smidgen.optim.Exponentiated(dim=DIM, bound=1.0), size=2)
-    with pytest.raises(InvalidArgument, match="no compiled twin"):
+    rule = smidgen.optim.Gradient(space=smidgen.Box(low=[0.0] * DIM, high=[1.0] * DIM))
+    with pytest.raises(InvalidArgument, match="is not compiled"):
         play_choices(smidgen.CoactiveLearner(rule=rule), items, strict, rounds=5)
     with pytest.raises(InvalidArgument, match="play_choices was given"):
         play_choices(smidgen.Banditron(dim=DIM, n_classes=2), items, strict, rounds=5)

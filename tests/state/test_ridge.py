@@ -100,7 +100,7 @@ def test_the_inverses_are_inverses(seed: int, n: int, dim: int, a: float) -> Non
     full, dual = FullRidge(dim, a), SparseRidge(dim, a, None)
     taught(full, X, y)
     taught(dual, X, y)
-    B = full.blocks.B[0, :dim, :dim]
+    B = full.blocks.inverses(1)[0, :dim, :dim]
     np.testing.assert_allclose((a * np.eye(dim) + X.T @ X) @ B, np.eye(dim), atol=1e-8)
     np.testing.assert_allclose((a * np.eye(n) + X @ X.T) @ dual.arrays()["G"], np.eye(n), atol=1e-8)
 

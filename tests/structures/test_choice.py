@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import reference
 from smidgen import Choice, PreferencePerceptron
@@ -26,6 +27,11 @@ class TestAgainstTheJudge:
         expected = reference.choice_argmax(p.items, p.w, p.available)
         assert Choice(p.items, p.available).argmax(p.w) == expected
         assert Choice(p.items, mask_of(p.available, len(p.items))).argmax(p.w) == expected
+
+    @given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan]), min_size=1, max_size=20))
+    def test_without_a_mask_the_same_item_is_best(self, scores: list[float]) -> None:
+        menu, given_scores = Choice(np.ones((len(scores), 1))), np.array(scores)
+        assert menu.best(given_scores) == menu.only(np.ones(len(scores), bool)).best(given_scores)
 
     @given(choice_problems())
     def test_phi_is_the_row(self, p: ChoiceProblem) -> None:

@@ -34,6 +34,12 @@ class TestAgainstTheJudge:
     def test_argmax_sorts_and_keeps_ties_in_order(self, p: RankingProblem) -> None:
         assert Ranking(p.docs, p.top).argmax(p.w).tolist() == reference.ranking_argmax(p.docs, p.w)
 
+    @given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -2.0, 0.5, np.inf, -np.inf, np.nan]), min_size=1, max_size=80))
+    def test_best_is_numpys_stable_sort(self, scores: list[float]) -> None:
+        found = Ranking(np.ones((len(scores), 1))).best(np.array(scores))
+        assert found.tolist() == np.argsort(-np.array(scores), kind="stable").tolist()
+        assert not found.flags.writeable
+
     def test_argmax_keeps_ties_in_order_in_long_lists_too(self) -> None:
         """Short lists are sorted by insertion, which keeps ties whatever one asks for."""
         rng = np.random.default_rng(0)

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.features import as_rows
 from smidgen.types import FloatArray, IntArray
+from smidgen.vector.single_scores import highest_score, move_scores
 
 Short = NDArray[np.int16]
 Near = NDArray[np.float32]
-Bits = NDArray[np.int32]
 
 COLUMNS, MOVES, STALE = 0, 1, 2
 UNIT, ERROR, LONGEST = 0, 1, 2
@@ -32,8 +32,6 @@ _BLOCK = 1024  # columns that are scored together: their scores stay in the near
 _NEAR = 128  # near scores that share a peak
 _MOVES = 48  # steps by the Gram matrix between two products
 _ROUNDING = 2.0**-24  # of single precision
-_SIGN, _REST = np.int32(31), np.int32(0x7FFFFFFF)
-_LOWEST = np.int32(-(2**31) + 0x7FFFFF)  # −inf, as a whole number that compares like floats
 
 
 class Candidates(NamedTuple):
@@ -43,11 +41,9 @@ class Candidates(NamedTuple):
     features: Near  # dim × columns: those of the items that are left (with a Gram matrix: of all), in any order
     items: IntArray  # the item of each column
     column: IntArray  # the column of each item; −1: gone
-    gram: Short  # in units of UNIT; empty if it is not used
-    near: Near  # scores by column; −inf: gone
-    bits: Bits  # the same memory
+    gram: Short  # in units of UNIT, with room for whole blocks; empty if it is not used
+    near: Near  # scores by column, with room for whole blocks; −inf: gone, or never there
     peaks: Near  # the highest near score of each block
-    peak_bits: Bits  # the same memory
     counts: IntArray  # COLUMNS; MOVES since the last product; STALE: 1 if w has moved in another way
     errors: FloatArray  # UNIT; ERROR of near scores at most; LONGEST: the largest norm of an item
 
@@ -81,13 +77,16 @@ class ItemTable:
         """The products of all pairs as 16-bit numbers, and their unit."""
         products = self.rows @ self.rows.T
         unit = float(np.abs(products).max(initial=0.0)) / 32767.0 or 1.0
-        return np.rint(products / unit).astype(np.int16), unit
+        gram = np.zeros((len(self), self._room), np.int16)
+        gram[:, : len(self)] = np.rint(products / unit)
+        return gram, unit
 
     def candidates(self, near: bool) -> Candidates:
         """All items, for one more user; ``near``: for weights that move along differences of items."""
-        n, blocks = len(self), -(-len(self) // _NEAR)
+        n = len(self)
         gram, unit = self.gram if near else (np.empty((0, 0), np.int16), 1.0)
-        near_scores, peaks = np.zeros(n, np.float32), np.zeros(blocks, np.float32)
+        near_scores = np.zeros(self._room, np.float32)
+        near_scores[n:] = -math.inf
         return Candidates(
             rows=self.rows,
             features=self._columns.copy(),
@@ -95,12 +94,15 @@ class ItemTable:
             column=np.arange(n),
             gram=gram,
             near=near_scores,
-            bits=near_scores.view(np.int32),
-            peaks=peaks,
-            peak_bits=peaks.view(np.int32),
+            peaks=np.zeros(self._room // _NEAR, np.float32),
             counts=np.array([n, 0, 1]),
             errors=np.array([unit, 0.0, self.longest]),
         )
+
+    @property
+    def _room(self) -> int:
+        """The number of items, rounded up to whole blocks."""
+        return -(-len(self) // _NEAR) * _NEAR
 
     @cached_property
     def longest(self) -> float:
@@ -112,7 +114,7 @@ class ItemTable:
         return np.array(self.rows.T, dtype=np.float32, order="C")
 
 
-@kernel
+@inlined
 def choose(c: Candidates, w: FloatArray) -> int:
     """The item that is left of highest w·x, the first of equals."""
     if not w.any():  # all are equal: no need to score them one by one
@@ -126,7 +128,7 @@ def choose(c: Candidates, w: FloatArray) -> int:
     best, top = -1, -math.inf
     for b in range(c.peaks.shape[0]):
         if c.peaks[b] >= limit:
-            for k in range(b * _NEAR, min((b + 1) * _NEAR, c.counts[COLUMNS])):
+            for k in range(b * _NEAR, (b + 1) * _NEAR):
                 if c.near[k] >= limit:
                     item, score = c.items[k], 0.0
                     for f in range(w.shape[0]):
@@ -136,7 +138,7 @@ def choose(c: Candidates, w: FloatArray) -> int:
     return int(best)
 
 
-@kernel
+@inlined
 def _first(c: Candidates) -> int:
     item = 0
     while c.column[item] < 0:
@@ -144,27 +146,27 @@ def _first(c: Candidates) -> int:
     return item
 
 
-@kernel
+@inlined
 def moved(c: Candidates) -> None:
     """Say that w has moved, no matter how."""
     c.counts[STALE] = 1
 
 
-@kernel
+@inlined
 def moved_along(c: Candidates, w: FloatArray, better: int, shown: int, rate: float) -> None:
     """Say that w has moved to the given place, by rate·(x_better − x_shown)."""
     if c.gram.shape[0] == 0:
         c.counts[STALE] = 1
         return
-    _shift(c.near, c.gram[better], c.gram[shown], np.float32(rate * c.errors[UNIT]))
+    plus, minus, factor = c.gram[better], c.gram[shown], np.float32(rate * c.errors[UNIT])
     for b in range(c.peaks.shape[0]):
-        _peak(c, b)
+        c.peaks[b] = move_scores(c.near, plus, minus, factor, b * _NEAR, (b + 1) * _NEAR)
     largest = c.errors[LONGEST] * (_norm(w) + 2.0 * rate * c.errors[LONGEST])
     c.errors[ERROR] += rate * c.errors[UNIT] + 4.0 * _ROUNDING * largest
     c.counts[MOVES] += 1
 
 
-@kernel
+@inlined
 def remove(c: Candidates, item: int) -> None:
     """Take one item out; it must still be there. The last column moves to its place, unless G has a say."""
     k = c.column[item]
@@ -179,6 +181,7 @@ def remove(c: Candidates, item: int) -> None:
             c.column[c.items[k]] = k
             for f in range(c.features.shape[0]):
                 c.features[f, k] = c.features[f, last]
+        c.near[last] = -math.inf
         _peak(c, last // _NEAR)
     _peak(c, k // _NEAR)
 
@@ -209,25 +212,10 @@ def _product(c: Candidates, w: FloatArray) -> None:
     c.counts[MOVES], c.counts[STALE] = 0, 0
 
 
-@kernel
+@inlined
 def _peak(c: Candidates, b: int) -> None:
     """The highest near score of a block."""
-    c.peak_bits[b] = _highest(c.bits[b * _NEAR : max(b * _NEAR, min((b + 1) * _NEAR, c.counts[COLUMNS]))])
-
-
-@kernel
-def _highest(bits: Bits) -> np.int32:
-    """The highest of floats, given and returned as their bits: whole numbers compare many at a time. −inf for none."""
-    m = _LOWEST
-    for k in range(bits.shape[0]):
-        m = max(m, bits[k] ^ ((bits[k] >> _SIGN) & _REST))
-    return m ^ ((m >> _SIGN) & _REST)
-
-
-@kernel
-def _shift(s: Near, plus: Short, minus: Short, factor: np.float32) -> None:
-    for k in range(s.shape[0]):
-        s[k] += factor * np.float32(np.int32(plus[k]) - np.int32(minus[k]))
+    c.peaks[b] = highest_score(c.near, b * _NEAR, (b + 1) * _NEAR)
 
 
 @kernel
@@ -249,6 +237,6 @@ def _add_four(s: Near, w: Near, x: Near, y: Near, z: Near, v: Near) -> None:
         s[k] = (((s[k] + a * x[k]) + b * y[k]) + c * z[k]) + d * v[k]
 
 
-@kernel
+@inlined
 def _norm(w: FloatArray) -> float:
     return math.sqrt(np.sum(w * w))

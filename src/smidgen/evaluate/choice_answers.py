@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.errors import InvalidArgument
 from smidgen.features import dense_scores
 from smidgen.types import FloatArray, IntArray
@@ -85,7 +85,7 @@ def _per_item(ratings: FloatArray, items: FloatArray) -> FloatArray:
     return ratings
 
 
-@kernel
+@inlined
 def _left_before(s: Standing, place: int) -> int:
     """How many of the items in the first ``place`` places are left."""
     total, i = 0, place
@@ -95,7 +95,7 @@ def _left_before(s: Standing, place: int) -> int:
     return total
 
 
-@kernel
+@inlined
 def _left(s: Standing, k: int) -> int:
     """The k-th item that is left, counted from 0."""
     n, i, bit = s.order.shape[0], 0, 1
@@ -109,7 +109,7 @@ def _left(s: Standing, k: int) -> int:
     return int(s.order[i])
 
 
-@kernel
+@inlined
 def _take(s: Standing, item: int) -> None:
     n, i = s.order.shape[0], s.place[item] + 1
     s.tree[0] -= 1
@@ -118,7 +118,7 @@ def _take(s: Standing, item: int) -> None:
         i += i & -i
 
 
-@kernel
+@inlined
 def take(a: Answers, item: int) -> None:
     """Take an item out of the standings; it must still be there."""
     _take(a.useful, item)
@@ -126,13 +126,13 @@ def take(a: Answers, item: int) -> None:
         _take(a.rated, item)
 
 
-@kernel
+@inlined
 def highest(a: Answers) -> float:
     """The utility of the best item that is left."""
     return float(a.utility[_left(a.useful, a.useful.tree[0] - 1)])
 
 
-@kernel
+@inlined
 def _strict(a: Answers, shown: int, alpha: float) -> int:
     """The least useful item that is left and gains the share alpha, or the one shown if it is the best."""
     before, best = a.utility[shown], highest(a)

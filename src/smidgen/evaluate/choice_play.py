@@ -14,14 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.evaluate.candidates import Candidates, ItemTable, choose, moved, moved_along, remove
 from smidgen.evaluate.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
-from smidgen.evaluate.rule_steps import ALONG, ANYHOW, Steps, along, fresh, step
+from smidgen.evaluate.rule_state import memory_of, settings_of
+from smidgen.evaluate.rule_steps import (
+    FILLED,
+    PROJECTED,
+    RETRAINED,
+    STEPS,
+    Memory,
+    Settings,
+    along,
+    learn,
+    rate,
+    silent,
+)
 from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
 from smidgen.learners.coactive.ranking_svm import GROWTH
-from smidgen.randomness import DIRECTION, U64, _unit_vector, stream_key
+from smidgen.randomness import DIRECTION, U64, direction_room, stream_key, unit_direction
 from smidgen.types import FloatArray, IntArray
 from smidgen.users.strict_alpha import as_utility
 
@@ -74,40 +86,42 @@ class _Log(NamedTuple):
     shown: IntArray
     given: IntArray
     regret: FloatArray
-    at: IntArray  # rounds played, informative ones among them, and how many of the latter to stop at
 
 
 @kernel
-def _play(c: Candidates, r: Steps, a: Answers, rng: np.random.Generator, log: _Log) -> None:
-    """Rounds of a coactive learner: from the first that is not in the log to the last, or to the stop."""
-    delta = np.empty(r.w.shape[0])
-    for t in range(log.at[0], log.regret.shape[0]):
-        shown = choose(c, r.w)
+def _play(c: Candidates, s: Settings, m: Memory, a: Answers, rng: np.random.Generator, log: _Log, start: int) -> int:
+    """Rounds of a coactive learner, from ``start`` on; returns how far it came.
+
+    It comes to the end, unless the learner is one that is retrained and has the pairs that it waited for.
+    """
+    delta = np.empty(m.w.shape[0])
+    for t in range(start, log.regret.shape[0]):
+        shown = choose(c, m.w)
         best = highest(a)
         given = answer(a, shown, rng)
-        informative = False
         for f in range(delta.shape[0]):
             delta[f] = c.rows[given, f] - c.rows[shown, f]
-            informative = informative or delta[f] != 0.0
         log.shown[t], log.given[t], log.regret[t] = shown, given, best - a.utility[shown]
         _take_off(c, a, shown, given)
-        how, rate = step(r, delta)
-        if how == ALONG and informative:
-            moved_along(c, r.w, given, shown, rate)
-        elif how == ANYHOW:
-            moved(c)
-        log.at[0] += 1
-        log.at[1] += informative
-        if log.at[1] == log.at[2]:
-            return
+        steps, projected, informative = m.counts[STEPS], m.counts[PROJECTED], not silent(delta)
+        learn(s, m, delta)
+        if not along(s) or m.counts[PROJECTED] > projected:
+            if s.kind != RETRAINED and m.counts[STEPS] > steps:
+                moved(c)
+        elif informative:
+            moved_along(c, m.w, given, shown, rate(s, m))
+        if s.kind == RETRAINED and m.counts[FILLED] == m.pairs.shape[0]:
+            return t + 1
+    return len(log.regret)
 
 
 @kernel
 def _duel(c: Candidates, w: FloatArray, a: Answers, key: U64, moves: FloatArray, log: _Log) -> None:
     """Rounds of a dueling bandit: the item of w against that of w + explore·u; w += step·u if the second wins."""
     u = np.empty(w.shape[0])
+    words, normals = direction_room(w.shape[0])
     for t in range(log.regret.shape[0]):
-        _unit_vector(key, np.uint64(t + 1), u)
+        unit_direction(key, np.uint64(t + 1), u, words, normals)
         first = choose(c, w)
         moved(c)
         second = choose(c, w + moves[0] * u)
@@ -120,7 +134,7 @@ def _duel(c: Candidates, w: FloatArray, a: Answers, key: U64, moves: FloatArray,
         _take_off(c, a, first, second)
 
 
-@kernel
+@inlined
 def _take_off(c: Candidates, a: Answers, one: int, other: int) -> None:
     remove(c, one)
     take(a, one)
@@ -202,7 +216,7 @@ def play_choices(
     actions = np.empty((2, len(users) if keep else 0, T), np.int64)
     for i, user in enumerate(users):
         twin = type(learner)(**(learner.params | ({} if seeds is None else {"seed": seeds[i]})))
-        log = _Log(np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T), np.array([0, 0, -1]))
+        log = _Log(np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T))
         weights[i] = _serve(twin, table, user, tastes[i], log)
         regret[i] = np.cumsum(log.regret)[at - 1]
         squares[i] = np.cumsum(log.regret**2)[at - 1]
@@ -226,21 +240,22 @@ def _serve(twin: Any, table: ItemTable, user: Any, w_star: FloatArray, log: _Log
         moves = np.array([settings["explore"], settings["step"]])
         _duel(table.candidates(near=False), w, a, stream_key(settings["seed"], DIRECTION), moves, log)
         return w
-    r = fresh(None if isinstance(twin, RankingSVM) else twin.rule, len(w_star))
-    c = table.candidates(near=along(r))
+    s, m = settings_of(twin), memory_of(twin)
+    c = table.candidates(near=along(s))
     if not isinstance(twin, RankingSVM):
-        _play(c, r, a, rng, log)
-        return r.w
+        _play(c, s, m, a, rng, log, 0)
+        return m.w
     played, pairs = 0, 0
     while played < len(log.regret):  # up to the pair that makes it train
-        pairs = max(pairs + 1, math.ceil(GROWTH * pairs))
-        log.at[2] = pairs
-        _play(c, r, a, rng, log)
-        for t in range(played, log.at[0]):
-            twin.rule.step(table.rows[log.given[t]] - table.rows[log.shown[t]])
-        r.w[:], played = twin.rule.weights, int(log.at[0])
+        m = m._replace(pairs=np.empty((max(1, math.ceil(GROWTH * pairs) - pairs), twin.dim)))
+        m.counts[FILLED] = 0
+        played = _play(c, s, m, a, rng, log, played)
+        for pair in m.pairs[: m.counts[FILLED]]:
+            twin.rule.step(pair)
+        pairs += int(m.counts[FILLED])
+        m.w[:] = twin.rule.weights
         moved(c)
-    return r.w
+    return m.w
 
 
 def _checkpoints(checkpoints: Sequence[int] | None, T: int) -> IntArray:

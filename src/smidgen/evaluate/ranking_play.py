@@ -12,9 +12,10 @@ from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate import bounds
 from smidgen.evaluate.losses import Linear, Loss
 from smidgen.evaluate.ranking_round import Person, Queries, Record, best_utilities, rounds
-from smidgen.evaluate.ranking_state import hand_back, is_finite, labels_for, memory_of, person_of, settings_of
-from smidgen.evaluate.ranking_steps import FILLED, Memory, Settings
 from smidgen.evaluate.ranking_table import QueryTable
+from smidgen.evaluate.ranking_user import labels_for, person_of
+from smidgen.evaluate.rule_state import hand_back, is_finite, memory_of, settings_of
+from smidgen.evaluate.rule_steps import FILLED, Memory, Settings
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.coactive.ranking_svm import GROWTH, Retrained
 from smidgen.types import FloatArray, IntArray

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import kernel
-from smidgen.evaluate.ranking_steps import DECIDED, DUEL, FILLED, RETRAINED, Memory, Settings, learn, shift
+from smidgen.evaluate.rule_steps import DECIDED, DUEL, FILLED, RETRAINED, Memory, Settings, learn, shift
 from smidgen.features import dense_scores
 from smidgen.learners.coactive.dueling_bandit import _team_draft
-from smidgen.randomness import _uniforms, _unit_vector
+from smidgen.randomness import direction_room, fill_uniforms, unit_direction
+from smidgen.structures.ranking import ranked
 from smidgen.types import FloatArray, IntArray
 from smidgen.users.strict_alpha import _ROUNDING, _inspect
 
 STRICT, NOISY, EXPECTED = range(3)  # kinds of users
-RUN = 16  # so many are sorted by insertion
 
 
 class Queries(NamedTuple):
@@ -44,35 +44,6 @@ class Record(NamedTuple):
 
     shown: IntArray
     utilities: FloatArray
-
-
-@kernel
-def ranked(scores: FloatArray) -> IntArray:
-    """The documents by falling score, equals in the given order: runs sorted by insertion, then merged."""
-    n = scores.shape[0]
-    order, spare = np.arange(n), np.empty(n, np.int64)
-    for start in range(0, n, RUN):
-        for i in range(start + 1, min(start + RUN, n)):
-            place = i
-            while place > start and scores[order[place - 1]] < scores[i]:
-                order[place] = order[place - 1]
-                place -= 1
-            order[place] = i
-    width = RUN
-    while width < n:
-        for left in range(0, n, 2 * width):
-            middle, right = min(left + width, n), min(left + 2 * width, n)
-            i, j = left, middle
-            for k in range(left, right):
-                if i < middle and (j == right or scores[order[i]] >= scores[order[j]]):
-                    spare[k] = order[i]
-                    i += 1
-                else:
-                    spare[k] = order[j]
-                    j += 1
-        order, spare = spare, order
-        width *= 2
-    return order
 
 
 @kernel
@@ -145,9 +116,10 @@ def difference(docs: FloatArray, better: IntArray, shown: IntArray, discounts: F
 def interleaved(docs: FloatArray, s: Settings, m: Memory, u: FloatArray) -> tuple[IntArray, IntArray]:
     """The dueling bandit's ranking and its teams: w against w + explore·u, u as its decision of this number has it."""
     number = np.uint64(m.counts[DECIDED])
-    _unit_vector(s.directions, number, u)
+    words, normals = direction_room(u.shape[0])
+    unit_direction(s.directions, number, u, words, normals)
     coins = np.empty((docs.shape[0] + 1) // 2)
-    _uniforms(s.coins, number, coins)
+    fill_uniforms(s.coins, number, coins)
     rival = m.w.copy()
     shift(rival, u, s.explore)
     return _team_draft(ranked(dense_scores(docs, m.w)), ranked(dense_scores(docs, rival)), coins)

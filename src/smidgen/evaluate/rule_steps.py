@@ -1,4 +1,7 @@
-"""The update rules of `smidgen.optim`, compiled: one code per rule, the state in plain arrays."""
+"""The coactive learners' rules in compiled code: from Δ to the next weights, in place.
+
+Each step does what the rule of the same name in `smidgen.optim` does, in the same order.
+"""
 
 from __future__ import annotations
 
@@ -7,108 +10,154 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import kernel
-from smidgen.errors import InvalidArgument
-from smidgen.features import dense_scores
-from smidgen.geometry import Ball
+from smidgen._kernel import inlined, kernel
 from smidgen.geometry.ball import project_on_ball
-from smidgen.geometry.rank_one import _downdate
-from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
+from smidgen.geometry.symmetric import shrink
 from smidgen.optim.exponentiated import _normalise
+from smidgen.optim.newton import newton_move
+from smidgen.randomness import U64
 from smidgen.types import FloatArray, IntArray
+from smidgen.vector.arrays import dot
 
-FIXED, ADDITIVE, EXPONENTIATED, GRADIENT, NEWTON = 0, 1, 2, 3, 4
-
-#: How the weights have moved: not at all; along rate·delta, and no other way; in any way.
-NOT, ALONG, ANYHOW = 0, 1, 2
-
-_TOLERANCE = 1e-10  # of the projection, as in `Ball.project_in_norm`
+ADDITIVE, GRADIENT, NEWTON, EXPONENTIATED, RETRAINED, DUEL = range(6)  # kinds of rules
+STEPS, WAITING, SILENT, DECIDED, FILLED, PROJECTED = range(6)  # what `Memory.counts` counts
+COUNTS = 6
+TOLERANCE = 1e-10  # of a projection, relative to the radius: that of `Ball.project_in_norm`
 
 
-class Steps(NamedTuple):
-    """A rule that has not stepped yet, or has."""
+class Settings(NamedTuple):
+    """What a learner is set to. A kind reads its own fields; the others keep their defaults."""
 
-    code: int
-    first: float  # batch size; bound S; or the factor of the step
-    second: float  # horizon (0: none); or the radius of the ball
-    third: float  # signed (0 or 1); or gamma
+    kind: int
+    batch: int = 1  # rounds per step
+    scale: float = 1.0  # of a step; the bound S of an exponentiated one
+    radius: float = 1.0
+    gamma: float = 1.0
+    horizon: int = 0  # 0: none, the rate falls with the steps
+    signed: bool = True
+    explore: float = 1.0
+    directions: U64 = np.zeros(2, np.uint64)  # keys of the dueling bandit's random streams
+    coins: U64 = np.zeros(2, np.uint64)
+
+
+class Memory(NamedTuple):
+    """What a learner remembers. The kernels write to it; arrays that its rule does not need are empty."""
+
     w: FloatArray
-    memory: FloatArray  # the sum of a batch, or the logarithms of the weights
-    inverse: FloatArray  # A⁻¹, or nothing
-    steps: IntArray  # how many it has taken
+    theta: FloatArray  # exponentiated: the log-weights
+    inverse: FloatArray  # Newton: A⁻¹ is inverse − waiting·waitingᵀ, by its lower triangle
+    waiting: FloatArray
+    total: FloatArray  # batch: the sum of its Δ so far
+    pairs: FloatArray  # retrained: room for the Δ until the next training
+    counts: IntArray
 
 
-def fresh(rule: Rule | None, dim: int) -> Steps:
-    """A compiled twin of a rule, before its first step; without one, weights that stay as they are put."""
-    w, memory, steps, nothing = np.zeros(dim), np.zeros(dim), np.zeros(1, np.int64), np.empty((0, 0))
-    if rule is None:
-        return Steps(FIXED, 0.0, 0.0, 0.0, w, memory, nothing, steps)
-    if type(rule) is Additive:
-        return Steps(ADDITIVE, 1.0, 0.0, 0.0, w, memory, nothing, steps)
-    if type(rule) is Batched and type(rule.rule) is Additive:
-        return Steps(ADDITIVE, float(rule.size), 0.0, 0.0, w, memory, nothing, steps)
-    if type(rule) is Exponentiated:
-        w[:] = _normalise(memory, rule.signed)
-        bound, horizon, signed = rule.bound, float(rule.horizon or 0), float(rule.signed)
-        return Steps(EXPONENTIATED, bound, horizon, signed, w, memory, nothing, steps)
-    if type(rule) is Gradient and type(rule.space) is Ball:
-        return Steps(GRADIENT, rule.scale, rule.space.radius, 0.0, w, memory, nothing, steps)
-    if type(rule) is Newton and type(rule.space) is Ball:
-        inverse = np.eye(dim) / rule.epsilon
-        return Steps(NEWTON, rule.scale, rule.space.radius, rule.gamma, w, memory, inverse, steps)
-    raise InvalidArgument(f"the rule {rule!r} has no compiled twin", "use simulate, which plays any rule")
+@inlined
+def shift(w: FloatArray, direction: FloatArray, rate: float) -> None:
+    """Add rate · direction to w, in place."""
+    for i in range(w.shape[0]):
+        w[i] += rate * direction[i]
 
 
-def along(r: Steps) -> bool:
-    """Whether each step moves the weights along its own delta (but for a projection now and then)."""
-    return r.code == GRADIENT or (r.code == ADDITIVE and r.first == 1.0)
+@inlined
+def copy(to: FloatArray, source: FloatArray) -> None:
+    """Overwrite one vector by another."""
+    for i in range(to.shape[0]):
+        to[i] = source[i]
 
 
-@kernel
-def step(r: Steps, delta: FloatArray) -> tuple[int, float]:
-    """One step along delta: Algorithms 1 and 2, 4, 5 or 6. Says how w has moved, and the rate."""
-    r.steps[0] += 1
-    t = r.steps[0]
-    if r.code == ADDITIVE:
-        return _additive(r, delta, t)
-    if r.code == EXPONENTIATED:
-        _add(r.memory, delta, 1.0 / (2.0 * r.first * math.sqrt(r.second if r.second > 0.0 else t)))
-        r.w[:] = _normalise(r.memory, r.third > 0.0)
-        return ANYHOW, 1.0
-    if r.code == GRADIENT:
-        rate = r.first / math.sqrt(t)
-        _add(r.w, delta, rate)
-        norm = math.sqrt(np.sum(r.w * r.w))
-        if norm <= r.second:
-            return ALONG, rate
-        r.w[:] = r.w * (r.second / norm)
-        return ANYHOW, rate
-    if r.code == NEWTON:
-        product = dense_scores(r.inverse, delta)
-        growth = 1.0 + r.third * np.sum(delta * product)
-        _add(r.w, product / growth, r.first)
-        _downdate(r.inverse, product, r.third / growth)
-        if math.sqrt(np.sum(r.w * r.w)) > r.second:
-            r.w[:] = project_on_ball(r.inverse, r.w, r.second, _TOLERANCE)
-        return ANYHOW, 1.0
-    return NOT, 0.0
+@inlined
+def silent(d: FloatArray) -> bool:
+    """Whether a direction is zero."""
+    i = 0
+    while i < d.shape[0] and d[i] == 0.0:
+        i += 1
+    return i == len(d)
+
+
+@inlined
+def along(s: Settings) -> bool:
+    """Whether each step moves the weights along its own direction (but for a projection now and then)."""
+    return s.batch == 1 and (s.kind == ADDITIVE or s.kind == GRADIENT)
+
+
+@inlined
+def rate(s: Settings, m: Memory) -> float:
+    """The rate of the present step, of rules that go along their directions."""
+    return s.scale / math.sqrt(m.counts[STEPS]) if s.kind == GRADIENT else 1.0
+
+
+@inlined
+def gradient_step(s: Settings, m: Memory, d: FloatArray) -> bool:
+    """Go d · scale/√t and project on the ball."""
+    shift(m.w, d, rate(s, m))
+    norm = math.sqrt(dot(m.w, m.w))
+    if norm > s.radius:
+        m.counts[PROJECTED] += 1
+        factor = s.radius / norm
+        for i in range(m.w.shape[0]):
+            m.w[i] *= factor
+    return math.isfinite(norm)
 
 
 @kernel
-def _additive(r: Steps, delta: FloatArray, t: int) -> tuple[int, float]:
-    """Algorithm 1, or the batches of Algorithm 2."""
-    if r.first == 1.0:
-        _add(r.w, delta, 1.0)
-        return ALONG, 1.0
-    _add(r.memory, delta, 1.0)
-    if t % int(r.first) != 0:
-        return NOT, 0.0
-    _add(r.w, r.memory, 1.0)
-    r.memory[:] = 0.0
-    return ANYHOW, 1.0
+def newton_step(s: Settings, m: Memory, d: FloatArray) -> bool:
+    """A ← A + γddᵀ; go scale·A⁻¹d and project on the ball in the norm of A."""
+    end = np.empty(m.w.shape[0])
+    norm = math.sqrt(newton_move(m.inverse, m.waiting, d, m.w, s.gamma, s.scale, end))
+    if norm > s.radius and math.isfinite(norm):
+        m.counts[PROJECTED] += 1
+        shrink(m.inverse, m.waiting)
+        m.waiting[:] = 0.0
+        end = project_on_ball(m.inverse, end, s.radius, TOLERANCE)
+    copy(m.w, end)
+    return math.isfinite(norm)
 
 
 @kernel
-def _add(w: FloatArray, delta: FloatArray, rate: float) -> None:
-    for f in range(w.shape[0]):
-        w[f] += rate * delta[f]
+def exponentiated_step(s: Settings, m: Memory, d: FloatArray) -> bool:
+    """Multiply each weight by exp(η·d_i), and normalise."""
+    t = s.horizon if s.horizon > 0 else m.counts[STEPS]
+    shift(m.theta, d, 1.0 / (2.0 * s.scale * math.sqrt(t)))
+    copy(m.w, _normalise(m.theta, s.signed))
+    return True
+
+
+@kernel
+def collect(m: Memory, d: FloatArray) -> bool:
+    """Keep d for the next training, unless it says nothing."""
+    if not silent(d):
+        copy(m.pairs[m.counts[FILLED]], d)
+        m.counts[FILLED] += 1
+    return True
+
+
+@inlined
+def step(s: Settings, m: Memory, d: FloatArray) -> bool:
+    """One step of the rule along d; False if it leaves the finite numbers in a way that the weights would not show."""
+    m.counts[STEPS] += 1
+    if s.kind == GRADIENT:
+        return gradient_step(s, m, d)
+    if s.kind == NEWTON:
+        return newton_step(s, m, d)
+    if s.kind == EXPONENTIATED:
+        return exponentiated_step(s, m, d)
+    if s.kind == RETRAINED:
+        return collect(m, d)
+    shift(m.w, d, 1.0)
+    return True
+
+
+@inlined
+def learn(s: Settings, m: Memory, d: FloatArray) -> bool:
+    """Step along d, or, of a batch, along the sum when it is full."""
+    m.counts[SILENT] += silent(d)
+    if s.batch > 1:
+        shift(m.total, d, 1.0)
+        m.counts[WAITING] += 1
+        if m.counts[WAITING] < s.batch:
+            return True
+        for i in range(d.shape[0]):
+            d[i], m.total[i] = m.total[i], 0.0
+        m.counts[WAITING] = 0
+    return step(s, m, d)

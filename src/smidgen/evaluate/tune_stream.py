@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.evaluate.tune_region import BALL, Region, along, embed, inside, to_nearest, to_nearest_in_norm
-from smidgen.geometry.rank_one import _downdate
-from smidgen.randomness import U64, _unit_vector
+from smidgen.geometry.symmetric import mirror, shrink
+from smidgen.optim.newton import newton_move
+from smidgen.randomness import U64, direction_room, unit_direction
 from smidgen.types import FloatArray, IntArray
+from smidgen.vector.arrays import clear, dot, scale, shift
+from smidgen.vector.lanes import load, store
 
 LEAST_SQUARES, LOGISTIC, PORTFOLIO = 0, 1, 2
 #: What a stretch of rounds adds up: losses and wrong signs, of the points and of the base points; projections.
@@ -59,7 +62,7 @@ class Memory(NamedTuple):
     counts: IntArray
 
 
-@kernel
+@inlined
 def _cost(kind: int, score: float, target: float) -> tuple[float, float]:
     """The loss of a score, and its slope."""
     if kind == LEAST_SQUARES:
@@ -71,28 +74,10 @@ def _cost(kind: int, score: float, target: float) -> tuple[float, float]:
     return _softplus(-margin), -target * math.exp(-_softplus(margin))
 
 
-@kernel
+@inlined
 def _softplus(x: float) -> float:
     """log(1 + exp(x)), without overflow."""
     return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
-
-
-@kernel
-def _product(B: FloatArray, u: FloatArray, c: float, g: FloatArray, out: FloatArray) -> float:
-    """B ← B − c·u·uᵀ and out = B·g in one pass, B being symmetric; gives gᵀBg."""
-    n = g.shape[0]
-    for j in range(n):
-        out[j] = 0.0
-    for i in range(n):
-        ui, gi = u[i], g[i]  # out of the loop: three times as fast in few dimensions
-        for j in range(n):
-            b = B[i, j] - c * (ui * u[j])
-            B[i, j] = b
-            out[j] += b * gi
-    quadratic = 0.0
-    for i in range(n):
-        quadratic += g[i] * out[i]
-    return quadratic
 
 
 @kernel
@@ -104,76 +89,71 @@ def play(
     The points lie in the first region, the base points in the second one, which is the first one shrunk.
     """
     whole, kept = regions
-    Z, targets, w, B, counts = rows.Z, rows.y, memory.w, memory.inverse, memory.counts
+    Z, targets, counts = rows.Z, rows.y, memory.counts
     ball, radius, hears = whole.kind == BALL, kept.bounds[0], pace.reach == 0.0
-    n, d = w.shape[0], Z.shape[1]
-    v, g, product, end, waiting = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    n, d = memory.w.shape[0], Z.shape[1]
+    size = n + -n % 8  # vectors have room for blocks of eight; the rest stays 0
+    room, B = np.zeros((5, size)), np.zeros((size, size) if pace.newton else (0, 0))
+    w, v, g, end, waiting = room[0], room[1], room[2], room[3], room[4]  # A⁻¹ is B − waiting·waitingᵀ
+    own_w, own_v, own_g, own_end = w[:n], v[:n], g[:n], end[:n]
     x, y, scratch = np.zeros(d), np.zeros(d), np.zeros(d)
-    share = 0.0  # the last growth of A waits until the next product: B − share·waiting·waitingᵀ is A⁻¹
+    words, normals = direction_room(n)
+    own_w[:] = memory.w
+    if pace.newton:
+        B[:n, :n] = memory.inverse
     for t in range(order.shape[0]):
-        row = order[t]
-        target, score, base_score = targets[row], 0.0, 0.0
+        z, target, score = Z[order[t]], targets[order[t]], 0.0
         counts[0] += 1
         counts[1] += 1
-        if not hears:
-            _unit_vector(pace.key, np.uint64(counts[1]), v)
-            for i in range(n):
-                end[i] = w[i] + pace.reach * v[i]
-        if ball:  # its free coordinates are the point itself
-            for i in range(n):
-                base_score += Z[row, i] * w[i]
-                score += Z[row, i] * end[i]
-        else:
-            embed(whole, w, y)
-            embed(whole, end, x)
-            for i in range(d):
-                base_score += Z[row, i] * y[i]
-                score += Z[row, i] * x[i]
+        if not ball:
+            embed(whole, own_w, y)
+        base_score = dot(z, own_w) if ball else dot(z, y)
         if hears:
             score = base_score
-        loss, slope = _cost(rows.kind, score, target)
-        if hears:
-            sums[BASE_LOSS] += loss
-            if ball:
-                for i in range(n):
-                    g[i] = -(slope * Z[row, i])
-            else:
-                for i in range(d):
-                    x[i] = -(slope * Z[row, i])
-                along(whole, x, g)
         else:
+            unit_direction(pace.key, np.uint64(counts[1]), own_v, words, normals)
+            shift(end, w, v, pace.reach)
+            if not ball:
+                embed(whole, own_end, x)
+            score = dot(z, own_end) if ball else dot(z, x)
+        loss, slope = _cost(rows.kind, score, target)
+        if not hears:
             sums[BASE_LOSS] += _cost(rows.kind, base_score, target)[0]
-            for i in range(n):
-                g[i] = pace.gain * loss * v[i]
+            scale(g, v, pace.gain * loss)
+        else:
+            sums[BASE_LOSS] += loss
+            if ball:  # its free coordinates are the point itself
+                scale(own_g, z, -slope)
+            else:
+                scale(x, z, -slope)
+                along(whole, x, own_g)
         sums[LOSS] += loss
         sums[WRONG] += score * target <= 0.0
         sums[BASE_WRONG] += base_score * target <= 0.0
-        squares = 0.0
         if pace.newton:
-            quadratic = _product(B, waiting, share, g, product)
-            for i in range(n):
-                end[i] = w[i] + pace.scale * (product[i] / (1.0 + quadratic))
-                squares += end[i] * end[i]
-                waiting[i] = product[i]
-            share = 1.0 / (1.0 + quadratic)
+            squares = newton_move(B, waiting, g, w, 1.0, pace.scale, end)
         else:
-            rate = pace.scale / math.sqrt(counts[0])
-            for i in range(n):
-                end[i] = w[i] + rate * g[i]
-                squares += end[i] * end[i]
+            shift(end, w, g, pace.scale / math.sqrt(counts[0]))
+            squares = dot(end, end)
         if not math.isfinite(squares):
             return False
         norm = math.sqrt(squares)
-        if norm > radius if ball else not inside(kept, end, norm, scratch):
+        if norm > radius if ball else not inside(kept, own_end, norm, scratch):
             sums[PROJECTED] += 1.0
             if pace.newton:
-                _downdate(B, waiting, share)
-                share = 0.0
-                to_nearest_in_norm(kept, end, B, scratch)
+                shrink(B, waiting)
+                clear(waiting)
+                if ball:
+                    to_nearest_in_norm(kept, end, B, scratch)
+                else:
+                    to_nearest_in_norm(kept, own_end, B[:n, :n].copy(), scratch)
             else:
-                to_nearest(kept, end, norm, scratch)
-        for i in range(n):
-            w[i] = end[i]
+                to_nearest(kept, own_end, norm, scratch)
+        for i in range(0, size, 8):
+            store(w, i, load(end, i))
+    memory.w[:] = own_w
     if pace.newton:
-        _downdate(B, waiting, share)
+        shrink(B, waiting)
+        mirror(B)
+        memory.inverse[:] = B[:n, :n]
     return True

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
-from smidgen.errors import InvalidFeatures
-from smidgen.features.rows import check_finite, from_scipy, is_sparse
+from smidgen.errors import InvalidFeatures, NotFinite
+from smidgen.features.rows import check_finite, from_scipy, is_sparse_type
 from smidgen.records import same, structure
 from smidgen.types import FloatArray
 
 
 @structure
-class Row:
+class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One vector of features as (indices, values): all indices for a dense one, the non-zero ones for a sparse one.
 
     ``values`` has the dtype of the learner that it was made for.
     """
 
-    __slots__ = ("dim", "indices", "values")
-
-    def __init__(self, indices: NDArray[np.uint32], values: NDArray[Any], dim: int) -> None:
-        self.indices, self.values, self.dim = indices, values, dim
+    indices: NDArray[np.uint32]
+    values: NDArray[Any]
+    dim: int
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Row) and same(self, other)
@@ -56,55 +57,143 @@ class Row:
         return cls(indices.astype(np.uint32, copy=False), values, dim)
 
 
-def as_row(value: Any, dim: int, dtype: type[np.floating[Any]] = np.float64) -> Row:
-    """Check one vector of features at the entrance: a 1-D array of length dim, or a 1 × dim sparse matrix."""
-    way_out = f"give {dim} finite numbers: a 1-D array, or a 1 × {dim} CSR matrix"
-    if isinstance(value, Row):
+def as_row(
+    value: Any, dim: int, dtype: type[np.floating[Any]] = np.float64, longest: float = math.inf, unit: bool = False
+) -> Row:
+    """Check one vector of features at the entrance: a 1-D array of length dim, or a 1 × dim sparse matrix.
+
+    A row that is longer than ``longest`` is refused: its length could not be squared and multiplied. With ``unit``
+    the row comes back scaled to unit length; a zero vector stays zero.
+    """
+    kind: Any = type(value)
+    form = _form(kind)
+    if form == "row":
         if value.dim != dim:
-            raise InvalidFeatures(f"the row has {value.dim} features and the learner has dim={dim}", way_out)
-        return value if value.values.dtype == dtype else Row(value.indices, value.values.astype(dtype), dim)
-    if is_sparse(value):
-        if value.shape not in ((1, dim), (dim,)):
-            raise InvalidFeatures(f"the features have shape {value.shape} and the learner has dim={dim}", way_out)
-        indices, data = _parts(value, dim)
-        with np.errstate(over="ignore"):
-            row = Row(indices.astype(np.uint32), data.astype(dtype), dim)
-        check_finite(row.values, "the features", way_out)
-        return row
-    try:
-        given = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidFeatures(f"the features are not a vector: {error}", way_out) from error
-    if given.dtype.kind not in "fiub":
-        raise InvalidFeatures(f"the features have dtype {given.dtype} and must be real numbers", way_out)
-    if given.shape != (dim,):
-        raise InvalidFeatures(f"the features have shape {given.shape} and the learner has dim={dim}", way_out)
-    with np.errstate(over="ignore"):
-        values = given.astype(dtype)
-    check_finite(values, "the features", way_out)
-    return Row(_everything(dim), values, dim)
+            raise InvalidFeatures(f"the row has {value.dim} features and the learner has dim={dim}", _way_out(dim))
+        kept = value.values.dtype == dtype and not unit
+        row = value if kept else Row(value.indices, value.values.astype(dtype), dim)
+        squares = _measured(row.values, unit) if unit or longest < math.inf else 0.0
+    elif form == "dense":
+        plain = kind is np.ndarray and value.dtype == dtype and value.shape == (dim,)
+        values = value.copy() if plain else _dense_values(value, dim, dtype)
+        row = Row(_everything(dim), values, dim)
+        squares = write_unit_row(values, values) if unit else _squares(values)
+    else:
+        indices, values, squares = _sparse_parts(value, form, dim, dtype, unit)
+        row = Row(indices, values, dim)
+    if not squares < longest * longest:  # NaN and infinity too
+        check_finite(row.values, "the features", _way_out(dim))
+        if unit or longest < math.inf:
+            raise NotFinite(
+                f"the features are longer than {longest:g}", "scale them down; unit length is a good choice"
+            )
+    return row
+
+
+@lru_cache(maxsize=64)
+def _form(kind: type) -> str:
+    """What a class of contexts is: "row", "csr", "sparse" of another kind, or else "dense"."""
+    if issubclass(kind, Row):
+        return "row"
+    if not is_sparse_type(kind):
+        return "dense"
+    return "csr" if kind.__name__ in ("csr_array", "csr_matrix") else "sparse"
+
+
+def _way_out(dim: int) -> str:
+    return f"give {dim} finite numbers: a 1-D array, or a 1 × {dim} CSR matrix"
 
 
 @kernel
-def _rising_below(indices: NDArray[Any], dim: int) -> bool:
-    """Whether indices rise strictly from 0 or more to less than dim."""
-    before = -1
-    for k in range(indices.shape[0]):
-        if indices[k] <= before or indices[k] >= dim:
-            return False
-        before = indices[k]
-    return True
+def _squares(values: NDArray[Any]) -> float:
+    """‖x‖², summed in double precision in the order of the features: finite only if every value is."""
+    total = 0.0
+    for k in range(values.shape[0]):
+        total += float(values[k]) * float(values[k])
+    return total
 
 
-def _parts(value: Any, dim: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Indices and values of a sparse row: its own if it is sound CSR, else those of a copy that scipy puts in order."""
-    if value.format == "csr" and value.dtype.kind in "fiub" and value.shape == (1, dim):
-        indices, data, ends = value.indices, value.data, value.indptr
-        whole = len(ends) == 2 and ends[0] == 0 and ends[1] == len(indices) == len(data)
-        if whole and _rising_below(indices, dim):
-            return indices, data
+@kernel
+def over_length(squares: float) -> float:
+    """1 / ‖x‖, given ‖x‖²; 1 for a zero vector, or one that is not finite."""
+    return 1.0 / math.sqrt(squares) if 0.0 < squares < np.inf else 1.0
+
+
+@kernel
+def write_unit_row(values: NDArray[Any], out: NDArray[Any]) -> float:
+    """Out = x / ‖x‖, and return ‖x‖²; a zero vector, or one that is not finite, stays as it is."""
+    squares = _squares(values)
+    scale = over_length(squares)
+    for k in range(values.shape[0]):
+        out[k] = float(values[k]) * scale
+    return squares
+
+
+def _measured(values: NDArray[Any], unit: bool) -> float:
+    """‖x‖², before x is scaled to unit length, if it is."""
+    return write_unit_row(values, values) if unit else _squares(values)
+
+
+def _dense_values(value: Any, dim: int, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """A copy of a dense vector; whether it is finite is still to be seen."""
+    try:
+        given = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidFeatures(f"the features are not a vector: {error}", _way_out(dim)) from error
+    values = _cast(given, dim, dtype)
+    if given.shape != (dim,):
+        raise InvalidFeatures(f"the features have shape {given.shape} and the learner has dim={dim}", _way_out(dim))
+    return values
+
+
+def _cast(values: NDArray[Any], dim: int, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    """A copy; what is too large becomes infinite, and is refused as such."""
+    if values.dtype.kind not in "fiub":
+        raise InvalidFeatures(f"the features have dtype {values.dtype} and must be real numbers", _way_out(dim))
+    with np.errstate(over="ignore"):
+        return values.astype(dtype)
+
+
+@kernel
+def _taken(
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    starts: NDArray[Any],
+    dim: int,
+    unit: bool,
+    where: NDArray[np.uint32],
+    values: NDArray[Any],
+) -> float:
+    """Copy the one row of a CSR matrix and return its ‖x‖²; −1 if its indices do not rise strictly within 0 … dim−1."""
+    n = indices.shape[0]
+    if starts.shape[0] != 2 or starts[0] != 0 or starts[1] != n or data.shape[0] != n:
+        return -1.0
+    rising = n == 0 or (indices[0] >= 0 and indices[n - 1] < dim)
+    for k in range(1, n):
+        rising &= indices[k] > indices[k - 1]
+    if not rising:
+        return -1.0
+    for k in range(n):
+        where[k], values[k] = indices[k], data[k]
+    return write_unit_row(values, values) if unit else _squares(values)
+
+
+def _sparse_parts(
+    value: Any, form: str, dim: int, dtype: type[np.floating[Any]], unit: bool
+) -> tuple[NDArray[np.uint32], NDArray[Any], float]:
+    """Copies of the indices and values of a sparse row, in order, and its ‖x‖² before it is scaled."""
+    shape = value.shape
+    if form == "csr" and shape == (1, dim):
+        data = value.data if value.data.dtype == dtype else _cast(value.data, dim, dtype)
+        where, values = np.empty(data.size, np.uint32), np.empty(data.size, dtype)
+        squares = _taken(value.indices, data, value.indptr, dim, unit, where, values)
+        if squares >= 0.0 or math.isnan(squares):
+            return where, values, squares
+    if shape not in ((1, dim), (dim,)):
+        raise InvalidFeatures(f"the features have shape {shape} and the learner has dim={dim}", _way_out(dim))
     rows = from_scipy(value.reshape((1, dim)), "the features")
-    return rows.indices, rows.data
+    values = _cast(rows.data, dim, dtype)
+    return rows.indices.astype(np.uint32), values, _measured(values, unit)
 
 
 @lru_cache(maxsize=32)

@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures
+from smidgen.features.blocks import in_blocks, write_block_scores
 from smidgen.types import FloatArray, IntArray
 
 #: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.
 LONGEST = 1e100
+#: A matrix of so many numbers is copied into blocks once it has been read more than a few times.
+LARGE, FEW = 10_000, 8
 
 
 @kernel
-def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
-    """Rows @ w. Four rows at once; each sum runs in the order of the features, as in the sparse kernel."""
+def _write_dense_scores(rows: FloatArray, w: FloatArray, out: FloatArray) -> None:
+    """Out = rows @ w. Four rows at once; each sum runs in the order of the features, as in the sparse kernel."""
     n, d = rows.shape
-    out = np.empty(n)
     m = n - n % 4
     for i in range(0, m, 4):
         s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
@@ -39,64 +41,78 @@ def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
         for j in range(d):
             s0 += rows[i, j] * w[j]
         out[i] = s0
+
+
+@kernel
+def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
+    """Rows @ w as a new array."""
+    out = np.empty(rows.shape[0])
+    _write_dense_scores(rows, w, out)
     return out
 
 
 @kernel
-def _dense_combine(rows: FloatArray, index: IntArray, weight: FloatArray) -> FloatArray:
-    out = np.zeros(rows.shape[1])
+def _dense_combine(rows: FloatArray, index: IntArray, weight: FloatArray, out: FloatArray) -> None:
+    out[:] = 0.0
     for k in range(index.shape[0]):
-        if weight[k] != 0.0:
-            for j in range(rows.shape[1]):
-                out[j] += weight[k] * rows[index[k], j]
-    return out
+        c, row = weight[k], rows[index[k]]
+        if c != 0.0:
+            for j in range(row.shape[0]):
+                out[j] += c * row[j]
 
 
 @kernel
-def _sparse_scores(data: FloatArray, indices: IntArray, indptr: IntArray, w: FloatArray) -> FloatArray:
-    n = indptr.shape[0] - 1
-    out = np.empty(n)
-    for i in range(n):
+def _write_sparse_scores(data: FloatArray, indices: IntArray, indptr: IntArray, w: FloatArray, out: FloatArray) -> None:
+    for i in range(out.shape[0]):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             total += data[k] * w[indices[k]]
         out[i] = total
-    return out
 
 
 @kernel
 def _sparse_combine(
-    data: FloatArray, indices: IntArray, indptr: IntArray, dim: int, index: IntArray, weight: FloatArray
-) -> FloatArray:
-    out = np.zeros(dim)
+    data: FloatArray, indices: IntArray, indptr: IntArray, index: IntArray, weight: FloatArray, out: FloatArray
+) -> None:
+    out[:] = 0.0
     for k in range(index.shape[0]):
         if weight[k] != 0.0:
             for e in range(indptr[index[k]], indptr[index[k] + 1]):
                 out[indices[e]] += weight[k] * data[e]
-    return out
 
 
 class DenseRows:
     """An n × dim matrix whose rows describe candidates."""
 
-    __slots__ = ("array",)
+    __slots__ = ("_blocks", "_readings", "array", "shape")
 
     def __init__(self, array: FloatArray) -> None:
         self.array = array
+        self.shape: tuple[int, int] = array.shape  #: number of rows, number of features
+        self._blocks: FloatArray | None = None
+        self._readings = 0
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows, number of features."""
-        n, dim = self.array.shape
-        return n, dim
+    def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
+        """One inner product with ``w`` per row.
 
-    def scores(self, w: FloatArray) -> FloatArray:
-        """One inner product with ``w`` per row."""
-        return dense_scores(self.array, as_weights(w, self.array.shape[1]))
+        Of rows that are asked ``often``, a second copy is made at some point that gives the same answers sooner.
+        """
+        n, dim = self.shape
+        out, weights = np.empty(n), as_weights(w, dim)
+        if often and self._blocks is None and n * dim >= LARGE:
+            self._readings += 1
+            self._blocks = in_blocks(self.array) if self._readings > FEW else None
+        if self._blocks is None:
+            _write_dense_scores(self.array, weights, out)
+        else:
+            write_block_scores(self._blocks, weights, out)
+        return out
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
-        return _dense_combine(self.array, index, weight)
+        out = np.empty(self.shape[1])
+        _dense_combine(self.array, index, weight, out)
+        return out
 
     def stacked(self, more: Rows) -> Rows:
         """These rows, followed by more of the same dimension."""
@@ -118,23 +134,23 @@ class DenseRows:
 class SparseRows:
     """The same as three arrays (compressed sparse rows)."""
 
-    __slots__ = ("data", "dim", "indices", "indptr")
+    __slots__ = ("data", "dim", "indices", "indptr", "shape")
 
     def __init__(self, data: FloatArray, indices: IntArray, indptr: IntArray, dim: int) -> None:
         self.data, self.indices, self.indptr, self.dim = data, indices, indptr, dim
+        self.shape: tuple[int, int] = (len(indptr) - 1, dim)  #: number of rows, number of features
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows, number of features."""
-        return len(self.indptr) - 1, self.dim
-
-    def scores(self, w: FloatArray) -> FloatArray:
+    def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """One inner product with ``w`` per row."""
-        return _sparse_scores(self.data, self.indices, self.indptr, as_weights(w, self.dim))
+        out = np.empty(self.shape[0])
+        _write_sparse_scores(self.data, self.indices, self.indptr, as_weights(w, self.dim), out)
+        return out
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
-        return _sparse_combine(self.data, self.indices, self.indptr, self.dim, index, weight)
+        out = np.empty(self.dim)
+        _sparse_combine(self.data, self.indices, self.indptr, index, weight, out)
+        return out
 
     def stacked(self, more: Rows) -> Rows:
         """These rows, followed by more of the same dimension."""
@@ -160,9 +176,14 @@ class SparseRows:
 Rows: TypeAlias = DenseRows | SparseRows
 
 
+def is_sparse_type(kind: type) -> bool:
+    """Whether a class is one of scipy's sparse matrices or arrays, without importing scipy to find out."""
+    return kind.__module__.startswith("scipy.sparse")
+
+
 def is_sparse(value: object) -> bool:
-    """Whether ``value`` is a scipy sparse matrix or array, without importing scipy to find out."""
-    return type(value).__module__.startswith("scipy.sparse")
+    """Whether ``value`` is a scipy sparse matrix or array."""
+    return is_sparse_type(type(value))
 
 
 def as_rows(value: Any, name: str = "features") -> Rows:

@@ -11,6 +11,9 @@ from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures
 from smidgen.features.rows import LONGEST, as_rows, from_scipy, is_sparse
 
+#: A row of smaller values cannot be longer than LONGEST, however many they are.
+SMALL = 1e30
+
 
 @kernel
 def _sound(indices: NDArray[Any], values: NDArray[Any], starts: NDArray[Any], dim: int) -> bool:
@@ -20,15 +23,23 @@ def _sound(indices: NDArray[Any], values: NDArray[Any], starts: NDArray[Any], di
     for i in range(starts.shape[0] - 1):
         if starts[i] > starts[i + 1]:
             return False
-    largest = 0
+    last, limit, large = indices.dtype.type(0), values.dtype.type(SMALL), False
+    for k in range(indices.shape[0]):  # to the end in any case: so the loop becomes vector code
+        last = max(last, indices[k])
+        large |= not abs(values[k]) < limit  # NaN and infinity too
+    return last < dim and (not large or _short(values, starts))
+
+
+@kernel
+def _short(values: NDArray[Any], starts: NDArray[Any]) -> bool:
+    """Whether every row is shorter than LONGEST."""
     for i in range(starts.shape[0] - 1):
         squares = 0.0
         for k in range(starts[i], starts[i + 1]):
-            largest = max(largest, indices[k])
             squares += float(values[k]) * float(values[k])
-        if not squares < LONGEST * LONGEST:  # NaN and infinity too
+        if not squares < LONGEST * LONGEST:
             return False
-    return largest < dim
+    return True
 
 
 def as_stream(
@@ -70,6 +81,6 @@ def _arrays(csr: Any, dtype: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDA
     if csr.dtype.kind not in "fiub":
         raise InvalidFeatures(f"X has dtype {csr.dtype} and must hold real numbers", "give a CSR matrix of floats")
     with np.errstate(over="ignore"):
-        values = csr.data.astype(dtype, copy=False)
+        values = np.ascontiguousarray(csr.data, dtype)
     indices = csr.indices.view(np.uint32) if csr.indices.dtype == np.int32 else csr.indices.astype(np.uint32)
-    return indices, values, csr.indptr.astype(np.int64, copy=False)
+    return np.ascontiguousarray(indices), values, np.ascontiguousarray(csr.indptr, np.int64)

@@ -8,70 +8,83 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
-from smidgen.features import dense_scores
 from smidgen.geometry.space import Space, finite_norm
+from smidgen.geometry.symmetric import multiply
 from smidgen.records import structure
 from smidgen.types import FloatArray
+from smidgen.vector.arrays import dot
 
 
 @kernel
-def _solve_shifted(a: FloatArray, b: FloatArray, lam: float, rhs: FloatArray) -> FloatArray:
-    """(I + lam·T)⁻¹ rhs for the symmetric tridiagonal T with diagonal a and off-diagonal b."""
-    m = rhs.shape[0]
-    pivot, x = np.empty(m), np.empty(m)
-    pivot[0], x[0] = 1.0 + lam * a[0], rhs[0]
+def _solve_shifted(a: FloatArray, b: FloatArray, lam: float, pivot: FloatArray, x: FloatArray) -> None:
+    """X ← (I + lam·T)⁻¹ x for the symmetric tridiagonal T with diagonal a and off-diagonal b; pivot is scratch."""
+    m = x.shape[0]
+    pivot[0] = 1.0 + lam * a[0]
     for i in range(1, m):
         factor = lam * b[i - 1] / pivot[i - 1]
         pivot[i] = 1.0 + lam * a[i] - factor * lam * b[i - 1]
-        x[i] = rhs[i] - factor * x[i - 1]
+        x[i] -= factor * x[i - 1]
     x[m - 1] /= pivot[m - 1]
     for i in range(m - 2, -1, -1):
         x[i] = (x[i] - lam * b[i] * x[i + 1]) / pivot[i]
-    return x
 
 
 @kernel
-def _multiplier(a: FloatArray, b: FloatArray, norm: float, radius: float) -> tuple[float, FloatArray]:
-    """The lam ≥ 0 with ‖z‖ = radius for z = (I + lam·T)⁻¹ norm·e_1, and z.
+def _multiplier(a: FloatArray, b: FloatArray, norm: float, radius: float, lam: float, z: FloatArray) -> float:
+    """The lam ≥ 0 with ‖z‖ = radius for z = (I + lam·T)⁻¹ norm·e_1, from a guess at it; writes z.
 
-    1/‖z‖ is concave in lam, so Newton's steps rise from 0 to the root and never overshoot.
+    1/‖z‖ is concave in lam, so one of Newton's steps from above the root leads below it, and the steps from there rise
+    to it and never overshoot.
     """
-    m = a.shape[0]
-    rhs, lam = np.zeros(m), 0.0
-    rhs[0] = norm
-    z = rhs
-    for _ in range(200):
-        z = _solve_shifted(a, b, lam, rhs)
-        length = math.sqrt(np.sum(z * z))
-        if length <= radius * (1.0 + 1e-15):
+    m = z.shape[0]
+    Tz, pivot = np.empty(m), np.empty(m)
+    for k in range(200):
+        z[:] = 0.0
+        z[0] = norm
+        _solve_shifted(a, b, lam, pivot, z)
+        length = math.sqrt(dot(z, z))
+        if abs(length - radius) <= 1e-15 * radius or (k > 0 and length < radius):
             break
-        Tz = a * z
-        Tz[:-1] += b[: m - 1] * z[1:]
-        Tz[1:] += b[: m - 1] * z[:-1]
-        slope = np.sum(z * _solve_shifted(a, b, lam, Tz))
-        higher = lam + (length - radius) / radius * length * length / slope
-        if higher <= lam:
+        for i in range(m):
+            Tz[i] = a[i] * z[i]
+            if i > 0:
+                Tz[i] += b[i - 1] * z[i - 1]
+            if i < m - 1:
+                Tz[i] += b[i] * z[i + 1]
+        _solve_shifted(a, b, lam, pivot, Tz)
+        next_lam = max(lam + (length - radius) / radius * length * length / dot(z, Tz), 0.0)
+        if k > 0 and next_lam <= lam:
             break
-        lam = higher
-    return lam, z
+        lam = next_lam
+    return lam
+
+
+@kernel
+def _add(x: FloatArray, y: FloatArray, factor: float) -> None:
+    """X ← x + factor·y."""
+    for i in range(x.shape[0]):
+        x[i] += factor * y[i]
 
 
 @kernel
 def project_on_ball(B: FloatArray, v: FloatArray, radius: float, tolerance: float) -> FloatArray:
-    """(I + lam·B)⁻¹ v with norm radius: Lanczos on (B, v) until the residual is below tolerance·radius."""
-    n = v.shape[0]
-    norm = math.sqrt(np.sum(v * v))
+    """(I + lam·B)⁻¹ v with norm radius: Lanczos on (B, v) until the residual is below tolerance·radius.
+
+    Of B only the lower triangle counts (see `smidgen.geometry.symmetric`).
+    """
+    n, m, lam = v.shape[0], 1, 0.0
+    norm = math.sqrt(dot(v, v))
     Q = np.empty((min(n, 16), n))
-    a, b = np.empty(n), np.zeros(n)
-    Q[0] = v / norm
-    for m in range(1, n + 1):
-        u = dense_scores(B, Q[m - 1])
-        a[m - 1] = np.sum(u * Q[m - 1])
+    a, b, z, u = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
+    for i in range(n):
+        Q[0, i] = v[i] / norm
+    while True:
+        a[m - 1] = multiply(B, Q[m - 1], u)
         for _ in range(2):  # full reorthogonalisation, twice: the basis is short, so this is cheap
             for k in range(m):
-                u -= np.sum(u * Q[k]) * Q[k]
-        b[m - 1] = math.sqrt(np.sum(u * u))
-        lam, z = _multiplier(a[:m], b[:m], norm, radius)
+                _add(u, Q[k], -dot(u, Q[k]))
+        b[m - 1] = math.sqrt(dot(u, u))
+        lam = _multiplier(a[:m], b[:m], norm, radius, lam, z[:m])
         # Lanczos: (I + lam·B)Qᵀz − v = lam·b_m·z_m·q_{m+1}, so this is the residual, and it bounds the error
         if m == n or lam * b[m - 1] * abs(z[m - 1]) <= tolerance * radius:
             break
@@ -79,11 +92,13 @@ def project_on_ball(B: FloatArray, v: FloatArray, radius: float, tolerance: floa
             more = np.empty((min(n, 2 * m), n))
             more[:m] = Q
             Q = more
-        Q[m] = u / b[m - 1]
+        for i in range(n):
+            Q[m, i] = u[i] / b[m - 1]
+        m += 1
     w = np.zeros(n)
-    for k in range(z.shape[0]):
-        w += z[k] * Q[k]
-    return w * min(1.0, radius / math.sqrt(np.sum(w * w)))
+    for k in range(m):
+        _add(w, Q[k], z[k])
+    return w * min(1.0, radius / math.sqrt(dot(w, w)))
 
 
 @structure
@@ -104,6 +119,8 @@ class Ball(Space):
     >>> Ball(dim=2, radius=1.0).project(np.array([3.0, 4.0]))
     array([0.6, 0.8])
     """
+
+    reads_lower = True
 
     def __init__(self, *, dim: int, radius: float = 1.0) -> None:
         self.dim = checks.dimension(dim)
@@ -159,7 +176,8 @@ class Ball(Space):
         """
         if finite_norm(point) <= self.radius:
             return point
-        return project_on_ball(inverse, point, self.radius, tolerance)
+        B, v = np.ascontiguousarray(inverse, dtype=np.float64), np.ascontiguousarray(point, dtype=np.float64)
+        return project_on_ball(B, v, self.radius, tolerance)
 
     def _scaled(self, factor: float) -> Ball:
         return Ball(dim=self.dim, radius=factor * self.radius)

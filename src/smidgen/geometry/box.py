@@ -37,6 +37,8 @@ class Box(Space):
     array([ 0.3, 20. ])
     """
 
+    reads_lower = True
+
     def __init__(self, *, low: ArrayLike, high: ArrayLike) -> None:
         a, b = _limits("low", low), _limits("high", high)
         if a.ndim and b.ndim and len(a) != len(b):

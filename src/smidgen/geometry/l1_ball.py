@@ -34,6 +34,8 @@ class L1Ball(Space):
     array([ 0.8, -0.2,  0. ])
     """
 
+    reads_lower = True
+
     def __init__(self, *, dim: int, radius: float = 1.0) -> None:
         self.dim = checks.dimension(dim)
         self.radius = checks.number("radius", radius, "give the radius of the ball, e.g. radius=1.0", above=0.0)

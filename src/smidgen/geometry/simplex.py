@@ -62,6 +62,8 @@ class Simplex(Space):
     Simplex(dim=3, floor=0.1)
     """
 
+    reads_lower = True
+
     def __init__(self, *, dim: int, floor: float = 0.0) -> None:
         self.dim = checks.whole("dim", dim, "give the number of shares, e.g. dim=3", at_least=2)
         way_out = "leave it out for 0.0, the whole simplex"

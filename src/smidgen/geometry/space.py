@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -35,6 +35,9 @@ class Space(ABC):
     """
 
     dim: int
+
+    #: Whether `project_in_norm` reads no more of A⁻¹ than its lower triangle; then it need not be given more.
+    reads_lower: ClassVar[bool] = False
 
     @property
     def free_dim(self) -> int:

@@ -34,16 +34,19 @@ class Learner(ABC):
 
     def decide(self, context: Any = None) -> Decision:
         """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions."""
-        decision = self._decide(context, self._decided + 1)
-        self._decided += 1
+        number = self._decided + 1
+        decision = self._decide(context, number)
+        self._decided = number
         return decision
 
     def learn(self, decision: Decision, feedback: Any) -> None:
         """Take one step from the feedback on a decision: after any delay, in any order, once per decision."""
         self._admit(decision)
         self._learn(decision, feedback)
-        self._learnt.add(decision.number)
-        self._decided = max(self._decided, decision.number)  # a twin's log leaves its numbers taken here too
+        number = decision.number
+        self._learnt.add(number)
+        if number > self._decided:  # a twin's log leaves its numbers taken here too
+            self._decided = number
 
     def predict(self, context: Any = None) -> Any:
         """The greedy action for ``context``. Changes nothing and draws no randomness."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.geometry import Space
-from smidgen.optim.rule import Rule, State, count, moved
+from smidgen.optim.rule import Rule, State, count, moved_by
 from smidgen.records import structure
 from smidgen.types import FloatArray
 
@@ -45,6 +45,7 @@ class Gradient(Rule, Generic[S]):
         self.space = space
         self.dim = space.free_dim
         self.scale = checks.number("scale", scale, "give the factor of the step, e.g. scale=1.0", above=0.0)
+        self._surely = space.inner_radius * (1.0 - 1e-12)  # what is no longer than this is inside
         self._w: FloatArray = np.zeros(self.dim)
         self._t = 0
 
@@ -56,7 +57,8 @@ class Gradient(Rule, Generic[S]):
     def step(self, direction: FloatArray) -> None:
         """Step and project."""
         rate = self.scale / math.sqrt(self._t + 1)
-        self._w = self.space.project(moved(self._w, direction, rate))
+        end, norm = moved_by(self._w, direction, rate)
+        self._w = end if norm <= self._surely else self.space.project(end)
         self._t += 1
 
     def to_record(self) -> dict[str, Any]:

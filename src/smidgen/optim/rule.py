@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
@@ -17,12 +18,31 @@ State = dict[str, NDArray[Any]]
 
 
 @kernel
-def _moved(start: FloatArray, direction: FloatArray, rate: float) -> tuple[FloatArray, bool]:
-    end, finite = np.empty(start.shape[0]), True
+def _move(start: FloatArray, direction: FloatArray, rate: float, end: FloatArray) -> None:
+    """End = start + rate·direction."""
     for i in range(start.shape[0]):
         end[i] = start[i] + rate * direction[i]
-        finite = finite and bool(np.isfinite(end[i]))
-    return end, finite
+
+
+@kernel
+def _squares(vector: FloatArray) -> float:
+    """‖vector‖², which may be infinite; NaN if the vector is not finite."""
+    n = vector.shape[0]
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, n - n % 4, 4):  # four sums, so that none waits for the other
+        a, b, c, d = vector[k], vector[k + 1], vector[k + 2], vector[k + 3]
+        s0, s1, s2, s3 = s0 + a * a, s1 + b * b, s2 + c * c, s3 + d * d
+    for k in range(n - n % 4, n):
+        s0 += vector[k] * vector[k]
+    squares = (s0 + s1) + (s2 + s3)
+    return squares if squares < np.inf or np.isfinite(vector).all() else np.nan
+
+
+@kernel
+def _measured_move(start: FloatArray, direction: FloatArray, rate: float, end: FloatArray) -> float:
+    """End = start + rate·direction; returns its `_squares`."""
+    _move(start, direction, rate, end)
+    return _squares(end)
 
 
 class Rule(ABC):
@@ -73,6 +93,10 @@ class Rule(ABC):
 
 def as_direction(value: Any, dim: int) -> FloatArray:
     """Check a direction (or a joint feature vector) that user code computed."""
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (dim,):
+        vector = np.ascontiguousarray(value)
+        if not math.isnan(_squares(vector)):
+            return vector
     direction = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
     if direction.dtype.kind not in "fiub" or direction.shape not in ((dim,), (1, dim)):
         raise InvalidFeatures(
@@ -87,10 +111,16 @@ def as_direction(value: Any, dim: int) -> FloatArray:
 
 def moved(start: FloatArray, direction: FloatArray, rate: float = 1.0) -> FloatArray:
     """Start + rate·direction as a new vector; refused if it is not finite."""
-    end, finite = _moved(start, direction, rate)
-    if not finite:
+    return moved_by(start, direction, rate)[0]
+
+
+def moved_by(start: FloatArray, direction: FloatArray, rate: float) -> tuple[FloatArray, float]:
+    """The same, and the norm of the new vector, up to rounding; it may be infinite."""
+    end: FloatArray = np.empty(len(start))
+    squares = _measured_move(start, direction, rate, end)
+    if math.isnan(squares):
         raise NotFinite("the step leads to values that are not finite", "scale the features down")
-    return end
+    return end, math.sqrt(squares)
 
 
 def count(state: Mapping[str, NDArray[Any]], name: str) -> int:

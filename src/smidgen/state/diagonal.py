@@ -8,31 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.state.classes import Block, Indices
+from smidgen.vector.row_sums import sum_rows_twice
 
 
-@kernel
+@inlined
 def diagonal_moments(S: Block, idx: Indices, val: Block, means: Block, widths: Block) -> None:
-    """means_i = w_i · x and widths_i = xᵀA_i⁻¹x for every class, A_i diagonal; four features at once."""
-    C, n = means.shape[0], idx.shape[0]
-    means[:] = 0.0
-    widths[:] = 0.0
-    for k in range(n % 4):
-        i, v, vv = idx[k], val[k], val[k] * val[k]
-        for c in range(C):
-            means[c] += v * S[i, c]
-        for c in range(C):
-            widths[c] += vv * S[i, C + c]
-    for k in range(n % 4, n, 4):
-        i0, i1, i2, i3 = idx[k], idx[k + 1], idx[k + 2], idx[k + 3]
-        v0, v1, v2, v3 = val[k], val[k + 1], val[k + 2], val[k + 3]
-        for c in range(C):
-            means[c] = (((means[c] + v0 * S[i0, c]) + v1 * S[i1, c]) + v2 * S[i2, c]) + v3 * S[i3, c]
-        v0, v1, v2, v3 = v0 * v0, v1 * v1, v2 * v2, v3 * v3
-        for c in range(C):
-            s = (widths[c] + v0 * S[i0, C + c]) + v1 * S[i1, C + c]
-            widths[c] = (s + v2 * S[i2, C + c]) + v3 * S[i3, C + c]
+    """means_i = w_i · x and widths_i = xᵀA_i⁻¹x for every class, A_i diagonal."""
+    sum_rows_twice(S, idx, val, means, widths)
 
 
 @kernel
@@ -43,13 +27,18 @@ def diagonal_shift(S: Block, c: int, idx: Indices, val: Block, rate: float) -> N
         S[idx[k], c] += r * val[k] * S[idx[k], inverse]
 
 
-@kernel
-def diagonal_absorb(S: Block, c: int, idx: Indices, val: Block) -> tuple[float, float]:
-    """A_c ← A_c + diag(x²); returns xᵀA_c⁻¹x with the new A_c, and the growth of log|A_c|."""
-    column = S.shape[1] // 2 + c
+@inlined
+def diagonal_absorb(S: Block, c: int, idx: Indices, val: Block, rate: float) -> tuple[float, float]:
+    """w_c ← w_c + rate · A_c⁻¹x, then A_c ← A_c + diag(x²).
+
+    Returns xᵀA_c⁻¹x with the new A_c, and the growth of log|A_c|.
+    """
+    column, r = S.shape[1] // 2 + c, S.dtype.type(rate)
     width, growth, factor = 0.0, 0.0, 1.0
     for k in range(idx.shape[0]):
-        xx, before = float(val[k]) * float(val[k]), float(S[idx[k], column])
+        inverse = S[idx[k], column]
+        S[idx[k], c] += r * val[k] * inverse
+        xx, before = float(val[k]) * float(val[k]), float(inverse)
         ratio = 1.0 + xx * before
         after = S.dtype.type(before / ratio)
         S[idx[k], column] = after

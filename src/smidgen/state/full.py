@@ -8,27 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.state.classes import Block, Indices
+from smidgen.vector.lanes import fill, load, total
+from smidgen.vector.row_sums import sum_rows
 
 
-@kernel
+@inlined
 def full_products(B: Block, idx: Indices, val: Block, P: Block) -> None:
-    """P_i = A_i⁻¹x for every class, by rows, so that a sparse x reads only its own rows; four features at once."""
-    (C, d), n = P.shape, idx.shape[0]
-    P[:] = 0.0
-    for k in range(n % 4):
-        i, v = idx[k], val[k]
-        for c in range(C):
-            for j in range(d):
-                P[c, j] += v * B[c, i, j]
-    for k in range(n % 4, n, 4):
-        i0, i1, i2, i3 = idx[k], idx[k + 1], idx[k + 2], idx[k + 3]
-        v0, v1, v2, v3 = val[k], val[k + 1], val[k + 2], val[k + 3]
-        for c in range(C):
-            for j in range(d):
-                s = (P[c, j] + v0 * B[c, i0, j]) + v1 * B[c, i1, j]
-                P[c, j] = (s + v2 * B[c, i2, j]) + v3 * B[c, i3, j]
+    """P_i = A_i⁻¹x for the classes that P has room for, by rows, so that a sparse x reads only its own rows."""
+    sum_rows(B, idx, val, P)
 
 
 @kernel
@@ -40,19 +29,32 @@ def sparse_dot(dense: Block, idx: Indices, val: Block) -> float:
     return total
 
 
+@inlined
+def _dot_row(rows: Block, i: int, x: Block) -> float:
+    """The i-th row · x, both whole and contiguous, summed in lanes of double precision."""
+    n = x.shape[0]
+    whole, lanes, rest = n - n % 8, fill(0.0), 0.0
+    for j in range(0, whole, 8):
+        lanes = lanes + load(rows, i * n + j) * load(x, j)
+    for j in range(whole, n):
+        rest += float(rows[i, j]) * float(x[j])
+    return float(total(lanes)) + rest
+
+
 @kernel
 def full_moments(W: Block, B: Block, idx: Indices, val: Block, means: Block, widths: Block, P: Block) -> None:
-    """means_i = w_i · x, P_i = A_i⁻¹x and widths_i = xᵀA_i⁻¹x for every class."""
+    """means_i = w_i · x, P_i = A_i⁻¹x and widths_i = xᵀA_i⁻¹x for the classes that P has room for."""
     full_products(B, idx, val, P)
-    for c in range(W.shape[0]):
-        mean, width = 0.0, 0.0  # each a `sparse_dot`; both at once, so that neither waits for the other
+    x = val
+    if idx.shape[0] < P.shape[1]:  # sums over all features, so that they run alike for a sparse row and a dense one
+        x = np.zeros(P.shape[1], P.dtype)
         for k in range(idx.shape[0]):
-            mean += float(W[c, idx[k]]) * float(val[k])
-            width += float(P[c, idx[k]]) * float(val[k])
-        means[c], widths[c] = mean, width
+            x[idx[k]] = val[k]
+    for c in range(P.shape[0]):
+        means[c], widths[c] = _dot_row(W, c, x), _dot_row(P, c, x)
 
 
-@kernel
+@inlined
 def full_shift(W: Block, c: int, product: Block, rate: float) -> None:
     """w_c ← w_c + rate · A_c⁻¹x, given the product."""
     r = W.dtype.type(rate)
@@ -60,18 +62,20 @@ def full_shift(W: Block, c: int, product: Block, rate: float) -> None:
         W[c, j] += r * product[j]
 
 
-@kernel
+@inlined
 def full_absorb(B: Block, c: int, product: Block, width: float) -> tuple[float, float]:
     """A_c ← A_c + xxᵀ, given A_c⁻¹x and xᵀA_c⁻¹x; returns the width with the new A_c, and the growth of log|A_c|."""
     f = B.dtype.type(1.0 / (1.0 + width))
     for i in range(product.shape[0]):
         for j in range(product.shape[0]):
-            B[c, i, j] -= f * (product[i] * product[j])
+            B[i, c, j] -= f * (product[i] * product[j])
     return width / (1.0 + width), math.log1p(width)
 
 
 class FullClasses:
-    """w and A⁻¹ of every class: arrays of shape (columns, dim) and (columns, dim, dim).
+    """w and A⁻¹ of every class: arrays of shape (columns, dim) and (dim, columns, dim).
+
+    In B, the i-th rows of all classes lie side by side.
 
     Parameters
     ----------
@@ -88,8 +92,8 @@ class FullClasses:
     def __init__(self, dim: int, columns: int, start: float, dtype: Any) -> None:
         self._start = start
         self.W: Block = np.zeros((columns, dim), dtype)
-        self.B: Block = np.zeros((columns, dim, dim), dtype)
-        self.B[:, np.arange(dim), np.arange(dim)] = 1.0 / start
+        self.B: Block = np.zeros((dim, columns, dim), dtype)
+        self.B[np.arange(dim), :, np.arange(dim)] = 1.0 / start
 
     @property
     def columns(self) -> int:
@@ -99,7 +103,7 @@ class FullClasses:
     def widen(self, columns: int) -> None:
         """Make room for more classes, which start as all started."""
         wider = FullClasses(self.W.shape[1], columns, self._start, self.W.dtype)
-        wider.W[: self.columns], wider.B[: self.columns] = self.W, self.B
+        wider.W[: self.columns], wider.B[:, : self.columns] = self.W, self.B
         self.W, self.B = wider.W, wider.B
 
     def weights(self, n_classes: int) -> NDArray[np.float64]:
@@ -108,7 +112,7 @@ class FullClasses:
 
     def inverses(self, n_classes: int) -> NDArray[np.float64]:
         """A⁻¹ of every class."""
-        return np.array(self.B[:n_classes], dtype=np.float64)
+        return np.array(self.B[:, :n_classes].swapaxes(0, 1), dtype=np.float64, order="C")
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""

@@ -39,12 +39,18 @@ class LearntNumbers:
         return self._count
 
     def __contains__(self, number: int) -> bool:
+        if not self._stops or number >= self._stops[-1]:  # beyond all: the common case
+            return False
         i = bisect_right(self._starts, number)
         return i > 0 and number < self._stops[i - 1]
 
     def add(self, number: int) -> None:
         """Add a number that is not in the set yet."""
         starts, stops = self._starts, self._stops
+        self._count += 1
+        if stops and stops[-1] == number:  # the next one: the common case
+            stops[-1] = number + 1
+            return
         i = bisect_right(starts, number)  # the range that begins after it
         joins_left = i > 0 and stops[i - 1] == number
         joins_right = i < len(starts) and starts[i] == number + 1
@@ -58,7 +64,6 @@ class LearntNumbers:
         else:
             starts.insert(i, number)
             stops.insert(i, number + 1)
-        self._count += 1
 
     def add_range(self, start: int, stop: int) -> None:
         """Add start … stop−1, all of them beyond the largest number so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -12,7 +13,7 @@ from smidgen._kernel import kernel
 from smidgen.errors import NotFinite
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
-from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments, diagonal_shift
+from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, sparse_dot
 from smidgen.state.kernels import Kernel
@@ -28,7 +29,7 @@ class Ridge(ABC):
 
     @abstractmethod
     def learn(self, row: Row, y: float) -> None:
-        """A ← A + xxᵀ, b ← b + yx."""
+        """A ← A + xxᵀ, b ← b + yx; refused, and nothing changed, where `moments` are not finite."""
 
     @property
     @abstractmethod
@@ -42,6 +43,12 @@ class Ridge(ABC):
     @abstractmethod
     def restore(self, arrays: Any) -> None:
         """Take over saved arrays."""
+
+
+def check_moments(mean: float, width: float) -> None:
+    """Refuse an example that a ridge estimator cannot learn from."""
+    if not (math.isfinite(mean) and math.isfinite(width)):
+        raise NotFinite("the features lead to a margin that is not finite", "scale them down")
 
 
 @kernel
@@ -59,6 +66,21 @@ def ridge_full_learn(W: Block, B: Block, product: Block, y: float, mean: float, 
 
 
 @kernel
+def _full_moments(W: Block, B: Block, idx: Indices, val: Block) -> tuple[float, float]:
+    return ridge_full(W, B, idx, val, np.empty(W.shape))
+
+
+@kernel
+def ridge_full_hear(W: Block, B: Block, idx: Indices, val: Block, y: float) -> tuple[float, float]:
+    """Learn one example, if w·x and xᵀA⁻¹x are finite; returns both as they were."""
+    product = np.empty(W.shape)
+    mean, width = ridge_full(W, B, idx, val, product)
+    if math.isfinite(mean) and math.isfinite(width):
+        ridge_full_learn(W, B, product, y, mean, width)
+    return mean, width
+
+
+@kernel
 def ridge_diagonal(S: Block, idx: Indices, val: Block) -> tuple[float, float]:
     """w·x and xᵀA⁻¹x with diagonal A."""
     means, widths = np.empty(1), np.empty(1)
@@ -69,8 +91,16 @@ def ridge_diagonal(S: Block, idx: Indices, val: Block) -> tuple[float, float]:
 @kernel
 def ridge_diagonal_learn(S: Block, idx: Indices, val: Block, y: float, mean: float, width: float) -> None:
     """W ← w + (y − w·x)·u/(1 + x·u), u = x/a; a ← a + x²."""
-    diagonal_shift(S, 0, idx, val, (y - mean) / (1.0 + width))
-    diagonal_absorb(S, 0, idx, val)
+    diagonal_absorb(S, 0, idx, val, (y - mean) / (1.0 + width))
+
+
+@kernel
+def _diagonal_hear(S: Block, idx: Indices, val: Block, y: float) -> tuple[float, float]:
+    """Learn one example, if w·x and xᵀA⁻¹x are finite; returns both as they were."""
+    mean, width = ridge_diagonal(S, idx, val)
+    if math.isfinite(mean) and math.isfinite(width):
+        ridge_diagonal_learn(S, idx, val, y, mean, width)
+    return mean, width
 
 
 class _BlockRidge(Ridge):
@@ -100,13 +130,11 @@ class FullRidge(_BlockRidge):
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        return ridge_full(self.blocks.W, self.blocks.B, row.indices, row.values, np.empty((1, row.dim)))
+        return _full_moments(self.blocks.W, self.blocks.B, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example."""
-        W, B, product = self.blocks.W, self.blocks.B, np.empty((1, row.dim))
-        mean, width = ridge_full(W, B, row.indices, row.values, product)
-        ridge_full_learn(W, B, product, y, mean, width)
+        check_moments(*ridge_full_hear(self.blocks.W, self.blocks.B, row.indices, row.values, y))
 
 
 class DiagonalRidge(_BlockRidge):
@@ -125,8 +153,7 @@ class DiagonalRidge(_BlockRidge):
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example."""
-        mean, width = self.moments(row)
-        ridge_diagonal_learn(self.blocks.S, row.indices, row.values, y, mean, width)
+        check_moments(*_diagonal_hear(self.blocks.S, row.indices, row.values, y))
 
 
 class ForgettingRidge(Ridge):
@@ -148,10 +175,12 @@ class ForgettingRidge(Ridge):
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
         x = row.dense()
-        return float(self._w @ x), float(x @ self._inverse @ x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(self._w @ x), float(x @ self._inverse @ x)
 
     def learn(self, row: Row, y: float) -> None:
         """Let the old fade, add the new."""
+        check_moments(*self.moments(row))
         x, keep = row.dense(), self._lambda
         A = keep * self.A + (1.0 - keep) * self._a * np.eye(len(x)) + np.outer(x, x)
         self._take(A, keep * self.b + y * x)
@@ -178,18 +207,22 @@ class KernelRidge(Ridge):
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·φ(x) and φ(x)ᵀA⁻¹φ(x)."""
-        means, widths = np.empty(1), np.empty(1)
-        self.dual.moments(row.dense(), means, widths)
-        return float(means[0]), float(widths[0])
+        return self._ask(row.dense())[:2]
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example."""
-        means, widths = np.empty(1), np.empty(1)
         x = row.dense()
-        solved = self.dual.moments(x, means, widths)[0]
+        mean, width, solved = self._ask(x)
+        check_moments(mean, width)
         point = self.dual.remember(x)
-        self.dual.shift(0, point, solved, (y - means[0]) / (1.0 + widths[0]))
-        self.dual.absorb(0, point, solved, float(widths[0]))
+        self.dual.shift(0, point, solved, (y - mean) / (1.0 + width))
+        self.dual.absorb(0, point, solved, width)
+
+    def _ask(self, x: FloatArray) -> tuple[float, float, FloatArray]:
+        means, widths = np.empty(1), np.empty(1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            solved = self.dual.moments(x, means, widths)[0]
+        return float(means[0]), float(widths[0]), solved
 
     @property
     def weights(self) -> None:

@@ -7,13 +7,15 @@ import math
 import numpy as np
 
 from smidgen.errors import NotFinite
-from smidgen.features import dense_scores
-from smidgen.geometry import grow_inverse
+from smidgen.geometry.symmetric import mirror, shrink, shrink_and_multiply
 from smidgen.types import FloatArray
 
 
 class FullSecondOrder:
     """A⁻¹ as a full matrix, kept by rank-one updates.
+
+    Half of the matrix is kept up to date, and the last update waits for the next product, which does both in one pass
+    over memory: A⁻¹ = lower − waiting·waitingᵀ (see `smidgen.geometry.symmetric`). `inverse` is the whole of it.
 
     Parameters
     ----------
@@ -24,7 +26,7 @@ class FullSecondOrder:
 
     Notes
     -----
-    **Cost**: N² floats; 2N² operations for `product`, 2N² for `absorb`.
+    **Cost**: N² floats; 3N² operations for `product` and `absorb` together.
 
     Examples
     --------
@@ -39,20 +41,41 @@ class FullSecondOrder:
     """
 
     def __init__(self, dim: int, epsilon: float) -> None:
-        self.inverse: FloatArray = np.eye(dim) / epsilon
+        self.lower: FloatArray = np.eye(dim) / epsilon
+        self.waiting: FloatArray = np.zeros(dim)
+
+    def settle(self) -> FloatArray:
+        """Do the update that waits; gives A⁻¹, of which only the lower triangle counts."""
+        if self.waiting.any():
+            shrink(self.lower, self.waiting)
+            self.waiting[:] = 0.0
+        return self.lower
+
+    @property
+    def inverse(self) -> FloatArray:
+        """A⁻¹."""
+        mirror(self.settle())
+        return self.lower
+
+    @inverse.setter
+    def inverse(self, given: FloatArray) -> None:
+        self.lower, self.waiting = np.array(given, dtype=np.float64, order="C"), np.zeros(len(given))
 
     def product(self, x: FloatArray) -> tuple[FloatArray, float]:
         """A⁻¹x and xᵀA⁻¹x (the squared width of x); changes nothing."""
-        product = dense_scores(self.inverse, x)
+        product = np.empty(len(x))
+        quadratic = shrink_and_multiply(self.lower, self.waiting, np.ascontiguousarray(x, dtype=np.float64), product)
+        self.waiting[:] = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            quadratic, length = float(np.dot(x, product)), float(np.dot(product, product))
+            length = float(np.dot(product, product))
         if not (math.isfinite(quadratic) and math.isfinite(length)):
             raise NotFinite(
                 f"the features have the width {quadratic} under this state",
                 "scale the features down; unit length is a good choice",
             )
-        return product, quadratic
+        return product, max(quadratic, 0.0)  # it is not negative but by rounding
 
     def absorb(self, product: FloatArray, quadratic: float, gain: float) -> None:
         """A ← A + gain·x·xᵀ, given what `product` said of x."""
-        grow_inverse(self.inverse, product, quadratic, gain)
+        self.settle()
+        self.waiting = product * math.sqrt(gain / (1.0 + gain * quadratic))

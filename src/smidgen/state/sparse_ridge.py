@@ -11,7 +11,7 @@ from smidgen._kernel import kernel
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
 from smidgen.state.full import sparse_dot
-from smidgen.state.ridge import Ridge
+from smidgen.state.ridge import Ridge, check_moments
 from smidgen.types import FloatArray, IntArray
 
 Examples = tuple[Indices, Block, IntArray]
@@ -101,7 +101,8 @@ class SparseRidge(Ridge):
         n = len(self._y)
         near = _inner_products(self._examples, n, row.indices, row.values, self._scratch)
         solved = _solve(self._G, n, near)
-        width = (float(row.values @ row.values) - float(near @ solved)) / self._a
+        with np.errstate(over="ignore", invalid="ignore"):
+            width = (float(row.values @ row.values) - float(near @ solved)) / self._a
         return sparse_dot(self._w, row.indices, row.values), max(width, 0.0), solved  # NaN stays NaN
 
     def moments(self, row: Row) -> tuple[float, float]:
@@ -111,6 +112,7 @@ class SparseRidge(Ridge):
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example; the oldest one goes if the window is full."""
+        check_moments(*self.moments(row))
         if self._window is not None and len(self._y) == self._window:
             self._forget_oldest()
         mean, width, solved = self._ask(row)

@@ -15,6 +15,8 @@ from smidgen.features import as_rows, check_dim
 from smidgen.records import same, structure
 from smidgen.types import FloatArray, IntArray
 
+RUN = 16  # so many are sorted by insertion
+
 
 @kernel
 def _first_fault(order: IntArray, n: int) -> int:
@@ -28,15 +30,79 @@ def _first_fault(order: IntArray, n: int) -> int:
 
 
 @kernel
-def _merged(better: IntArray, shown: IntArray, discounts: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
-    """The documents that φ(better) − φ(shown) touches, and their coefficients; those that cancel are left out."""
+def _write_ranked(scores: FloatArray, order: IntArray) -> bool:
+    """The documents by falling score, equals in the given order: runs sorted by insertion, then merged.
+
+    Says no, and leaves the rest to others, if a score is not a number.
+    """
+    n, strange = scores.shape[0], 0
+    for i in range(n):
+        strange += scores[i] != scores[i]
+    if strange:
+        return False
+    for start in range(0, n, RUN):
+        for i in range(start, min(start + RUN, n)):
+            place = i
+            while place > start and scores[order[place - 1]] < scores[i]:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = i
+    if n > RUN:
+        _merge_runs(scores, order)
+    return True
+
+
+@kernel
+def _merge_runs(scores: FloatArray, order: IntArray) -> None:
+    """Merge the sorted runs, two by two."""
+    n, width = order.shape[0], RUN
+    spare = np.empty(n, np.int64)
+    while width < n:
+        for left in range(0, n, 2 * width):
+            middle, right = min(left + width, n), min(left + 2 * width, n)
+            i, j = left, middle
+            for k in range(left, right):
+                if i < middle and (j == right or scores[order[i]] >= scores[order[j]]):
+                    spare[k] = order[i]
+                    i += 1
+                else:
+                    spare[k] = order[j]
+                    j += 1
+        order[:] = spare
+        width *= 2
+
+
+@kernel
+def ranked(scores: FloatArray) -> IntArray:
+    """The documents by falling score, equals in the given order, for scores that are numbers."""
+    order = np.empty(scores.shape[0], np.int64)
+    _write_ranked(scores, order)
+    return order
+
+
+@kernel
+def _write_merged(
+    better: IntArray, shown: IntArray, discounts: FloatArray, n: int, touched: IntArray, weights: FloatArray
+) -> bool:
+    """The documents that φ(better) − φ(shown) touches, and their coefficients; those that cancel are left out.
+
+    What is left of the two arrays is filled with zeros. Says no if one of the rankings does not hold distinct documents
+    below n.
+    """
+    if _first_fault(better, n) >= 0 or _first_fault(shown, n) >= 0:
+        return False
     weight = np.zeros(n)
     for i in range(min(better.shape[0], discounts.shape[0])):
         weight[better[i]] += discounts[i]
     for i in range(min(shown.shape[0], discounts.shape[0])):
         weight[shown[i]] -= discounts[i]
-    touched = np.flatnonzero(weight)
-    return touched, weight[touched]
+    k = 0
+    for i in range(n):
+        if weight[i] != 0.0:
+            touched[k], weights[k] = i, weight[i]
+            k += 1
+    touched[k:], weights[k:] = 0, 0.0
+    return True
 
 
 @structure
@@ -121,8 +187,10 @@ class Ranking:
 
     def best(self, scores: FloatArray) -> IntArray:
         """The ranking that given scores lead to: descending, equal scores in the given order."""
-        order: IntArray = np.argsort(-scores, kind="stable")
-        order.flags.writeable = False
+        order: IntArray = np.empty(len(scores), np.int64)
+        if not _write_ranked(scores, order):
+            order = np.argsort(-scores, kind="stable")
+        order.setflags(write=False)
         return order
 
     def argmax(self, w: FloatArray) -> IntArray:
@@ -149,9 +217,18 @@ class Ranking:
 
     def difference(self, better: Any, shown: Any) -> FloatArray:
         """φ(better) − φ(shown), each document touched once; exactly zero where both say the same."""
-        extended, order = self._resolve(better)
-        _, before = self._resolve(shown)
-        return extended.rows.combine(*_merged(order, before, extended.discounts, len(extended)))
+        n = self.rows.shape[0]
+        if isinstance(better, ExtendedRanking) or isinstance(shown, ExtendedRanking):
+            (extended, order), (_, before) = self._resolve(better), self._resolve(shown)
+        else:
+            extended, order, before = self, _as_indices(better, n), _as_indices(shown, n)
+            if len(order) != n or len(before) != n:
+                order, before = self._resolve(better)[1], self._resolve(shown)[1]  # one of them is refused
+        discounts, most = extended.discounts, 2 * extended.discounts.size
+        touched, weights = np.empty(most, np.int64), np.empty(most)
+        if not _write_merged(order, before, discounts, extended.rows.shape[0], touched, weights):
+            order, before = self._resolve(better)[1], self._resolve(shown)[1]  # one of them is refused
+        return extended.rows.combine(touched, weights)
 
     def extended(self, docs: Any) -> Ranking:
         """The same query with more documents after the present ones."""
@@ -193,16 +270,26 @@ class Ranking:
 
 def as_order(y: Any, n: int) -> IntArray:
     """Return ``y`` as an array of distinct document indices below ``n``, or refuse it."""
-    way_out = f"give each document index 0 … {n - 1} once, best first"
-    try:
-        given = np.asarray(y)
-    except (ValueError, TypeError) as error:
-        raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", way_out) from error
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", way_out)
-    order = given.astype(np.int64, copy=False)
+    order = _as_indices(y, n)
     if (fault := _first_fault(order, n)) >= 0:
         known = 0 <= order[fault] < n
         reason = "stands there for the second time" if known else "is not one of the documents"
-        raise InvalidFeedback(f"document {given[fault]} at position {fault} {reason}", way_out)
+        raise InvalidFeedback(f"document {np.asarray(y)[fault]} at position {fault} {reason}", _way_out(n))
     return order
+
+
+def _as_indices(y: Any, n: int) -> IntArray:
+    """Return ``y`` as an array of whole numbers, or refuse it."""
+    if type(y) is np.ndarray and y.dtype == np.int64 and y.ndim == 1:
+        return y
+    try:
+        given = np.asarray(y)
+    except (ValueError, TypeError) as error:
+        raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _way_out(n)) from error
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _way_out(n))
+    return given.astype(np.int64, copy=False)
+
+
+def _way_out(n: int) -> str:
+    return f"give each document index 0 … {n - 1} once, best first"

@@ -15,7 +15,7 @@ from smidgen.learners.coactive.template import PAPER, present
 from smidgen.learners.learner import Learner
 from smidgen.learners.registry import Card, register
 from smidgen.optim.rule import moved
-from smidgen.randomness import COIN, DIRECTION, uniforms, unit_vector
+from smidgen.randomness import COIN, DIRECTION, perturb, stream_key, uniforms
 from smidgen.records import same
 from smidgen.structures import ExtendedRanking, Ranking
 from smidgen.types import Decision, FloatArray, IntArray
@@ -38,6 +38,18 @@ def _team_draft(first: IntArray, second: IntArray, coins: FloatArray) -> tuple[I
         order[k] = first[i] if teams[k] == 0 else second[j]
         taken[order[k]] = True
     return order, teams
+
+
+@kernel
+def _credit(shown: IntArray, teams: IntArray, better: IntArray, top: int) -> int:
+    """How many more of the user's first ``top`` documents the second team contributed than the first."""
+    credit = np.zeros(better.max() + 1, np.int64)  # a document that nobody contributed counts for nobody
+    for i in range(shown.shape[0]):
+        credit[shown[i]] = 1 if teams[i] == 1 else -1
+    total = 0
+    for i in range(min(top, better.shape[0])):
+        total += credit[better[i]]
+    return total
 
 
 @register(
@@ -103,11 +115,13 @@ class DuelingBandit(Learner):
         params = {"dim": self.dim, "explore": self._explore, "step": self._step}
         super().__init__(params=params, seed=seed)
         self._w: FloatArray = np.zeros(self.dim)
+        self._directions = stream_key(self._seed, DIRECTION)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        u = unit_vector(self._seed, number, self.dim, stream=DIRECTION)
+        u, other = np.empty(self.dim), np.empty(self.dim)
+        perturb(self._directions, number, self._w, self._explore, u, other)
         greedy, scores = present(context, self._w)
-        rival, _ = present(context, self._w + self._explore * u)
+        rival, _ = present(context, other)
         action: Any = (greedy, rival)
         teams = None
         if isinstance(context, Ranking):
@@ -165,9 +179,7 @@ def _duel_won(decision: Decision, feedback: Any) -> bool:
         raise DecisionMismatch(f"decision {decision.id} does not say who contributed what", "give it whole")
     better = context.check(feedback)
     order = better.order if isinstance(better, ExtendedRanking) else better
-    credit = np.zeros(order.max() + 1)  # a document that nobody contributed counts for nobody
-    credit[shown] = np.where(teams == 1, 1, -1)
-    return bool(credit[order[: context.top]].sum() > 0)
+    return _credit(shown, np.asarray(teams, dtype=np.int64), order, context.top) > 0
 
 
 def _second(feedback: Any) -> bool:

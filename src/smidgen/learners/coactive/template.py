@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import kernel
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback
 from smidgen.learners.learner import Learner
 from smidgen.learners.registry import Card, register
@@ -17,6 +18,15 @@ from smidgen.structures import Choice, Ranking
 from smidgen.types import Decision, FloatArray, Structure
 
 PAPER = "Shivaswamy & Joachims 2015"
+
+
+@kernel
+def _vanishes(delta: FloatArray) -> bool:
+    """Whether Δ = 0."""
+    touched = 0
+    for i in range(delta.shape[0]):
+        touched += delta[i] != 0.0
+    return touched == 0
 
 
 class Coactive(Learner):
@@ -42,7 +52,7 @@ class Coactive(Learner):
     def _learn(self, decision: Decision, feedback: Any) -> None:
         delta = difference(decision.context, feedback, decision.action, self.dim)
         self._rule.step(delta)
-        self._uninformative += not delta.any()
+        self._uninformative += _vanishes(delta)
 
     def _predict(self, context: Any) -> Any:
         return present(context, self._rule.weights)[0]
@@ -144,7 +154,8 @@ class CoactiveLearner(Coactive):
 def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
     """Argmax over y of w·φ(x, y), and the scores it went by where the structure has them."""
     if isinstance(context, (Ranking, Choice)):
-        context.check_dim(len(w))
+        if context.rows.shape[1] != len(w):
+            context.check_dim(len(w))
         scores = context.scores(w)
         return context.best(scores), scores
     if not isinstance(context, Structure):
@@ -160,7 +171,8 @@ def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
 def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
     """Δ = φ(x, ȳ) − φ(x, y), checked."""
     if isinstance(context, (Ranking, Choice)):
-        context.check_dim(dim)
+        if context.rows.shape[1] != dim:
+            context.check_dim(dim)
         return context.difference(better, shown)
     if not isinstance(context, Structure):
         raise DecisionMismatch(

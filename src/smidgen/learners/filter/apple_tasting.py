@@ -82,7 +82,7 @@ class AppleTasting(Filter):
         greedy = margin >= 0.0
         forward = greedy or first_uniform(self._key, number) < chance
         propensity = 1.0 if greedy else chance if forward else 1.0 - chance
-        return self._record(number, row, forward, greedy, margin=margin, threshold=0.0, propensity=propensity)
+        return self._record(number, row, forward, greedy, margin, 0.0, propensity)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
         self._inner._step(self._take_row(decision), relevant)

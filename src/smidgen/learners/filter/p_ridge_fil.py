@@ -19,19 +19,24 @@ from smidgen.learners.registry import Card, register
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices
 from smidgen.state.full import FullClasses
-from smidgen.state.ridge import ridge_full, ridge_full_learn
+from smidgen.state.ridge import ridge_full, ridge_full_hear
 from smidgen.types import Decision, FloatArray
 
 TOLERANCE = 1e-10
 
 
 @kernel
-def _step(W: Block, B: Block, idx: Indices, val: Block, y: float, product: Block) -> None:
-    """W ← w + (y − w·x)·A_new⁻¹x, A ← A + xxᵀ, then the projection of w on the unit ball in the norm of A."""
-    mean, width = ridge_full(W, B, idx, val, product)
-    ridge_full_learn(W, B, product, y, mean, width)
+def _step(W: Block, B: Block, idx: Indices, val: Block, y: float) -> bool:
+    """W ← w + (y − w·x)·A_new⁻¹x, A ← A + xxᵀ, then the projection of w on the unit ball in the norm of A.
+
+    Says no, and changes nothing, where that is not finite.
+    """
+    mean, width = ridge_full_hear(W, B, idx, val, y)
+    if not (math.isfinite(mean) and math.isfinite(width)):
+        return False
     if np.sum(W[0] * W[0]) > 1.0:
-        W[0] = project_on_ball(B[0], W[0], 1.0, TOLERANCE)
+        W[0] = project_on_ball(B.reshape(W.size, W.size), W[0], 1.0, TOLERANCE)
+    return True
 
 
 @kernel
@@ -45,7 +50,7 @@ def _stream(W: Block, B: Block, p: float, key: U64, stream: Stream, first: int, 
         shown[1][i] = mean >= 0.0
         shown[0][i] = shown[1][i] or first_uniform(key, first + i) < p
         if shown[0][i]:
-            _step(W, B, idx, val, 1.0 if truth[t] else -1.0, product)
+            _step(W, B, idx, val, 1.0 if truth[t] else -1.0)
 
 
 @register(
@@ -132,14 +137,13 @@ class PRidgeFil(Filter):
         greedy = margin >= 0.0
         forward = greedy or first_uniform(self._key, number) < self._p
         propensity = 1.0 if greedy else self._p if forward else 1.0 - self._p
-        return self._record(number, row, forward, greedy, margin=margin, threshold=0.0, propensity=propensity)
+        return self._record(number, row, forward, greedy, margin, 0.0, propensity)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
-        row, product = self._take_row(decision), np.empty((1, self.dim))
-        mean, width = ridge_full(self._blocks.W, self._blocks.B, row.indices, row.values, product)
-        if not (math.isfinite(mean) and math.isfinite(width)):
+        row = self._take_row(decision)
+        y = 1.0 if relevant else -1.0
+        if not _step(self._blocks.W, self._blocks.B, row.indices, row.values, y):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
-        _step(self._blocks.W, self._blocks.B, row.indices, row.values, 1.0 if relevant else -1.0, product)
 
     def _predict(self, context: Any) -> bool:
         return self._mean(context)[1] >= 0.0

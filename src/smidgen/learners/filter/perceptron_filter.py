@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,16 @@ def _step(w: FloatArray, idx: Indices, val: FloatArray, margin: float, relevant:
     if (margin >= 0.0) != relevant:
         for k in range(idx.shape[0]):
             w[idx[k]] += val[k] if relevant else -val[k]
+
+
+@kernel
+def _hear(w: FloatArray, idx: Indices, val: FloatArray, relevant: bool) -> bool:
+    """Learn the relevance of an item; says no, and changes nothing, where the margin is not finite."""
+    margin = sparse_dot(w, idx, val)
+    if not math.isfinite(margin):
+        return False
+    _step(w, idx, val, margin, relevant)
+    return True
 
 
 @kernel
@@ -87,10 +98,8 @@ class PerceptronFilter(FullInformationFilter):
         return sparse_dot(self._w, row.indices, row.values)
 
     def _step(self, row: Any, relevant: bool) -> None:
-        margin = self._margin(row)
-        if not np.isfinite(margin):
+        if not _hear(self._w, row.indices, row.values, relevant):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
-        _step(self._w, row.indices, row.values, margin, relevant)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         _stream(self._w, stream, shown)

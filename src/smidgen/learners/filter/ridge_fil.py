@@ -74,9 +74,8 @@ class _RidgeState:
 
     def _margin(self, row: Any) -> float:
         """b·A⁻¹x / (1 + xᵀA⁻¹x): the estimate with x itself already counted in (eq. 3)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean, width = self._ridge.moments(row)
-            margin = float(mean / (1.0 + width))
+        mean, width = self._ridge.moments(row)
+        margin = mean / (1.0 + width)
         if not math.isfinite(margin):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
         return margin
@@ -204,14 +203,12 @@ class RidgeFil(_RidgeState, Filter):
         row = self._row(context)
         margin, tau = self._margin(row), threshold(self._c, number, self._heard[0])
         shown = None if math.isinf(tau) else tau
-        return self._record(number, row, bool(margin >= tau), margin >= 0.0, margin=margin, threshold=shown)
+        return self._record(number, row, bool(margin >= tau), margin >= 0.0, margin, shown)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
-        row = self._take_row(decision)
-        self._margin(row)  # refuses what would not be finite
-        self._ridge.learn(row, 1.0 if relevant else -1.0)
+        self._ridge.learn(self._take_row(decision), 1.0 if relevant else -1.0)
         heard = self._keep * self._heard[0] + 1.0
-        self._heard = np.array([heard if self._window is None else min(heard, self._window)])
+        self._heard[0] = heard if self._window is None else min(heard, self._window)
 
     def _predict(self, context: Any) -> bool:
         return self._margin(self._row(context)) >= 0.0
@@ -285,9 +282,8 @@ class RidgeFull(_RidgeState, FullInformationFilter):
         super().__init__(params={"dim": self.dim, **params}, seed=seed)
 
     def _step(self, row: Any, relevant: bool) -> None:
-        self._margin(row)  # refuses what would not be finite
         self._ridge.learn(row, 1.0 if relevant else -1.0)
-        self._heard = self._heard + 1.0
+        self._heard[0] += 1.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         if not self._play_ridge(0.0, True, stream, first, shown):

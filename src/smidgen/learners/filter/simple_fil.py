@@ -87,10 +87,11 @@ class SimpleFil(Filter):
         tau = threshold(4.0, number, self._memory[0])
         shown = None if math.isinf(tau) else tau
         margin = self.estimate
-        return self._record(number, None, bool(margin >= tau), margin >= 0.0, margin=margin, threshold=shown)
+        return self._record(number, None, bool(margin >= tau), margin >= 0.0, margin, shown)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
-        self._memory = self._memory + np.array([1.0, float(relevant)])
+        self._memory[0] += 1.0
+        self._memory[1] += relevant
 
     def _predict(self, context: Any) -> bool:
         return self.estimate >= 0.0
@@ -110,7 +111,8 @@ class SimpleFil(Filter):
     @property
     def estimate(self) -> float:
         """p̂ − 1/2: by how much more than half of the forwarded items were relevant."""
-        return float(self._memory[1] / self._memory[0] - 0.5) if self._memory[0] else 0.0
+        heard, relevant = self._memory.tolist()
+        return relevant / heard - 0.5 if heard else 0.0
 
     @property
     def weights(self) -> FloatArray:

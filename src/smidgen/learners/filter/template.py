@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument, InvalidFeedback
-from smidgen.features import Row, as_stream
+from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.filter.history import FilterHistory
 from smidgen.learners.learner import Learner
-from smidgen.learners.rows import given_row, kept_row
+from smidgen.learners.rows import kept_row
 from smidgen.types import Decision
 
 #: A stream for compiled code: CSR indices, values and row starts; relevance; the order of play.
@@ -77,12 +77,21 @@ class Filter(Learner):
     dim: int
 
     def _row(self, context: Any) -> Row:
-        return given_row(context, self.dim)
+        return as_row(context, self.dim, longest=LONGEST)
 
     def _take_row(self, decision: Decision) -> Row:
         return kept_row(decision, self.dim)
 
-    def _record(self, number: int, context: Any, forward: bool, greedy: bool, **more: Any) -> Decision:
+    def _record(
+        self,
+        number: int,
+        context: Any,
+        forward: bool,
+        greedy: bool,
+        margin: float,
+        threshold: float | None,
+        propensity: float | None = None,
+    ) -> Decision:
         return Decision(
             kind=type(self).__name__,
             settings=self._settings,
@@ -91,11 +100,13 @@ class Filter(Learner):
             greedy=greedy,
             context=context,
             explored=forward and not greedy,
-            **more,
+            margin=margin,
+            threshold=threshold,
+            propensity=propensity,
         )
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        if not isinstance(feedback, (bool, np.bool_)):
+        if feedback is not True and feedback is not False and not isinstance(feedback, np.bool_):
             raise InvalidFeedback(f"the feedback is {feedback!r}", "say True (relevant) or False")
         if not decision.action and not self.sees_everything:
             raise InvalidFeedback(
@@ -125,7 +136,8 @@ class FullInformationFilter(Filter):
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._row(context)
         margin = self._margin(row)
-        return self._record(number, row, margin >= 0.0, margin >= 0.0, margin=margin, threshold=0.0)
+        greedy = margin >= 0.0
+        return self._record(number, row, greedy, greedy, margin, 0.0)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
         self._step(self._take_row(decision), relevant)

@@ -10,11 +10,11 @@ import numpy as np
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
-from smidgen.learners.label.template import Csr, Shown, Stream, scores_by_class, scores_by_feature
+from smidgen.learners.label.template import Csr, Shown, Stream, all_finite, scores_by_class, scores_by_feature
 from smidgen.learners.registry import Card, register
-from smidgen.state.classes import Block, Indices, best_class, best_other_class
+from smidgen.state.classes import Block, Indices, best_class, best_other_class, class_scores
 from smidgen.state.diagonal import diagonal_moments, diagonal_shift
-from smidgen.state.full import full_moments, full_shift
+from smidgen.state.full import full_moments, full_shift, sparse_dot
 
 
 @kernel
@@ -32,7 +32,7 @@ def _shrink_full(B: Block, c: int, product: Block, beta: float) -> None:
     b = B.dtype.type(beta)
     for i in range(product.shape[0]):
         for j in range(product.shape[0]):
-            B[c, i, j] -= b * (product[i] * product[j])
+            B[i, c, j] -= b * (product[i] * product[j])
 
 
 @kernel
@@ -61,6 +61,36 @@ def _step_full(W: Block, B: Block, K: int, true: int, r: float, moments: tuple[B
         full_shift(W, q, P[q], -(1.0 - margin) * beta)
         _shrink_full(B, true, P[true], beta)
         _shrink_full(B, q, P[q], beta)
+
+
+@kernel
+def _scores_full(W: Block, idx: Indices, val: Block, out: Block) -> None:
+    """out_i = w_i · x, W stored by class."""
+    for c in range(out.shape[0]):
+        out[c] = sparse_dot(W[c], idx, val)
+
+
+@kernel
+def _learn_diagonal(S: Block, idx: Indices, val: Block, K: int, true: int, r: float) -> bool:
+    """Learn one true label; says no, and changes nothing, where the scores are not finite."""
+    moments = np.empty((2, S.shape[1] // 2), S.dtype)
+    means, widths = moments[0], moments[1]
+    diagonal_moments(S, idx, val, means, widths)
+    if not all_finite(means):
+        return False
+    _step_diagonal(S, K, idx, val, true, r, (means, widths))
+    return True
+
+
+@kernel
+def _learn_full(W: Block, B: Block, idx: Indices, val: Block, K: int, true: int, r: float) -> bool:
+    """The same on full state."""
+    means, widths, P = np.empty(W.shape[0], W.dtype), np.empty(W.shape[0], W.dtype), np.empty(W.shape, W.dtype)
+    full_moments(W, B, idx, val, means, widths, P)
+    if not all_finite(means):
+        return False
+    _step_full(W, B, K, true, r, (means, widths, P))
+    return True
 
 
 @kernel
@@ -169,16 +199,13 @@ class AROW(SecondOrderLabelLearner):
             seed=seed,
         )
 
-    def _moments(self, row: Any) -> tuple[Block, Block, Block]:
-        means, (widths, P) = np.empty(self._columns, self._dtype), self._scratch()
-        if self._diagonal is not None:
-            diagonal_moments(self._diagonal.S, row.indices, row.values, means, widths)
-        else:
-            full_moments(self._full.W, self._full.B, row.indices, row.values, means, widths, P)
-        return means, widths, P
-
     def _scores(self, row: Any) -> Block:
-        return self._moments(row)[0]
+        scores = np.empty(self._columns, self._dtype)
+        if self._diagonal is not None:
+            class_scores(self._diagonal.S, row.indices, row.values, scores)
+        else:
+            _scores_full(self._full.W, row.indices, row.values, scores)
+        return scores
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
         if self._diagonal is not None:
@@ -186,13 +213,11 @@ class AROW(SecondOrderLabelLearner):
         else:
             scores_by_class(self._full.W, rows, out)
 
-    def _step(self, row: Any, action: int, true: int) -> None:
-        means, widths, P = self._moments(row)
+    def _step(self, row: Any, action: int, true: int) -> bool:
+        idx, val, K = row.indices, row.values, self.n_classes
         if self._diagonal is not None:
-            S, K = self._diagonal.S, self.n_classes
-            _step_diagonal(S, K, row.indices, row.values, true, self._r, (means, widths))
-        else:
-            _step_full(self._full.W, self._full.B, self.n_classes, true, self._r, (means, widths, P))
+            return _learn_diagonal(self._diagonal.S, idx, val, K, true, self._r)
+        return _learn_full(self._full.W, self._full.B, idx, val, K, true, self._r)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         if self._diagonal is not None:

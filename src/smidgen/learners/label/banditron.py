@@ -10,12 +10,12 @@ import numpy as np
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import DecisionMismatch
-from smidgen.learners.label.plain import PlainLabelLearner
+from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.label.template import Shown, Stream
 from smidgen.learners.registry import Card, register
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices, add_to_class, best_class, class_scores
-from smidgen.types import Decision
+from smidgen.types import Decision, FloatArray
 
 
 @kernel
@@ -29,6 +29,16 @@ def _draw(greedy: int, K: int, gamma: float, u: float) -> int:
 @kernel
 def _propensity(action: int, greedy: int, K: int, gamma: float) -> float:
     return (1.0 - gamma if action == greedy else 0.0) + gamma / K
+
+
+@kernel
+def _choose(
+    W: Block, idx: Indices, val: Block, gamma: float, key: U64, number: int, scores: FloatArray
+) -> tuple[int, int, float]:
+    """ŷ, ỹ and P(ŷ) of one decision; writes the scores."""
+    K, greedy = scores.shape[0], score_classes(W, idx, val, scores)
+    action = _draw(greedy, K, gamma, first_uniform(key, number))
+    return action, greedy, _propensity(action, greedy, K, gamma)
 
 
 @kernel
@@ -131,16 +141,14 @@ class Banditron(PlainLabelLearner):
         self._key = stream_key(self._seed, COIN)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, K = self._row(context), self.n_classes
-        scores = self._scores(row)
-        greedy = best_class(scores, K)
-        action = _draw(greedy, K, self._gamma, first_uniform(self._key, number))
-        propensity = _propensity(action, greedy, K, self._gamma)
-        return self._record(number, row, action, greedy, propensity=propensity, scores=scores[:K].astype(np.float64))
+        row, scores = self._row(context), np.empty(self.n_classes)
+        action, greedy, p = _choose(self._W, row.indices, row.values, self._gamma, self._key, number, scores)
+        return self._record(number, row, action, greedy, scores, propensity=p)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         right, row, p = self._right(feedback), self._take_row(decision), decision.propensity
-        action, greedy = self._classes.index(decision.action), self._classes.index(decision.greedy)
+        action = self._classes.index(decision.action)
+        greedy = self._classes.index(decision.greedy) if decision.greedy is not decision.action else action
         if p is None or not 0.0 < p <= 1.0:
             raise DecisionMismatch(f"decision {decision.id} has the propensity {p}", "give it as decide made it")
         _update(self._W, row.indices, row.values, action, greedy, right, p)

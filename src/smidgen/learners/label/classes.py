@@ -11,6 +11,8 @@ from smidgen import checks
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.types import IntArray
 
+SMALL = 2**16
+
 
 class Classes:
     """A growing list of distinct labels.
@@ -23,7 +25,7 @@ class Classes:
         Their names: strings, ints, tuples, anything hashable.
     """
 
-    __slots__ = ("_index", "labels", "named")
+    __slots__ = ("_bools", "_index", "_type", "labels", "named")
 
     def __init__(self, n_classes: int | None, labels: Sequence[Hashable] | None) -> None:
         way_out = "give n_classes=3, or labels=['bug', 'question', 'praise']"
@@ -60,12 +62,17 @@ class Classes:
         for label in plain:
             self._index[label] = len(self.labels)
             self.labels.append(label)
+        self._bools = any(isinstance(label, bool) for label in self.labels[:2])
+        types = {type(label) for label in self.labels}
+        self._type = types.pop() if len(types) == 1 else None  # of all labels, if they have one
 
     def index(self, label: Any) -> int:
         """The number of an announced label."""
+        if type(label) is self._type and (found := self._index.get(label)) is not None:
+            return found
         plain = label.item() if isinstance(label, np.generic) else label
         try:
-            found = None if isinstance(plain, bool) is not self._has_bools() else self._index.get(plain)
+            found = self._index.get(plain) if isinstance(plain, bool) is self._bools else None
         except TypeError:
             found = None
         if found is None:
@@ -83,9 +90,16 @@ class Classes:
         if isinstance(labels, np.ndarray) and labels.dtype != object:
             if labels.ndim != 1:
                 raise InvalidArgument(f"y has shape {labels.shape} and must be 1-D", "give one label per row of X")
+            if labels.dtype.kind in "iu" and labels.size and labels.min() >= 0 and labels.max() < SMALL:
+                return self._small_indices(labels.astype(np.int64))
             values, inverse = np.unique(labels, return_inverse=True)
             return np.array([self.index(value) for value in values], dtype=np.int64)[inverse]
         return np.array([self.index(label) for label in labels], dtype=np.int64)  # tuples, mixtures: one by one
 
-    def _has_bools(self) -> bool:
-        return any(isinstance(label, bool) for label in self.labels[:2])
+    def _small_indices(self, labels: IntArray) -> IntArray:
+        """The same for ints from 0 to SMALL, by a table: sorting them would take longer."""
+        counts = np.bincount(labels)
+        table = np.zeros(len(counts), np.int64)
+        for label in np.flatnonzero(counts):
+            table[label] = self.index(label)
+        return table[labels]

@@ -10,27 +10,29 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
-from smidgen.features import Row
+from smidgen.features import LONGEST, Row, as_row
 from smidgen.geometry.class_constraints import constraint_shifts
 from smidgen.learners.label.confidit_round import (
     LOGDET,
+    MEMORY,
     Settings,
-    choose,
     count_round,
+    decide_diagonal,
+    decide_full,
+    learn_diagonal,
+    learn_full,
+    pack,
+    show,
     sign_of,
-    step_diagonal,
-    step_full,
-    stream_diagonal,
-    stream_full,
-    unit_rows,
 )
+from smidgen.learners.label.confidit_stream import row_scales, stream_diagonal, stream_full
 from smidgen.learners.label.template import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.registry import Card, register
 from smidgen.randomness import COIN, stream_key
-from smidgen.state.classes import Block, best_class, padded, unit_row
-from smidgen.state.diagonal import DiagonalClasses, diagonal_moments
+from smidgen.state.classes import Block, padded
+from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.dual import DualClasses
-from smidgen.state.full import FullClasses, full_moments
+from smidgen.state.full import FullClasses
 from smidgen.state.kernels import Kernel, find_kernel
 from smidgen.types import Decision, FloatArray
 
@@ -162,7 +164,6 @@ class Confidit(LabelLearner):
             project=checks.flag("project", project, "say True or False"),
             printed=update == "printed",
         )
-        self._errors = _errors(approximation)
         self._normalize = checks.flag("normalize", normalize, "say True or False")
         params: dict[str, Any] = {"alpha": self._s.alpha, "eta": eta, "covariance": covariance}
         params |= {"update": update} if covariance == "diagonal" else {}
@@ -181,7 +182,7 @@ class Confidit(LabelLearner):
         else:
             self._kernel = find_kernel(kernel or "rbf", kernel_params)
             self._state_of = DualClasses(self.dim, columns, start, self._kernel)
-        self._memory = np.zeros(4)
+        self._numbers = pack(self._s, _errors(approximation))
         self._key = stream_key(self._seed, COIN)
 
     @classmethod
@@ -212,61 +213,55 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, K = self._prepared(context), self.n_classes
-        means, widths, _ = self._moments(row)
-        eps, shifts = np.empty(self._columns), np.zeros(self._columns)
-        action = choose(means, widths, K, self._s, self._memory, eps, shifts)
-        greedy = best_class(means, K)
-        return self._record(number, row, action, greedy, scores=means[:K].astype(np.float64), widths=eps[:K])
+        row, state, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self._state_of, self.n_classes
+        scores, eps = np.empty(K), np.empty(K)
+        if isinstance(state, DiagonalClasses):
+            action, greedy = decide_diagonal(state.S, row.indices, row.values, self._numbers, scores, eps)
+        elif isinstance(state, FullClasses):
+            action, greedy = decide_full(state.W, state.B, row.indices, row.values, self._numbers, scores, eps)
+        else:
+            means, widths, _ = self._dual_moments(state, row)
+            action, greedy = show(means, widths, self._s, self._memory, scores, eps)
+        return self._record(number, row, action, greedy, scores, widths=eps)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        right, row, K = self._right(feedback), self._take_row(decision), self.n_classes
+        right, row, state = self._right(feedback), self._take_row(decision), self._state_of
+        idx, val, K, number = row.indices, row.values, self.n_classes, decision.number
         c = self._classes.index(decision.action)
-        sign = sign_of(right, self._s.alpha, self._key, decision.number)
-        means, widths, product = self._moments(row)
-        if not (np.isfinite(means).all() and np.isfinite(widths).all()):
-            raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
-        shifts = np.zeros(self._columns)
-        if self._s.project:
-            constraint_shifts(means, widths, K, self._s.alpha, shifts)
-        state, moments = self._state_of, (means, widths, shifts)
         if isinstance(state, DiagonalClasses):
-            width, growth = step_diagonal(state.S, K, (row.indices, row.values), c, sign, self._s, moments)
+            finite = learn_diagonal(state.S, idx, val, K, c, right, self._numbers, self._key, number)
         elif isinstance(state, FullClasses):
-            width, growth = step_full(state.W, state.B, K, product, c, sign, self._s, moments)
+            finite = learn_full(state.W, state.B, (idx, val), K, c, right, self._numbers, self._key, number)
         else:
-            width, growth = self._step_dual(state, row, product, c, sign, moments)
-        count_round(self._memory, self._errors, width, growth)
+            finite = self._learn_dual(state, row, c, sign_of(right, self._s.alpha, self._key, number))
+        if not finite:
+            raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
 
-    def _step_dual(
-        self, state: DualClasses, row: Row, solved: list[FloatArray], c: int, sign: float, moments: Any
-    ) -> tuple[float, float]:
+    def _learn_dual(self, state: DualClasses, row: Row, c: int, sign: float) -> bool:
         """The same in dual variables."""
-        means, widths, shifts = moments
-        point = state.remember(row.dense())
+        means, widths, solved = self._dual_moments(state, row)
+        if not (np.isfinite(means).all() and np.isfinite(widths).all()):
+            return False
+        point, shifts = state.remember(row.dense()), np.zeros(self._columns)
         if self._s.project:
+            constraint_shifts(means, widths, self.n_classes, self._s.alpha, shifts)
             for i in range(self.n_classes):
                 state.shift(i, point, solved[i], shifts[i])
         mean = means[c] + shifts[c] * widths[c]
         state.shift(c, point, solved[c], (sign - mean) / (1.0 + widths[c]))
-        return state.absorb(c, point, solved[c], widths[c])
+        errors = self._numbers[MEMORY + len(self._s) :]
+        count_round(self._memory, errors, *state.absorb(c, point, solved[c], widths[c]))
+        return True
 
-    def _moments(self, row: Row) -> tuple[Block, Block, Any]:
-        """w_i·x and xᵀA_i⁻¹x of every class, and the products that led there."""
-        state, C = self._state_of, self._columns
-        means, widths = np.empty(C, self._dtype), np.empty(C, self._dtype)
-        if isinstance(state, DiagonalClasses):
-            diagonal_moments(state.S, row.indices, row.values, means, widths)
-            return means, widths, None
-        if isinstance(state, FullClasses):
-            product = np.empty((C, self.dim), self._dtype)
-            full_moments(state.W, state.B, row.indices, row.values, means, widths, product)
-            return means, widths, product
+    def _dual_moments(self, state: DualClasses, row: Row) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+        """w_i·φ(x) and φ(x)ᵀA_i⁻¹φ(x) of every class, and the products that led there."""
+        means, widths = np.empty(self._columns), np.empty(self._columns)
         return means, widths, state.moments(row.dense(), means, widths)
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
         state, (indices, values, starts) = self._state_of, rows
-        rows = (indices, unit_rows(values, starts) if self._normalize else values, starts)
+        scales = np.repeat(self._scales(values, starts), np.diff(starts))
+        rows = (indices, (values * scales).astype(self._dtype, copy=False), starts)
         if isinstance(state, DiagonalClasses):
             scores_by_feature(state.S, rows, out)
         elif isinstance(state, FullClasses):
@@ -277,12 +272,15 @@ class Confidit(LabelLearner):
                 block = _dense(rows, first, min(first + size, len(out)), self.dim)
                 out[first : first + size] = (state.coefficients @ self._kernel(state.points, block)).T
 
-    def _prepared(self, context: Any) -> Row:
-        row = self._row(context)
-        return Row(row.indices, unit_row(row.values), row.dim) if self._normalize else row
-
     def _predict(self, context: Any) -> Any:
-        return self._classes.labels[best_class(self._moments(self._prepared(context))[0], self.n_classes)]
+        return self._decide(context, 0).greedy
+
+    def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
+        """What each row is multiplied by: 1, or what makes its length 1."""
+        scales = np.ones(len(starts) - 1)
+        if self._normalize:
+            row_scales(values, starts, scales)
+        return scales
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         state, K = self._state_of, self.n_classes
@@ -294,14 +292,11 @@ class Confidit(LabelLearner):
                 self._restore(before)
                 raise
             return
-        if self._normalize:
-            indices, values, starts, truth, order = stream
-            stream = (indices, unit_rows(values, starts), starts, truth, order)
-        shared = (K, self._s, self._memory, self._errors, self._key, stream, first, shown)
+        shared = (K, self._numbers, self._key, stream, self._scales(stream[1], stream[2]), first, shown)
         if isinstance(state, DiagonalClasses):
             stream_diagonal(state.S, *shared)
         else:
-            stream_full(state.W, state.B, *shared)
+            stream_full((state.W, state.B), *shared)
 
     @property
     def weights(self) -> FloatArray:
@@ -323,6 +318,11 @@ class Confidit(LabelLearner):
         return float(self._memory[LOGDET])
 
     @property
+    def _memory(self) -> FloatArray:
+        """What the confidence needs of the past: a view of the first of the numbers."""
+        return self._numbers[:MEMORY]
+
+    @property
     def _columns(self) -> int:
         return self._state_of.columns
 
@@ -333,7 +333,7 @@ class Confidit(LabelLearner):
         return {"memory": self._memory, **self._state_of.arrays()}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._memory = state["memory"]
+        self._memory[:] = state["memory"]
         self._state_of.restore(state)
 
 

@@ -1,23 +1,21 @@
-"""One round of Confidit in compiled code: confidence, choice, the two kinds of step, and whole streams of them."""
+"""One round of Confidit in compiled code: confidence, choice, the two kinds of step."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.geometry.class_constraints import constraint_shifts
-from smidgen.learners.label.template import Shown, Stream
 from smidgen.randomness import U64, first_uniform
-from smidgen.state.classes import Block, Indices, best_class, write_unit_row
+from smidgen.state.classes import Block, Indices, best_class
 from smidgen.state.diagonal import diagonal_absorb, diagonal_moments, diagonal_shift
 from smidgen.state.full import full_absorb, full_moments, full_shift
 from smidgen.types import FloatArray
 
-LEARNT, WIDTHS, LOGDET, ERRORS = 0, 1, 2, 3  # what `memory` counts
+LEARNT, WIDTHS, LOGDET, ERRORS, MEMORY = 0, 1, 2, 3, 4  # what `memory` counts, and its size
 
 
 class Settings(NamedTuple):
@@ -32,7 +30,24 @@ class Settings(NamedTuple):
     printed: bool
 
 
-@kernel
+#: What is shown, and what has the highest score.
+Labels: TypeAlias = tuple[int, int]
+
+
+def pack(s: Settings, errors: FloatArray) -> FloatArray:
+    """Memory, zero at first, settings and approximation errors: one array, which numba takes sooner than three."""
+    return np.concatenate([np.zeros(MEMORY), np.array(s, np.float64), errors])
+
+
+@inlined
+def unpack(numbers: FloatArray) -> tuple[FloatArray, Settings, FloatArray]:
+    """Memory, settings and approximation errors."""
+    n = numbers[MEMORY : MEMORY + 7]
+    s = Settings(n[0], n[1], n[2] != 0.0, n[3], n[4], n[5] != 0.0, n[6] != 0.0)
+    return numbers[:MEMORY], s, numbers[MEMORY + 7 :]
+
+
+@inlined
 def _confidence(s: Settings, memory: FloatArray) -> float:
     """The factor of xᵀA⁻¹x in ε²: η (eq. 11), or 2η_t (eq. 9 and 10)."""
     if not s.theory:
@@ -42,7 +57,7 @@ def _confidence(s: Settings, memory: FloatArray) -> float:
     return float(2.0 * (1.0 + s.alpha) ** 2 * spread)
 
 
-@kernel
+@inlined
 def choose(
     means: Block, widths: Block, K: int, s: Settings, memory: FloatArray, eps: FloatArray, shifts: FloatArray
 ) -> int:
@@ -58,7 +73,7 @@ def choose(
     return best
 
 
-@kernel
+@inlined
 def sign_of(right: bool, alpha: float, key: U64, number: int) -> float:
     """+1 if right; if wrong, −1 with probability (1 + α)/2, else +1."""
     if right or (alpha < 1.0 and first_uniform(key, number) >= (1.0 + alpha) / 2.0):
@@ -66,7 +81,7 @@ def sign_of(right: bool, alpha: float, key: U64, number: int) -> float:
     return -1.0
 
 
-@kernel
+@inlined
 def count_round(memory: FloatArray, errors: FloatArray, width: float, growth: float) -> None:
     """Keep what the next confidence needs: rounds, widths, log-determinants, approximation errors."""
     memory[ERRORS] += errors[min(int(memory[LEARNT]), errors.shape[0] - 1)]
@@ -84,7 +99,7 @@ def _printed_step(S: Block, c: int, idx: Indices, val: Block, sign: float) -> No
         S[idx[k], c] = (float(S[idx[k], c]) + sign * x * over) / (1.0 + x * x * over)
 
 
-@kernel
+@inlined
 def step_diagonal(
     S: Block,
     K: int,
@@ -102,13 +117,12 @@ def step_diagonal(
             diagonal_shift(S, i, idx, val, shifts[i])
     if s.printed:
         _printed_step(S, c, idx, val, sign)
-    else:
-        mean = float(means[c]) + shifts[c] * float(widths[c])
-        diagonal_shift(S, c, idx, val, (sign - mean) / (1.0 + float(widths[c])))
-    return diagonal_absorb(S, c, idx, val)
+        return diagonal_absorb(S, c, idx, val, 0.0)
+    mean = float(means[c]) + shifts[c] * float(widths[c])
+    return diagonal_absorb(S, c, idx, val, (sign - mean) / (1.0 + float(widths[c])))
 
 
-@kernel
+@inlined
 def step_full(
     W: Block, B: Block, K: int, P: Block, c: int, sign: float, s: Settings, moments: tuple[Block, Block, FloatArray]
 ) -> tuple[float, float]:
@@ -123,65 +137,85 @@ def step_full(
 
 
 @kernel
-def stream_diagonal(
-    S: Block,
-    K: int,
-    s: Settings,
-    memory: FloatArray,
-    errors: FloatArray,
-    key: U64,
-    stream: Stream,
-    first: int,
-    shown: Shown,
-) -> None:
-    """Whole rounds on diagonal state, as the two verbs would play them."""
-    indices, values, starts, truth, order = stream
-    C = S.shape[1] // 2
-    means, widths, shifts, eps = np.empty(C, S.dtype), np.empty(C, S.dtype), np.zeros(C), np.empty(C)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        diagonal_moments(S, idx, val, means, widths)
-        action = choose(means, widths, K, s, memory, eps, shifts)
-        shown[0][i], shown[1][i] = action, best_class(means, K)
-        sign = sign_of(action == truth[t], s.alpha, key, first + i)
-        width, growth = step_diagonal(S, K, (idx, val), action, sign, s, (means, widths, shifts))
-        count_round(memory, errors, width, growth)
+def show(means: Block, widths: Block, s: Settings, memory: FloatArray, scores: FloatArray, eps: FloatArray) -> Labels:
+    """ŷ and ỹ of one decision; writes the scores and ε of every class."""
+    K = scores.shape[0]
+    action = choose(means, widths, K, s, memory, eps, np.zeros(K))
+    for i in range(K):
+        scores[i] = means[i]
+    return action, best_class(means, K)
 
 
 @kernel
-def stream_full(
+def decide_diagonal(
+    S: Block, idx: Indices, val: Block, numbers: FloatArray, scores: FloatArray, eps: FloatArray
+) -> Labels:
+    """One decision on diagonal state."""
+    C, (memory, s, _) = S.shape[1] // 2, unpack(numbers)
+    moments = np.empty((2, C), S.dtype)
+    diagonal_moments(S, idx, val, moments[0], moments[1])
+    return show(moments[0], moments[1], s, memory, scores, eps)
+
+
+@kernel
+def decide_full(
+    W: Block, B: Block, idx: Indices, val: Block, numbers: FloatArray, scores: FloatArray, eps: FloatArray
+) -> Labels:
+    """The same on full state."""
+    C, (memory, s, _) = W.shape[0], unpack(numbers)
+    means, widths, P = np.empty(C, W.dtype), np.empty(C, W.dtype), np.empty(W.shape, W.dtype)
+    full_moments(W, B, idx, val, means, widths, P)
+    return show(means, widths, s, memory, scores, eps)
+
+
+@kernel
+def _prepare(means: Block, widths: Block, K: int, s: Settings, shifts: FloatArray) -> bool:
+    """Write the projection's shifts, if asked for; whether everything is finite."""
+    for i in range(means.shape[0]):
+        if not (np.isfinite(means[i]) and np.isfinite(widths[i])):
+            return False
+    shifts[:] = 0.0
+    if s.project:
+        constraint_shifts(means, widths, K, s.alpha, shifts)
+    return True
+
+
+@kernel
+def learn_diagonal(
+    S: Block, idx: Indices, val: Block, K: int, c: int, right: bool, numbers: FloatArray, key: U64, number: int
+) -> bool:
+    """Learn whether class c was right, on diagonal state; says no, and changes nothing, where that is not finite."""
+    C, (memory, s, errors) = S.shape[1] // 2, unpack(numbers)
+    moments, shifts = np.empty((2, C), S.dtype), np.empty(C)
+    means, widths = moments[0], moments[1]
+    diagonal_moments(S, idx, val, means, widths)
+    if not _prepare(means, widths, K, s, shifts):
+        return False
+    sign = sign_of(right, s.alpha, key, number)
+    width, growth = step_diagonal(S, K, (idx, val), c, sign, s, (means, widths, shifts))
+    count_round(memory, errors, width, growth)
+    return True
+
+
+@kernel
+def learn_full(
     W: Block,
     B: Block,
+    x: tuple[Indices, Block],
     K: int,
-    s: Settings,
-    memory: FloatArray,
-    errors: FloatArray,
+    c: int,
+    right: bool,
+    numbers: FloatArray,
     key: U64,
-    stream: Stream,
-    first: int,
-    shown: Shown,
-) -> None:
-    """Whole rounds on full state, as the two verbs would play them."""
-    indices, values, starts, truth, order = stream
-    W, B = W[:K], B[:K]  # without the padding
-    means, widths, P = np.empty(K, W.dtype), np.empty(K, W.dtype), np.empty(W.shape, W.dtype)
-    shifts, eps = np.zeros(K), np.empty(K)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        full_moments(W, B, idx, val, means, widths, P)
-        action = choose(means, widths, K, s, memory, eps, shifts)
-        shown[0][i], shown[1][i] = action, best_class(means, K)
-        sign = sign_of(action == truth[t], s.alpha, key, first + i)
-        width, growth = step_full(W, B, K, P, action, sign, s, (means, widths, shifts))
-        count_round(memory, errors, width, growth)
-
-
-@kernel
-def unit_rows(values: Block, starts: NDArray[np.int64]) -> Block:
-    """Every row scaled to unit length."""
-    out = np.empty_like(values)
-    for i in range(starts.shape[0] - 1):
-        write_unit_row(values[starts[i] : starts[i + 1]], out[starts[i] : starts[i + 1]])
-    return out
+    number: int,
+) -> bool:
+    """The same on full state."""
+    C, (memory, s, errors) = W.shape[0], unpack(numbers)
+    means, widths, shifts, P = np.empty(C, W.dtype), np.empty(C, W.dtype), np.empty(C), np.empty(W.shape, W.dtype)
+    full_moments(W, B, x[0], x[1], means, widths, P)
+    if not _prepare(means, widths, K, s, shifts):
+        return False
+    sign = sign_of(right, s.alpha, key, number)
+    width, growth = step_full(W, B, K, P, c, sign, s, (means, widths, shifts))
+    count_round(memory, errors, width, growth)
+    return True

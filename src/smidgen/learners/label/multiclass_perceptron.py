@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen._kernel import kernel
-from smidgen.learners.label.plain import PlainLabelLearner
+from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.label.template import Shown, Stream
 from smidgen.learners.registry import Card, register
 from smidgen.state.classes import Block, add_to_class, best_class, class_scores
@@ -94,10 +94,9 @@ class MulticlassPerceptron(PlainLabelLearner):
         super().__init__(dim=dim, n_classes=n_classes, labels=labels, dtype=dtype, params={}, seed=seed)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row = self._row(context)
-        scores = self._scores(row)
-        action = best_class(scores, self.n_classes)
-        return self._record(number, row, action, action, scores=scores[: self.n_classes].astype(np.float64))
+        row, scores = self._row(context), np.empty(self.n_classes)
+        action = score_classes(self._W, row.indices, row.values, scores)
+        return self._record(number, row, action, action, scores)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         true, row = self._classes.index(feedback), self._take_row(decision)

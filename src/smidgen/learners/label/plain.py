@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen.features import Row
-from smidgen.learners.label.template import Csr, LabelLearner, scores_by_feature
-from smidgen.state.classes import Block, best_class, class_scores, padded
+from smidgen._kernel import kernel
+from smidgen.learners.label.template import Csr, LabelLearner, pick, scores_by_feature
+from smidgen.state.classes import Block, Indices, class_scores, padded
 from smidgen.types import FloatArray
+
+
+@kernel
+def score_classes(W: Block, idx: Indices, val: Block, scores: FloatArray) -> int:
+    """Write the score of every class, in double precision; return the first of highest score."""
+    every = np.empty(W.shape[1], W.dtype)
+    class_scores(W, idx, val, every)
+    return pick(every, scores)
 
 
 class PlainLabelLearner(LabelLearner):
@@ -21,16 +29,12 @@ class PlainLabelLearner(LabelLearner):
         super().__init__(**settings)
         self._W: Block = np.zeros((self.dim, padded(self.n_classes)), self._dtype)
 
-    def _scores(self, row: Row) -> Block:
-        scores = np.empty(self._W.shape[1], self._dtype)
-        class_scores(self._W, row.indices, row.values, scores)
-        return scores
-
     def _score_rows(self, rows: Csr, out: Block) -> None:
         scores_by_feature(self._W, rows, out)
 
     def _predict(self, context: Any) -> Any:
-        return self._classes.labels[best_class(self._scores(self._row(context)), self.n_classes)]
+        row = self._row(context)
+        return self._classes.labels[score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))]
 
     @property
     def weights(self) -> FloatArray:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.errors import NotFinite
 from smidgen.features import Row
-from smidgen.learners.label.template import LabelLearner
+from smidgen.learners.label.template import LabelLearner, pick
 from smidgen.state.classes import Block, best_class, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.full import FullClasses
@@ -36,27 +36,21 @@ class SecondOrderLabelLearner(LabelLearner):
         """The score of every class."""
 
     @abstractmethod
-    def _step(self, row: Row, action: int, true: int) -> None:
-        """Learn that ``true`` was right where ``action`` was shown."""
+    def _step(self, row: Row, action: int, true: int) -> bool:
+        """Learn that ``true`` was right where ``action`` was shown; say no where the scores are not finite."""
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row = self._row(context)
-        scores = self._scores(row)
-        action = best_class(scores, self.n_classes)
-        return self._record(number, row, action, action, scores=scores[: self.n_classes].astype(np.float64))
+        row, scores = self._row(context), np.empty(self.n_classes)
+        action = pick(self._scores(row), scores)
+        return self._record(number, row, action, action, scores)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         true, row = self._classes.index(feedback), self._take_row(decision)
-        if not np.isfinite(self._scores(row)).all():
+        if not self._step(row, self._classes.index(decision.action), true):
             raise NotFinite("the features lead to scores that are not finite", "scale them down")
-        self._step(row, self._classes.index(decision.action), true)
 
     def _predict(self, context: Any) -> Any:
         return self._classes.labels[best_class(self._scores(self._row(context)), self.n_classes)]
-
-    def _scratch(self) -> tuple[Block, Block]:
-        """Room for the widths and the products of all classes."""
-        return np.empty(self._columns, self._dtype), np.empty((self._columns, self.dim), self._dtype)
 
     @property
     def weights(self) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
-from smidgen.learners.label.template import Csr, Shown, Stream
+from smidgen.learners.label.template import Csr, Shown, Stream, all_finite
 from smidgen.learners.registry import Card, register
 from smidgen.state.classes import Block, Indices, add_to_class, best_class
 from smidgen.state.diagonal import diagonal_absorb
@@ -60,8 +60,8 @@ def _score_rows_full(V: Block, B: Block, rows: Csr, out: Block) -> None:
 def _learn_diagonal(S: Block, idx: Indices, val: Block, action: int, true: int) -> None:
     add_to_class(S, true, idx, val, 1.0)
     add_to_class(S, action, idx, val, -1.0)
-    diagonal_absorb(S, true, idx, val)
-    diagonal_absorb(S, action, idx, val)
+    diagonal_absorb(S, true, idx, val, 0.0)
+    diagonal_absorb(S, action, idx, val, 0.0)
 
 
 @kernel
@@ -71,6 +71,30 @@ def _learn_full(V: Block, B: Block, idx: Indices, val: Block, action: int, true:
         V[action, idx[k]] -= val[k]
     full_absorb(B, true, P[true], float(widths[true]))
     full_absorb(B, action, P[action], float(widths[action]))
+
+
+@kernel
+def _hear_diagonal(S: Block, idx: Indices, val: Block, action: int, true: int) -> bool:
+    """Learn one true label; says no, and changes nothing, where the scores are not finite."""
+    scores = np.empty(S.shape[1] // 2, S.dtype)
+    _scores_diagonal(S, idx, val, scores)
+    if not all_finite(scores):
+        return False
+    if action != true:
+        _learn_diagonal(S, idx, val, action, true)
+    return True
+
+
+@kernel
+def _hear_full(V: Block, B: Block, idx: Indices, val: Block, action: int, true: int) -> bool:
+    """The same on full state."""
+    scores, widths, P = np.empty(V.shape[0], V.dtype), np.empty(V.shape[0], V.dtype), np.empty(V.shape, V.dtype)
+    _scores_full(V, B, idx, val, scores, widths, P)
+    if not all_finite(scores):
+        return False
+    if action != true:
+        _learn_full(V, B, idx, val, action, true, widths, P)
+    return True
 
 
 @kernel
@@ -190,7 +214,8 @@ class SecondOrderPerceptron(SecondOrderLabelLearner):
         if self._diagonal is not None:
             _scores_diagonal(self._diagonal.S, row.indices, row.values, scores)
         else:
-            _scores_full(self._full.W, self._full.B, row.indices, row.values, scores, *self._scratch())
+            widths, P = np.empty_like(scores), np.empty_like(self._full.W)
+            _scores_full(self._full.W, self._full.B, row.indices, row.values, scores, widths, P)
         return scores
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
@@ -199,15 +224,10 @@ class SecondOrderPerceptron(SecondOrderLabelLearner):
         else:
             _score_rows_full(self._full.W, self._full.B, rows, out)
 
-    def _step(self, row: Any, action: int, true: int) -> None:
-        if action == true:
-            return
+    def _step(self, row: Any, action: int, true: int) -> bool:
         if self._diagonal is not None:
-            _learn_diagonal(self._diagonal.S, row.indices, row.values, action, true)
-        else:
-            state, (widths, P) = self._full, self._scratch()
-            full_moments(state.W, state.B, row.indices, row.values, np.empty(self._columns, self._dtype), widths, P)
-            _learn_full(state.W, state.B, row.indices, row.values, action, true, widths, P)
+            return _hear_diagonal(self._diagonal.S, row.indices, row.values, action, true)
+        return _hear_full(self._full.W, self._full.B, row.indices, row.values, action, true)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         if self._diagonal is not None:

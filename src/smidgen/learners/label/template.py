@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import InvalidArgument, InvalidFeedback, NotFinite
-from smidgen.features import Row, as_stream
+from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.label.classes import Classes
 from smidgen.learners.label.history import LabelHistory
 from smidgen.learners.learner import Learner
-from smidgen.learners.rows import given_row, kept_row
-from smidgen.state.classes import Block, class_scores, padded
+from smidgen.learners.rows import kept_row
+from smidgen.state.classes import Block, best_class, class_scores, padded
 from smidgen.state.full import sparse_dot
 from smidgen.types import Decision, FloatArray
 
@@ -49,6 +49,23 @@ def scores_by_class(W: Block, rows: Csr, out: Block) -> None:
             out[t, c] = sparse_dot(W[c], idx, val)
 
 
+@kernel
+def pick(every: Block, scores: FloatArray) -> int:
+    """Copy the scores of the classes that there are, without the padding; return the first class of highest score."""
+    for c in range(scores.shape[0]):
+        scores[c] = every[c]
+    return best_class(every, scores.shape[0])
+
+
+@kernel
+def all_finite(values: Block) -> bool:
+    """Whether every value is finite."""
+    strange = 0
+    for i in range(values.shape[0]):
+        strange += not np.isfinite(values[i])
+    return strange == 0
+
+
 class LabelLearner(Learner):
     """One of K labels goes out; right or wrong (or the true label) comes back."""
 
@@ -74,7 +91,7 @@ class LabelLearner(Learner):
     @property
     def n_classes(self) -> int:
         """K, the number of labels."""
-        return len(self._classes)
+        return len(self._classes.labels)
 
     @property
     def labels(self) -> list[Any]:
@@ -176,12 +193,21 @@ class LabelLearner(Learner):
         self._classes.grow(notes["labels"][self.n_classes :])
 
     def _row(self, context: Any) -> Row:
-        return given_row(context, self.dim, self._dtype)
+        return as_row(context, self.dim, self._dtype, LONGEST)
 
     def _take_row(self, decision: Decision) -> Row:
         return kept_row(decision, self.dim, self._dtype)
 
-    def _record(self, number: int, row: Row, action: int, greedy: int, **more: Any) -> Decision:
+    def _record(
+        self,
+        number: int,
+        row: Row,
+        action: int,
+        greedy: int,
+        scores: FloatArray,
+        propensity: float | None = None,
+        widths: FloatArray | None = None,
+    ) -> Decision:
         label = self._classes.labels
         return Decision(
             kind=type(self).__name__,
@@ -191,11 +217,15 @@ class LabelLearner(Learner):
             greedy=label[greedy],
             context=row,
             explored=action != greedy,
-            **more,
+            propensity=propensity,
+            scores=scores,
+            widths=widths,
         )
 
     def _right(self, feedback: Any) -> bool:
-        if not isinstance(feedback, (bool, np.bool_)):
+        if feedback is True or feedback is False:
+            return feedback
+        if not isinstance(feedback, np.bool_):
             raise InvalidFeedback(
                 f"the feedback is {feedback!r} and must be True (the label was right) or False",
                 "compare the label with the truth, or use a full-information learner to give the label itself",

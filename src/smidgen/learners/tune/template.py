@@ -16,7 +16,7 @@ from smidgen.geometry.space import Space
 from smidgen.learners.learner import Learner
 from smidgen.optim import Rule
 from smidgen.optim.rule import as_direction
-from smidgen.randomness import DIRECTION, unit_vector
+from smidgen.randomness import DIRECTION, perturb, stream_key
 from smidgen.types import Decision, FloatArray
 
 
@@ -47,20 +47,11 @@ class Tuner(Learner):
         """The base point y: the best guess so far."""
         return np.array(self.space.embed(self._rule.weights))
 
-    def _record(self, number: int, z: FloatArray, **more: Any) -> Decision:
+    def _point(self, z: FloatArray) -> FloatArray:
+        """The point of these free coordinates, for a decision: a copy that nobody writes to."""
         point = np.array(self.space.embed(z))
-        point.flags.writeable = False
-        greedy = self.weights
-        greedy.flags.writeable = False
-        return Decision(
-            kind=type(self).__name__,
-            settings=self._settings,
-            number=number,
-            action=point,
-            greedy=greedy,
-            context=None,
-            **more,
-        )
+        point.setflags(write=False)
+        return point
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return dict(self._rule.state())
@@ -73,7 +64,10 @@ class GradientTuner(Tuner):
     """Hears the gradient at the point."""
 
     def _decide(self, context: Any, number: int) -> Decision:
-        return self._record(number, self._rule.weights)
+        point = self._point(self._rule.weights)
+        return Decision(
+            kind=type(self).__name__, settings=self._settings, number=number, action=point, greedy=point, context=None
+        )
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         try:
@@ -90,16 +84,33 @@ class ValueTuner(Tuner):
 
     _reach: float
 
+    def __init__(self, *, space: Space, params: Mapping[str, Any], seed: int) -> None:
+        super().__init__(space=space, params=params, seed=seed)
+        self._key = stream_key(self._seed, DIRECTION)
+
     def _decide(self, context: Any, number: int) -> Decision:
-        v = unit_vector(self._seed, number, self.space.free_dim, stream=DIRECTION)
-        z = self._rule.weights + self._reach * v
-        return self._record(number, z, explored=True, perturbation=v, reach=self._reach)
+        y, n = self._rule.weights, self.space.free_dim
+        v, z = np.empty(n), np.empty(n)
+        perturb(self._key, number, y, self._reach, v, z)
+        return Decision(
+            kind=type(self).__name__,
+            settings=self._settings,
+            number=number,
+            action=self._point(z),
+            greedy=self._point(y),
+            context=None,
+            explored=True,
+            perturbation=v,
+            reach=self._reach,
+        )
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         v, reach = decision.perturbation, decision.reach
         if v is None or v.shape != (self.space.free_dim,) or reach is None or not reach > 0.0:
             raise DecisionMismatch(f"decision {decision.id} does not say where it went", "give it as decide made it")
-        if isinstance(feedback, (bool, np.bool_)) or not isinstance(feedback, (int, float, np.integer, np.floating)):
+        if type(feedback) is not float and (
+            isinstance(feedback, (bool, np.bool_)) or not isinstance(feedback, (int, float, np.integer, np.floating))
+        ):
             raise InvalidFeedback(f"the loss is {feedback!r}", "give one finite number")
         if not math.isfinite(feedback):
             raise InvalidFeedback(f"the loss is {feedback!r} and must be finite", "leave out rounds without a loss")

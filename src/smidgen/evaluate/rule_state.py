@@ -1,4 +1,4 @@
-"""Between objects and compiled rounds: what a learner and a user are set to and remember, there and back."""
+"""Between coactive learners and their compiled rules: what they are set to and remember, there and back."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.ranking_round import EXPECTED, NOISY, STRICT, Person
-from smidgen.evaluate.ranking_steps import (
+from smidgen.evaluate.rule_steps import (
     ADDITIVE,
+    COUNTS,
     DECIDED,
     DUEL,
     EXPONENTIATED,
@@ -22,14 +22,13 @@ from smidgen.evaluate.ranking_steps import (
     Memory,
     Settings,
 )
-from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.geometry import Ball
+from smidgen.geometry.symmetric import mirror, shrink
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.coactive.ranking_svm import Retrained
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.types import FloatArray
-from smidgen.users import ExpectedAlpha, NoisyDepth, StrictAlpha
 
 
 def settings_of(learner: Any) -> Settings:
@@ -55,7 +54,7 @@ def _rule_settings(rule: Rule) -> Settings:
         return Settings(GRADIENT, scale=rule.scale, radius=rule.space.radius)
     if type(rule) is Newton and type(rule.space) is Ball:
         return Settings(NEWTON, scale=rule.scale, radius=rule.space.radius, gamma=rule.gamma)
-    if type(rule) is Retrained:
+    if isinstance(rule, Retrained):
         return Settings(RETRAINED)
     raise InvalidArgument(f"the rule {rule!r} is not compiled", "play it with smidgen.simulate")
 
@@ -67,14 +66,15 @@ def memory_of(learner: Coactive | DuelingBandit) -> Memory:
     def copied(name: str, empty: tuple[int, ...] = (0,)) -> FloatArray:
         return np.array(state[name], order="C") if name in state else np.empty(empty)
 
-    counts = np.zeros(5, np.int64)
+    counts, inverse = np.zeros(COUNTS, np.int64), copied("inverse", (0, 0))
     counts[DECIDED] = learner.decisions
     for place, name in ((STEPS, "t"), (WAITING, "batch_waiting"), (SILENT, "uninformative")):
         counts[place] = int(state.get(name, 0))
     return Memory(
         w=learner.weights,
         theta=copied("theta"),
-        inverse=copied("inverse", (0, 0)),
+        inverse=inverse,
+        waiting=np.zeros(len(inverse)),
         total=copied("batch_sum"),
         pairs=np.empty((0, learner.dim)),
         counts=counts,
@@ -83,6 +83,8 @@ def memory_of(learner: Coactive | DuelingBandit) -> Memory:
 
 def hand_back(learner: Coactive | DuelingBandit, m: Memory) -> None:
     """Leave a learner as it would be if it had learnt the rounds by itself."""
+    shrink(m.inverse, m.waiting)
+    mirror(m.inverse)
     played = {
         "w": m.w,
         "theta": m.theta,
@@ -100,30 +102,3 @@ def hand_back(learner: Coactive | DuelingBandit, m: Memory) -> None:
 def is_finite(m: Memory) -> bool:
     """Whether sums have stayed finite: those that overflow once never come back."""
     return all(bool(np.isfinite(array).all()) for array in (m.w, m.theta, m.total))
-
-
-def person_of(user: Any) -> tuple[Person, np.random.Generator]:
-    """What a user is set to, and the generator that it draws from (any, if it does not draw)."""
-    nobody = np.random.default_rng(0)
-    if isinstance(user, StrictAlpha):
-        return Person(STRICT, alpha=user.alpha), nobody
-    if isinstance(user, NoisyDepth):
-        return Person(NOISY, depth=user.depth), nobody
-    if isinstance(user, ExpectedAlpha):
-        return Person(EXPECTED, alpha=user.alpha, strict=user.strict.alpha, randoms=user._randoms), user._rng
-    raise InvalidArgument(
-        f"the user is a {type(user).__name__}",
-        "give a StrictAlpha, NoisyDepth or ExpectedAlpha, or use smidgen.simulate",
-    )
-
-
-def labels_for(user: Any, queries: QueryTable) -> FloatArray:
-    """The label that a user gives to each document of the table; none, if it does not go by labels."""
-    if not isinstance(user, NoisyDepth):
-        return np.empty(0)
-    labels = user._labels
-    if labels._find == queries.labels_of and queries.labels is not None:
-        return queries.labels
-    if labels._find is None and labels._fixed is None:
-        raise InvalidArgument("the user's labels are used up in order", "make it with labels=queries.labels_of")
-    return np.concatenate([labels(context) for context in queries.contexts]).astype(np.float64)

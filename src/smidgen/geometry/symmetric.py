@@ -1,0 +1,128 @@
+"""Symmetric matrices of which only one half is kept: products, and rank-one steps in the same pass over memory.
+
+A matrix B is an n × n array whose numbers on and below the diagonal count. (Those above it count only within the
+8 × 8 blocks on the diagonal; `mirror` sets them all.) Half the numbers are half the memory to read and write, and that
+is what the time of these operations goes to.
+
+An inverse that grows old by rank one is kept in this form: with u = B·x and B = A⁻¹,
+(A + γxxᵀ)⁻¹ = B − vvᵀ for v = u·√(γ/(1 + γx·u)) (Sherman and Morrison, 1950).
+"""
+
+from __future__ import annotations
+
+from smidgen._kernel import inlined, kernel
+from smidgen.types import FloatArray
+from smidgen.vector.arrays import clear, dot
+from smidgen.vector.lanes import Lanes, add_to, fill, load, store, total, totals
+
+
+@kernel
+def shrink(B: FloatArray, v: FloatArray) -> None:
+    """B ← B − v·vᵀ."""
+    n = v.shape[0]
+    for i in range(n):
+        vi = v[i]
+        for j in range(min(i - i % 8 + 8, n)):
+            B[i, j] -= vi * v[j]
+
+
+@inlined
+def _four_rows(B: FloatArray, x: FloatArray, out: FloatArray, i: int) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+    """What rows i … i + 3 have to do with `multiply`: each number counts for its own place, and for the one across.
+
+    Adds to the products of the rows above; gives those of these four rows with the columns up to their own block.
+    """
+    n, block = x.shape[0], i - i % 8
+    a, b, c, d = i * n, (i + 1) * n, (i + 2) * n, (i + 3) * n
+    x0, x1, x2, x3 = fill(x[i]), fill(x[i + 1]), fill(x[i + 2]), fill(x[i + 3])
+    s0, s1, s2, s3 = fill(0.0), fill(0.0), fill(0.0), fill(0.0)
+    for j in range(0, block, 8):
+        xj, b0, b1, b2, b3 = load(x, j), load(B, a + j), load(B, b + j), load(B, c + j), load(B, d + j)
+        s0, s1, s2, s3 = s0 + b0 * xj, s1 + b1 * xj, s2 + b2 * xj, s3 + b3 * xj
+        add_to(out, j, (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3))
+    b0, b1, b2, b3 = load(B, a + block), load(B, b + block), load(B, c + block), load(B, d + block)
+    add_to(out, block, (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3))
+    return s0, s1, s2, s3
+
+
+@kernel
+def multiply(B: FloatArray, x: FloatArray, out: FloatArray) -> float:
+    """Out = B·x; gives x·B·x."""
+    n = x.shape[0]
+    whole = n - n % 8
+    clear(out)
+    for i in range(0, whole, 8):
+        s0, s1, s2, s3 = _four_rows(B, x, out, i)
+        s4, s5, s6, s7 = _four_rows(B, x, out, i + 4)
+        if i > 0:
+            add_to(out, i, totals(s0, s1, s2, s3, s4, s5, s6, s7))
+    for i in range(whole, n):  # the rows and columns that make no block of eight
+        s0, x0 = fill(0.0), fill(x[i])
+        for j in range(0, whole, 8):
+            b0 = load(B, i * n + j)
+            s0 = s0 + b0 * load(x, j)
+            add_to(out, j, b0 * x0)
+        out[i] += total(s0) + B[i, i] * x[i]
+        for j in range(whole, i):
+            out[i] += B[i, j] * x[j]
+            out[j] += B[i, j] * x[i]
+    return dot(x, out)
+
+
+@inlined
+def _four_rows_shrunk(
+    B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, i: int
+) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+    """`_four_rows` after `shrink`."""
+    n, block = x.shape[0], i - i % 8
+    a, b, c, d = i * n, (i + 1) * n, (i + 2) * n, (i + 3) * n
+    x0, x1, x2, x3 = fill(x[i]), fill(x[i + 1]), fill(x[i + 2]), fill(x[i + 3])
+    v0, v1, v2, v3 = fill(v[i]), fill(v[i + 1]), fill(v[i + 2]), fill(v[i + 3])
+    s0, s1, s2, s3 = fill(0.0), fill(0.0), fill(0.0), fill(0.0)
+    for j in range(0, block + 8, 8):
+        xj, vj = load(x, j), load(v, j)
+        b0, b1 = load(B, a + j) - v0 * vj, load(B, b + j) - v1 * vj
+        b2, b3 = load(B, c + j) - v2 * vj, load(B, d + j) - v3 * vj
+        store(B, a + j, b0)
+        store(B, b + j, b1)
+        store(B, c + j, b2)
+        store(B, d + j, b3)
+        add_to(out, j, (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3))
+        if j < block:
+            s0, s1, s2, s3 = s0 + b0 * xj, s1 + b1 * xj, s2 + b2 * xj, s3 + b3 * xj
+    return s0, s1, s2, s3
+
+
+@inlined
+def shrink_and_multiply(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray) -> float:
+    """`shrink` and `multiply` in one pass: B ← B − v·vᵀ, then out = B·x; gives x·B·x."""
+    n = x.shape[0]
+    whole = n - n % 8
+    clear(out)
+    for i in range(0, whole, 8):
+        s0, s1, s2, s3 = _four_rows_shrunk(B, v, x, out, i)
+        s4, s5, s6, s7 = _four_rows_shrunk(B, v, x, out, i + 4)
+        if i > 0:
+            add_to(out, i, totals(s0, s1, s2, s3, s4, s5, s6, s7))
+    for i in range(whole, n):
+        s0, x0, v0 = fill(0.0), fill(x[i]), fill(v[i])
+        for j in range(0, whole, 8):
+            b0 = load(B, i * n + j) - v0 * load(v, j)
+            store(B, i * n + j, b0)
+            s0 = s0 + b0 * load(x, j)
+            add_to(out, j, b0 * x0)
+        for j in range(whole, n):
+            B[i, j] -= v[i] * v[j]
+        out[i] += total(s0) + B[i, i] * x[i]
+        for j in range(whole, i):
+            out[i] += B[i, j] * x[j]
+            out[j] += B[i, j] * x[i]
+    return dot(x, out)
+
+
+@kernel
+def mirror(B: FloatArray) -> None:
+    """Copy what is below the diagonal above it."""
+    for i in range(B.shape[0]):
+        for j in range(i):
+            B[j, i] = B[i, j]

@@ -1,0 +1,55 @@
+"""Arithmetic on whole vectors of any length, eight numbers at a time (see `lanes`): parts of other kernels."""
+
+from __future__ import annotations
+
+from smidgen._kernel import inlined
+from smidgen.types import FloatArray
+from smidgen.vector.lanes import fill, load, store, total
+
+
+@inlined
+def dot(x: FloatArray, y: FloatArray) -> float:
+    """The inner product of two contiguous vectors, summed in lanes."""
+    n = x.shape[0]
+    whole, rest = n - n % 8, 0.0
+    s, t = fill(0.0), fill(0.0)
+    for i in range(0, whole - 8, 16):
+        s, t = s + load(x, i) * load(y, i), t + load(x, i + 8) * load(y, i + 8)
+    if whole % 16 != 0:
+        s = s + load(x, whole - 8) * load(y, whole - 8)
+    for i in range(whole, n):
+        rest += float(x[i]) * float(y[i])
+    return float(total(s + t)) + rest
+
+
+@inlined
+def shift(out: FloatArray, x: FloatArray, y: FloatArray, factor: float) -> None:
+    """Out = x + factor·y, of contiguous vectors."""
+    n, lanes = out.shape[0], fill(factor)
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        store(out, i, load(x, i) + lanes * load(y, i))
+    for i in range(whole, n):
+        out[i] = x[i] + factor * y[i]
+
+
+@inlined
+def clear(out: FloatArray) -> None:
+    """Out = 0."""
+    n = out.shape[0]
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        store(out, i, fill(0.0))
+    for i in range(whole, n):
+        out[i] = 0.0
+
+
+@inlined
+def scale(out: FloatArray, x: FloatArray, factor: float) -> None:
+    """Out = factor·x, of contiguous vectors."""
+    n, lanes = out.shape[0], fill(factor)
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        store(out, i, lanes * load(x, i))
+    for i in range(whole, n):
+        out[i] = factor * x[i]

@@ -1,0 +1,102 @@
+"""A guard against slow kernels that is not a stopwatch: the hot ones must be made of vector instructions.
+
+A small change of a loop can make the compiler give up, and the kernel several times slower, while every result stays
+the same. So each hot kernel is compiled anew here, and its machine code is searched for packed arithmetic: instructions
+that do several numbers at once. To guard another kernel, add a row to `KERNELS`.
+
+The scores of documents (`dense_scores`) are not here: each of their sums runs in the order of the features, so that
+sparse and dense rows agree to the bit, and four of them run side by side without vectors.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from smidgen._kernel import JIT, kernel
+from smidgen.evaluate.candidates import _add_four
+from smidgen.geometry.symmetric import multiply, shrink, shrink_and_multiply
+from smidgen.optim.newton import newton_move
+from smidgen.state.classes import class_scores
+from smidgen.state.diagonal import diagonal_moments
+from smidgen.state.full import full_absorb, full_products
+from smidgen.vector.single_scores import move_scores
+
+pytestmark = [
+    pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads the machine code of x86-64"),
+    pytest.mark.skipif(not JIT, reason="numba is switched off"),
+]
+
+IDX = np.arange(8, dtype=np.uint32)
+
+NEAR, SHORT = np.zeros(16, np.float32), np.zeros(16, np.int16)
+
+
+def numbers(*shape: int, dtype: str = "float64") -> np.ndarray:
+    return np.zeros(shape, dtype)
+
+
+@kernel
+def gram_update(near: Any, plus: Any, minus: Any, factor: Any) -> Any:
+    return move_scores(near, plus, minus, factor, 0, 16)
+
+
+def sparse_product(dtype: str) -> tuple[Any, ...]:
+    return numbers(8, 20, dtype=dtype), IDX, numbers(8, dtype=dtype), numbers(20, dtype=dtype)
+
+
+#: A name, a kernel, arguments of the types that it meets, and how many packed multiplications there must be at least.
+KERNELS: list[tuple[str, Callable[..., Any], tuple[Any, ...], int]] = [
+    ("W1: sparse row times classes, float32", class_scores, sparse_product("float32"), 40),
+    ("W1: sparse row times classes, float64", class_scores, sparse_product("float64"), 40),
+    ("W1: means and widths, float32", diagonal_moments, (*sparse_product("float32"), numbers(20, dtype="float32")), 60),
+    ("W1: means and widths, float64", diagonal_moments, (*sparse_product("float64"), numbers(20)), 60),
+    ("full covariance: products", full_products, (numbers(8, 4, 8), IDX, numbers(8), numbers(4, 8)), 40),
+    ("full covariance: update", full_absorb, (numbers(8, 4, 8), 0, numbers(8), 1.0), 2),
+    ("W2b: rank-one update and product in one pass", shrink_and_multiply, (numbers(8, 8), *[numbers(8)] * 3), 4),
+    ("W2b: symmetric product", multiply, (numbers(8, 8), numbers(8), numbers(8)), 4),
+    ("W2b: rank-one update", shrink, (numbers(8, 8), numbers(8)), 1),
+    ("W3: scores moved along rows of G", gram_update, (NEAR, SHORT, SHORT, np.float32(1.0)), 1),
+    ("W3: scores from nothing", _add_four, (NEAR, NEAR, NEAR, NEAR, NEAR, NEAR), 1),
+    ("W4: Newton step", newton_move, (numbers(8, 8), *[numbers(8)] * 3, 1.0, 1.0, numbers(8)), 4),
+]
+
+
+def machine_code(hot: Any, arguments: tuple[Any, ...]) -> str:
+    """The machine code of a kernel for such arguments; compiled here, as cached code cannot be read."""
+    import numba
+
+    ready = hot if hasattr(hot, "py_func") else hot.compile()
+    fresh = numba.njit(error_model="numpy")(ready.py_func)
+    fresh(*arguments)
+    (code,) = fresh.inspect_asm().values()
+    return str(code)
+
+
+@pytest.mark.parametrize(("hot", "arguments", "least"), [row[1:] for row in KERNELS], ids=[row[0] for row in KERNELS])
+def test_hot_kernels_are_made_of_vector_instructions(
+    hot: Callable[..., Any], arguments: tuple[Any, ...], least: int
+) -> None:
+    code = machine_code(hot, arguments)
+    packed = re.findall(r"^\s+v?(?:mul|fmadd\d*|fnmadd\d*)p[sd]\s", code, flags=re.MULTILINE)
+    assert len(packed) >= least, f"{len(packed)} packed multiplications; the loop has lost its vector code"
+
+
+def test_the_guard_sees_a_loop_that_is_not_packed() -> None:
+    import numba
+
+    @numba.njit(error_model="numpy")
+    def in_order(x: Any) -> float:
+        total = 1.0
+        for value in x:  # each product waits for the one before: nothing to do at once
+            total *= value
+        return total
+
+    code = machine_code(in_order, (numbers(8),))
+    assert re.search(r"^\s+v?mulsd\s", code, flags=re.MULTILINE)
+    assert not re.search(r"^\s+v?mulp[sd]\s", code, flags=re.MULTILINE)
