@@ -8,6 +8,7 @@ speak HTTP over kept connections with ready-made bytes, so that they cost little
 from __future__ import annotations
 
 import argparse
+import asyncio
 import base64
 import itertools
 import json
@@ -29,6 +30,7 @@ from benchmarks.machine import described, machine
 from smidgen.client import Client, Model
 from smidgen.service.engine import Engine
 from smidgen.service.messages import Candidate, DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.writer import Writer
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron"}
 CANDIDATES = {f"d{i}": [float(i == j) for j in range(5)] for i in range(5)}
@@ -103,6 +105,46 @@ def feedback(folder: Path, clients: list[int], seconds: float, rounds: int) -> I
             yield figure(f"write + fdatasync, in place, beside {who}", "records/s", (d for *_, d in seen))
             yield figure(f"feedback ÷ appended, {who}", "×", (a.per_second / c for a, _, c, _ in seen), raw)
             yield figure(f"feedback ÷ in place, {who}", "×", (a.per_second / d for a, _, _, d in seen))
+
+
+def acknowledged(folder: Path, clients: list[int], seconds: float, rounds: int) -> Iterator[Figure]:
+    """Feedback that is on the disk, without HTTP: callers in the same process wait for the one writer.
+
+    On a quick disk a sync takes less than HTTP in Python does. This is what group commit itself gives, against bare
+    syncs of the same disk.
+    """
+    engine = Engine(folder / "writer")
+    engine.run(lambda: engine.create("load", ModelBody(**RANK, params={"dim": 5})))
+    request = DecisionBody(candidates=[Candidate(id=id, features=row) for id, row in CANDIDATES.items()])
+    for many in clients:
+        seen = []
+        for _ in range(rounds):
+            ids: list[str] = []
+            while len(ids) < 20_000 * seconds:
+                ids += [made["decision"] for made in engine.run(lambda: engine.decide_all("load", [request] * 1000))]
+            ours = asyncio.run(_write(engine, iter(ids), many, seconds))
+            seen.append((ours, sync_alone(folder, seconds / 2)))
+        yield figure(f"feedback on the disk, {many} callers, no HTTP", "events/s", (ours for ours, _ in seen))
+        what = f"feedback on the disk ÷ appended, {many} callers, no HTTP"
+        yield figure(what, "×", (ours / bare for ours, bare in seen), "≥ 3" if many == 16 else "")
+    engine.close()
+
+
+async def _write(engine: Engine, ids: Iterator[str], many: int, seconds: float) -> float:
+    """Feedback that the writer has acknowledged, per second."""
+    writer, done, start, body = Writer(engine), 0, time.perf_counter(), FeedbackBody(clicked=["d1"])
+    writer.start()
+
+    async def call() -> None:
+        nonlocal done
+        while time.perf_counter() < start + seconds and (id := next(ids, None)) is not None:
+            await writer.do(lambda id=id: engine.feedback(id, body))
+            done += 1
+
+    await asyncio.gather(*(call() for _ in range(many)))
+    took = time.perf_counter() - start
+    await writer.stop()
+    return done / took
 
 
 def _feedbacks(server: Server, model: Model, count: int) -> list[bytes]:
@@ -217,6 +259,7 @@ def main() -> None:
         folder = Path(name)
         found = [
             *feedback(folder, clients, seconds, rounds),
+            *acknowledged(folder, [many for many in clients if many > 1], seconds, rounds),
             *decisions(folder, 50 if quick else 500, rounds),
             *memory(folder, 200 if quick else 10_000),
             *recovery(folder, 5_000 if quick else 100_000, rounds),
