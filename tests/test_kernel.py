@@ -42,6 +42,39 @@ def whole(pair):
 print(whole({name}(1.0, 2.0)))
 """
 
+BORROWED = """
+import sys
+from typing import NamedTuple
+import numpy as np
+from smidgen._kernel import borrowing, kernel
+
+class Room(NamedTuple):
+    rows: np.ndarray
+    out: np.ndarray
+
+@kernel
+def doubled(x, out):
+    out[:] = np.concatenate((x, x))[: len(out)] * 2.0
+
+@borrowing
+def part(room, k):
+    row = room.rows[k]
+    doubled(row, room.out)
+    return room.out[0] + row[1]
+
+@borrowing
+def whole(room):
+    total = 0.0
+    for k in range(room.rows.shape[0]):
+        total += part(room, k)
+    return total
+
+room = Room(np.arange(6.0).reshape(3, 2), np.zeros(2))
+before = [sys.getrefcount(array) for array in room]
+totals = {whole(room) for _ in range(100)}
+print(*totals, before == [sys.getrefcount(array) for array in room])
+"""
+
 
 def run(folder: Path, code: str, **environment: str) -> str:
     done = subprocess.run(
@@ -88,3 +121,9 @@ def test_without_the_compiler_kernels_are_plain_functions(tmp_path: Path) -> Non
         "import sys, caller, types; assert isinstance(caller.whole, types.FunctionType) and 'numba' not in sys.modules"
     )
     assert run(tmp_path, code, NUMBA_DISABLE_JIT="1") == "4"
+
+
+def test_a_kernel_that_borrows_its_arrays_leaves_their_counts_alone(tmp_path: Path) -> None:
+    (tmp_path / "borrowed.py").write_text(BORROWED)
+    assert run(tmp_path, "import borrowed") == "21.0 True"
+    assert run(tmp_path, "import borrowed", NUMBA_DISABLE_JIT="1") == "21.0 True"

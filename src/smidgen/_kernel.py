@@ -57,7 +57,8 @@ _sources: dict[int, set[str]] = {}
 def _njit(function: Callable[P, R], sources: set[str], more: dict[str, Any]) -> Callable[P, R]:
     import numba
 
-    settings: dict[str, Any] = {"error_model": "numpy", **more}
+    # numba's own word for counting references; said outright, or a kernel would take it over from its caller
+    settings: dict[str, Any] = {"error_model": "numpy", "_nrt": True, **more}
     try:
         compiled = numba.njit(cache=True, **settings)(function)
     except RuntimeError:  # numba found no folder that it may write its cache to
@@ -131,3 +132,13 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     A call with arrays costs some 10 ns. That counts where a whole round takes 100.
     """
     return _Lazy(function, forceinline=True) if JIT else function
+
+
+def borrowing(function: Callable[P, R]) -> Callable[P, R]:
+    """The same for a part, or a whole kernel, that only works on arrays that its caller holds: they are not counted.
+
+    numba counts the references to every array that a function takes out of a tuple or hands on; with tuples of many
+    arrays that took about a quarter of a round of `play_choices`. Such a function must not make arrays (numba refuses),
+    nor call one that returns new ones (they would never be freed); a kernel that it calls may do both inside.
+    """
+    return _Lazy(function, forceinline=True, _nrt=False) if JIT else function

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, kernel
 from smidgen.features import as_rows
 from smidgen.types import FloatArray, IntArray
+from smidgen.vector.arrays import dot
 from smidgen.vector.single_scores import highest_score, move_scores
 
 Short = NDArray[np.int16]
@@ -30,7 +31,7 @@ UNIT, ERROR, LONGEST = 0, 1, 2
 
 _BLOCK = 1024  # columns that are scored together: their scores stay in the nearest cache
 _NEAR = 128  # near scores that share a peak
-_MOVES = 48  # steps by the Gram matrix between two products
+_MOVES = 96  # steps by the Gram matrix between two products
 _ROUNDING = 2.0**-24  # of single precision
 
 
@@ -89,7 +90,7 @@ class ItemTable:
         near_scores[n:] = -math.inf
         return Candidates(
             rows=self.rows,
-            features=self._columns.copy(),
+            features=self._columns if near else self._columns.copy(),
             items=np.arange(n),
             column=np.arange(n),
             gram=gram,
@@ -114,7 +115,7 @@ class ItemTable:
         return np.array(self.rows.T, dtype=np.float32, order="C")
 
 
-@inlined
+@borrowing
 def choose(c: Candidates, w: FloatArray) -> int:
     """The item that is left of highest w·x, the first of equals."""
     if not w.any():  # all are equal: no need to score them one by one
@@ -138,7 +139,7 @@ def choose(c: Candidates, w: FloatArray) -> int:
     return int(best)
 
 
-@inlined
+@borrowing
 def _first(c: Candidates) -> int:
     item = 0
     while c.column[item] < 0:
@@ -146,13 +147,13 @@ def _first(c: Candidates) -> int:
     return item
 
 
-@inlined
+@borrowing
 def moved(c: Candidates) -> None:
     """Say that w has moved, no matter how."""
     c.counts[STALE] = 1
 
 
-@inlined
+@borrowing
 def moved_along(c: Candidates, w: FloatArray, better: int, shown: int, rate: float) -> None:
     """Say that w has moved to the given place, by rate·(x_better − x_shown)."""
     if c.gram.shape[0] == 0:
@@ -166,7 +167,7 @@ def moved_along(c: Candidates, w: FloatArray, better: int, shown: int, rate: flo
     c.counts[MOVES] += 1
 
 
-@inlined
+@borrowing
 def remove(c: Candidates, item: int) -> None:
     """Take one item out; it must still be there. The last column moves to its place, unless G has a say."""
     k = c.column[item]
@@ -212,7 +213,7 @@ def _product(c: Candidates, w: FloatArray) -> None:
     c.counts[MOVES], c.counts[STALE] = 0, 0
 
 
-@inlined
+@borrowing
 def _peak(c: Candidates, b: int) -> None:
     """The highest near score of a block."""
     c.peaks[b] = highest_score(c.near, b * _NEAR, (b + 1) * _NEAR)
@@ -237,6 +238,6 @@ def _add_four(s: Near, w: Near, x: Near, y: Near, z: Near, v: Near) -> None:
         s[k] = (((s[k] + a * x[k]) + b * y[k]) + c * z[k]) + d * v[k]
 
 
-@inlined
+@borrowing
 def _norm(w: FloatArray) -> float:
-    return math.sqrt(np.sum(w * w))
+    return math.sqrt(dot(w, w))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, kernel
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.evaluate.candidates import Candidates, ItemTable, choose, moved, moved_along, remove
 from smidgen.evaluate.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
@@ -86,15 +86,16 @@ class _Log(NamedTuple):
     shown: IntArray
     given: IntArray
     regret: FloatArray
+    delta: FloatArray  # room for x_given − x_shown
 
 
-@kernel
+@borrowing
 def _play(c: Candidates, s: Settings, m: Memory, a: Answers, rng: np.random.Generator, log: _Log, start: int) -> int:
     """Rounds of a coactive learner, from ``start`` on; returns how far it came.
 
     It comes to the end, unless the learner is one that is retrained and has the pairs that it waited for.
     """
-    delta = np.empty(m.w.shape[0])
+    delta = log.delta
     for t in range(start, log.regret.shape[0]):
         shown = choose(c, m.w)
         best = highest(a)
@@ -134,7 +135,7 @@ def _duel(c: Candidates, w: FloatArray, a: Answers, key: U64, moves: FloatArray,
         _take_off(c, a, first, second)
 
 
-@inlined
+@borrowing
 def _take_off(c: Candidates, a: Answers, one: int, other: int) -> None:
     remove(c, one)
     take(a, one)
@@ -216,7 +217,7 @@ def play_choices(
     actions = np.empty((2, len(users) if keep else 0, T), np.int64)
     for i, user in enumerate(users):
         twin = type(learner)(**(learner.params | ({} if seeds is None else {"seed": seeds[i]})))
-        log = _Log(np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T))
+        log = _Log(np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T), np.empty(dim))
         weights[i] = _serve(twin, table, user, tastes[i], log)
         regret[i] = np.cumsum(log.regret)[at - 1]
         squares[i] = np.cumsum(log.regret**2)[at - 1]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, kernel
 from smidgen.geometry.ball import project_on_ball
 from smidgen.geometry.symmetric import shrink
 from smidgen.optim.exponentiated import _normalise
@@ -52,21 +52,21 @@ class Memory(NamedTuple):
     counts: IntArray
 
 
-@inlined
+@borrowing
 def shift(w: FloatArray, direction: FloatArray, rate: float) -> None:
     """Add rate · direction to w, in place."""
     for i in range(w.shape[0]):
         w[i] += rate * direction[i]
 
 
-@inlined
+@borrowing
 def copy(to: FloatArray, source: FloatArray) -> None:
     """Overwrite one vector by another."""
     for i in range(to.shape[0]):
         to[i] = source[i]
 
 
-@inlined
+@borrowing
 def silent(d: FloatArray) -> bool:
     """Whether a direction is zero."""
     i = 0
@@ -75,19 +75,19 @@ def silent(d: FloatArray) -> bool:
     return i == len(d)
 
 
-@inlined
+@borrowing
 def along(s: Settings) -> bool:
     """Whether each step moves the weights along its own direction (but for a projection now and then)."""
     return s.batch == 1 and (s.kind == ADDITIVE or s.kind == GRADIENT)
 
 
-@inlined
+@borrowing
 def rate(s: Settings, m: Memory) -> float:
     """The rate of the present step, of rules that go along their directions."""
     return s.scale / math.sqrt(m.counts[STEPS]) if s.kind == GRADIENT else 1.0
 
 
-@inlined
+@borrowing
 def gradient_step(s: Settings, m: Memory, d: FloatArray) -> bool:
     """Go d · scale/√t and project on the ball."""
     shift(m.w, d, rate(s, m))
@@ -132,7 +132,7 @@ def collect(m: Memory, d: FloatArray) -> bool:
     return True
 
 
-@inlined
+@borrowing
 def step(s: Settings, m: Memory, d: FloatArray) -> bool:
     """One step of the rule along d; False if it leaves the finite numbers in a way that the weights would not show."""
     m.counts[STEPS] += 1
@@ -148,7 +148,7 @@ def step(s: Settings, m: Memory, d: FloatArray) -> bool:
     return True
 
 
-@inlined
+@borrowing
 def learn(s: Settings, m: Memory, d: FloatArray) -> bool:
     """Step along d, or, of a batch, along the sum when it is full."""
     m.counts[SILENT] += silent(d)
