@@ -47,7 +47,7 @@ $(VENV)/.bench: $(VENV)/.ready pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt contextualbandits || echo "contextualbandits did not build: left out"
 	touch $@
 
-papers: $(VENV)/.ready ## run every experiment of the papers and write their pages (about an hour and a half on two cores)
+papers: $(VENV)/.ready ## run every experiment of the papers and write their pages (about an hour on two cores)
 	$(BIN)/smidgen papers run --all
 	$(BIN)/smidgen papers report
 	$(BIN)/smidgen papers pages docs
