@@ -95,3 +95,11 @@ def test_settings_nested_too_deep_are_refused() -> None:
         inside = {"type": inside}
     with pytest.raises(Impossible, match="nested"):
         Blueprint(body({"learner": "PreferencePerceptron", "params": {"dim": 3, "seed": inside}}))
+
+
+def test_only_learners_that_can_be_built_are_offered() -> None:
+    given = {"loop": "rank", "learner": "CoactiveLearner", "params": {"dim": 3}}
+    with pytest.raises(Impossible, match="not a learner of the loop rank here") as refused:
+        Blueprint(model(given))
+    assert "PreferencePerceptron" in str(refused.value)
+    assert str(refused.value).count("CoactiveLearner") == 1

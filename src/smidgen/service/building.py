@@ -20,6 +20,8 @@ from smidgen.service.vectors import Vectors
 #: How many objects and lists may stand inside one another in a setting.
 DEEPEST = 8
 _SPACES = ("Ball", "Box", "Simplex", "L1Ball")
+#: This takes an update rule, which is Python code and cannot be sent.
+_NOT_SERVED = ("CoactiveLearner",)
 
 
 class Blueprint:
@@ -32,11 +34,9 @@ class Blueprint:
     """
 
     def __init__(self, body: ModelBody) -> None:
-        room = ROOMS[body.loop]
-        fitting = [name for name, card in cards.items() if card.loop == room]
-        if body.learner not in fitting:
+        if body.learner not in (names := fitting(body.loop)):
             raise Impossible(
-                f"{body.learner!r} is not a learner of the loop {body.loop}", f"choose among {', '.join(fitting)}"
+                f"{body.learner!r} is not a learner of the loop {body.loop} here", f"choose among {', '.join(names)}"
             )
         self.body = body
         self._type = learners[body.learner]
@@ -93,6 +93,11 @@ class Blueprint:
             )
         elif value is None and name not in params and accepted[name].default is inspect.Parameter.empty:
             raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
+
+
+def fitting(loop: str) -> list[str]:
+    """The learners of a loop that the service can build."""
+    return [name for name, card in cards.items() if card.loop == ROOMS[loop] and name not in _NOT_SERVED]
 
 
 def _refuse_missing(kind: str, given: dict[str, Any], accepted: Any) -> None:

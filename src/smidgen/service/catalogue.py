@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from smidgen.learners import cards, learners
+from smidgen.service.building import fitting
 from smidgen.service.loops import ROOMS
 
 #: Settings that a learner cannot do without, as good first guesses.
@@ -29,20 +30,17 @@ PREFERRED = {
     "filter": "RidgeFil",
     "tune": "OGDEG",
 }
-#: This takes a rule, which the service cannot build.
-_NOT_BY_FORM = ("CoactiveLearner",)
 _ASKED_ELSEWHERE = ("dim", "n_classes", "labels")
 
 
 @cache
 def catalogue() -> dict[str, Any]:
     """Learners by loop, the preferred one first."""
-    return {loop: [_entry(name) for name in _fitting(loop)] for loop in ROOMS}
+    return {loop: [_entry(name) for name in _sorted(loop)] for loop in ROOMS}
 
 
-def _fitting(loop: str) -> list[str]:
-    names = [name for name, card in cards.items() if card.loop == ROOMS[loop] and name not in _NOT_BY_FORM]
-    return sorted(names, key=lambda name: (name != PREFERRED[loop], name))
+def _sorted(loop: str) -> list[str]:
+    return sorted(fitting(loop), key=lambda name: (name != PREFERRED[loop], name))
 
 
 def _entry(name: str) -> dict[str, Any]:
