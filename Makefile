@@ -52,7 +52,7 @@ papers: $(VENV)/.ready ## run every experiment of the papers and write their pag
 	$(BIN)/smidgen papers report
 	$(BIN)/smidgen papers pages docs
 
-bench: $(VENV)/.bench ## compare with peers, interleaved (a quarter of an hour); PAGE=docs/speed.md puts the results into the page
+bench: $(VENV)/.bench ## compare with peers, interleaved (some ten minutes); PAGE=docs/speed.md puts the results into the page
 	$(BIN)/python -m benchmarks $(if $(PAGE),--page $(PAGE))
 
 bench-quick: $(VENV)/.bench ## the same in two minutes: few rounds, small sizes

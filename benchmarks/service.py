@@ -120,7 +120,7 @@ def acknowledged(folder: Path, clients: list[int], seconds: float, rounds: int) 
         seen = []
         for _ in range(rounds):
             ids: list[str] = []
-            while len(ids) < 20_000 * seconds:
+            while len(ids) < 10_000 * seconds:
                 ids += [made["decision"] for made in engine.run(lambda: engine.decide_all("load", [request] * 1000))]
             ours = asyncio.run(_write(engine, iter(ids), many, seconds))
             seen.append((ours, sync_alone(folder, seconds / 2)))

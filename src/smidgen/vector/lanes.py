@@ -203,9 +203,7 @@ def _intrinsics() -> dict[str, Any]:
 
     def do_totals(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         rest, width = list(args), LANES
-        while (
-            width > 1
-        ):  # two by two: the halves of each part are added up, so the parts halve and their number doubles
+        while width > 1:  # two by two: the halves of the parts are added up; the parts halve, their number doubles
             width //= 2
             first = [k for k in range(2 * LANES) if k % (2 * width) < width]
             masks = [ir.Constant(ir.VectorType(ir.IntType(32), LANES), [k + w for k in first]) for w in (0, width)]
