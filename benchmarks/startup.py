@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -25,7 +26,7 @@ def startup(quick: bool) -> Workload:
     return Workload(
         "start-up",
         "start-up of a process",
-        "a new Python process from its start to its end, files in the page cache",
+        "a new Python process from its start to its end, files in the page cache, bytecode written",
         "process",
         1,
         {
@@ -46,8 +47,10 @@ def python(code: str) -> Callable[[], object]:
 
 
 def command(*arguments: str) -> Callable[[], object]:
+    bytecode = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
     def run() -> None:
-        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=bytecode)
 
     return run
 

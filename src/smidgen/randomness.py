@@ -60,7 +60,7 @@ def fill_uniforms(key: U64, number: np.uint64, out: FloatArray) -> None:
             out[n - n % 4 + k] = _to_unit(words[k])
 
 
-@kernel
+@inlined
 def first_uniform(key: U64, number: int) -> float:
     """The first of the uniforms that belong to decision ``number``, for compiled streams."""
     return _to_unit(philox(key, np.uint64(0), np.uint64(number))[0])

@@ -50,12 +50,16 @@ def sparse_product(dtype: str) -> tuple[Any, ...]:
     return numbers(8, 20, dtype=dtype), IDX, numbers(8, dtype=dtype), numbers(20, dtype=dtype)
 
 
+def both_moments(dtype: str) -> tuple[Any, ...]:
+    return numbers(8, 40, dtype=dtype), IDX, numbers(8, dtype=dtype), numbers(2, 20, dtype=dtype)
+
+
 #: A name, a kernel, arguments of the types that it meets, and how many packed multiplications there must be at least.
 KERNELS: list[tuple[str, Callable[..., Any], tuple[Any, ...], int]] = [
     ("W1: sparse row times classes, float32", class_scores, sparse_product("float32"), 40),
     ("W1: sparse row times classes, float64", class_scores, sparse_product("float64"), 40),
-    ("W1: means and widths, float32", diagonal_moments, (*sparse_product("float32"), numbers(20, dtype="float32")), 60),
-    ("W1: means and widths, float64", diagonal_moments, (*sparse_product("float64"), numbers(20)), 60),
+    ("W1: means and widths, float32", diagonal_moments, both_moments("float32"), 60),
+    ("W1: means and widths, float64", diagonal_moments, both_moments("float64"), 60),
     ("full covariance: products", full_products, (numbers(8, 4, 8), IDX, numbers(8), numbers(4, 8)), 40),
     ("full covariance: update", full_absorb, (numbers(8, 4, 8), 0, numbers(8), 1.0), 2),
     ("W2b: rank-one update and product in one pass", shrink_and_multiply, (numbers(8, 8), *[numbers(8)] * 3), 4),

@@ -27,20 +27,20 @@ def test_the_compiled_sums_are_the_plain_ones(dtype: str, nonzeros: int) -> None
         S, idx, val = example(2 * columns, nonzeros, dtype)
         compiled, plain = np.full((3, columns), np.nan, dtype), np.full((3, columns), np.nan, dtype)
         class_scores(S, idx, val, compiled[0])
-        diagonal_moments(S, idx, val, compiled[1], compiled[2])
+        diagonal_moments(S, idx, val, compiled[1:])
         sum_rows(S, idx, val, plain[0])
-        sum_rows_twice(S, idx, val, plain[1], plain[2])
+        sum_rows_twice(S, idx, val, plain[1:])
         np.testing.assert_array_equal(compiled, plain)
 
 
 @DTYPES
 def test_the_plain_sums_are_matrix_products(dtype: str) -> None:
     S, idx, val = example(14, 9, dtype)
-    means, squares = np.empty(7, dtype), np.empty(7, dtype)
-    sum_rows_twice(S, idx, val, means, squares)
+    moments = np.empty((2, 7), dtype)
+    sum_rows_twice(S, idx, val, moments)
     tolerance = 1e-5 if dtype == "float32" else 1e-12
-    np.testing.assert_allclose(means, val @ S[idx, :7], rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(squares, val**2 @ S[idx, 7:], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(moments[0], val @ S[idx, :7], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(moments[1], val**2 @ S[idx, 7:], rtol=tolerance, atol=tolerance)
 
 
 @DTYPES

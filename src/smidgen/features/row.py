@@ -8,13 +8,17 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import borrowing
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features.rows import check_finite, from_scipy, is_sparse_type
 from smidgen.records import same, structure
 from smidgen.types import FloatArray
+from smidgen.vector.arrays import dot
+
+#: The precision of rows unless said otherwise: as a dtype, which numpy compares sooner than a class.
+DOUBLE = np.dtype(np.float64)
 
 
 @structure
@@ -57,9 +61,7 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
         return cls(indices.astype(np.uint32, copy=False), values, dim)
 
 
-def as_row(
-    value: Any, dim: int, dtype: type[np.floating[Any]] = np.float64, longest: float = math.inf, unit: bool = False
-) -> Row:
+def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = math.inf, unit: bool = False) -> Row:
     """Check one vector of features at the entrance: a 1-D array of length dim, or a 1 × dim sparse matrix.
 
     A row that is longer than ``longest`` is refused: its length could not be squared and multiplied. With ``unit``
@@ -70,14 +72,21 @@ def as_row(
     if form == "row":
         if value.dim != dim:
             raise InvalidFeatures(f"the row has {value.dim} features and the learner has dim={dim}", _way_out(dim))
-        kept = value.values.dtype == dtype and not unit
-        row = value if kept else Row(value.indices, value.values.astype(dtype), dim)
-        squares = _measured(row.values, unit) if unit or longest < math.inf else 0.0
+        indices, values = value.indices, value.values
+        if values.dtype != dtype:
+            values = values.astype(dtype)
+        if unit:
+            given, values = values, np.empty(values.shape, dtype)
+            squares = write_unit_row(given, values)
+        else:
+            squares = _squares(values) if longest < math.inf else 0.0
+        row = value if values is value.values else Row(indices, values, dim)
     elif form == "dense":
-        plain = kind is np.ndarray and value.dtype == dtype and value.shape == (dim,)
-        values = value.copy() if plain else _dense_values(value, dim, dtype)
+        plain = kind is np.ndarray and value.dtype == dtype and value.shape == (dim,) and value.flags.c_contiguous
+        given = value if plain else _dense_values(value, dim, dtype)
+        values = np.empty(dim, dtype)
+        squares = write_unit_row(given, values) if unit else _copied(given, values)
         row = Row(_everything(dim), values, dim)
-        squares = write_unit_row(values, values) if unit else _squares(values)
     else:
         indices, values, squares = _sparse_parts(value, form, dim, dtype, unit)
         row = Row(indices, values, dim)
@@ -104,38 +113,43 @@ def _way_out(dim: int) -> str:
     return f"give {dim} finite numbers: a 1-D array, or a 1 × {dim} CSR matrix"
 
 
-@kernel
+@borrowing
 def _squares(values: NDArray[Any]) -> float:
-    """‖x‖², summed in double precision in the order of the features: finite only if every value is."""
-    total = 0.0
+    """‖x‖² in double precision: finite only if every value is."""
+    return dot(values, values)
+
+
+@borrowing
+def _copied(values: NDArray[Any], out: NDArray[Any]) -> float:
+    """Out = x, and return ‖x‖²."""
     for k in range(values.shape[0]):
-        total += float(values[k]) * float(values[k])
-    return total
+        out[k] = values[k]
+    return dot(out, out)
 
 
-@kernel
+@borrowing
 def over_length(squares: float) -> float:
     """1 / ‖x‖, given ‖x‖²; 1 for a zero vector, or one that is not finite."""
     return 1.0 / math.sqrt(squares) if 0.0 < squares < np.inf else 1.0
 
 
-@kernel
+@borrowing
 def write_unit_row(values: NDArray[Any], out: NDArray[Any]) -> float:
-    """Out = x / ‖x‖, and return ‖x‖²; a zero vector, or one that is not finite, stays as it is."""
-    squares = _squares(values)
+    """Out = x / ‖x‖, and return ‖x‖²; a zero vector, or one that is not finite, stays as it is.
+
+    The sum runs in the order of the features, so that it is the same for a sparse row and a dense one.
+    """
+    squares = 0.0
+    for k in range(values.shape[0]):
+        squares += float(values[k]) * float(values[k])
     scale = over_length(squares)
     for k in range(values.shape[0]):
         out[k] = float(values[k]) * scale
     return squares
 
 
-def _measured(values: NDArray[Any], unit: bool) -> float:
-    """‖x‖², before x is scaled to unit length, if it is."""
-    return write_unit_row(values, values) if unit else _squares(values)
-
-
-def _dense_values(value: Any, dim: int, dtype: type[np.floating[Any]]) -> NDArray[Any]:
-    """A copy of a dense vector; whether it is finite is still to be seen."""
+def _dense_values(value: Any, dim: int, dtype: DTypeLike) -> NDArray[Any]:
+    """A dense vector; whether it is finite is still to be seen."""
     try:
         given = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -146,7 +160,7 @@ def _dense_values(value: Any, dim: int, dtype: type[np.floating[Any]]) -> NDArra
     return values
 
 
-def _cast(values: NDArray[Any], dim: int, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+def _cast(values: NDArray[Any], dim: int, dtype: DTypeLike) -> NDArray[Any]:
     """A copy; what is too large becomes infinite, and is refused as such."""
     if values.dtype.kind not in "fiub":
         raise InvalidFeatures(f"the features have dtype {values.dtype} and must be real numbers", _way_out(dim))
@@ -154,7 +168,7 @@ def _cast(values: NDArray[Any], dim: int, dtype: type[np.floating[Any]]) -> NDAr
         return values.astype(dtype)
 
 
-@kernel
+@borrowing
 def _taken(
     indices: NDArray[Any],
     data: NDArray[Any],
@@ -174,12 +188,12 @@ def _taken(
     if not rising:
         return -1.0
     for k in range(n):
-        where[k], values[k] = indices[k], data[k]
-    return write_unit_row(values, values) if unit else _squares(values)
+        where[k] = indices[k]
+    return write_unit_row(data, values) if unit else _copied(data, values)
 
 
 def _sparse_parts(
-    value: Any, form: str, dim: int, dtype: type[np.floating[Any]], unit: bool
+    value: Any, form: str, dim: int, dtype: DTypeLike, unit: bool
 ) -> tuple[NDArray[np.uint32], NDArray[Any], float]:
     """Copies of the indices and values of a sparse row, in order, and its ‖x‖² before it is scaled."""
     shape = value.shape
@@ -193,7 +207,7 @@ def _sparse_parts(
         raise InvalidFeatures(f"the features have shape {shape} and the learner has dim={dim}", _way_out(dim))
     rows = from_scipy(value.reshape((1, dim)), "the features")
     values = _cast(rows.data, dim, dtype)
-    return rows.indices.astype(np.uint32), values, _measured(values, unit)
+    return rows.indices.astype(np.uint32), values, write_unit_row(values, values) if unit else _squares(values)
 
 
 @lru_cache(maxsize=32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures
@@ -42,9 +42,7 @@ def _short(values: NDArray[Any], starts: NDArray[Any]) -> bool:
     return True
 
 
-def as_stream(
-    X: Any, dim: int, dtype: type[np.floating[Any]]
-) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
+def as_stream(X: Any, dim: int, dtype: DTypeLike) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
     """Check examples and return them as CSR arrays: indices (unsigned), values, row starts.
 
     A CSR matrix of the right dtype with sorted indices is not copied: a stream is over before its caller can change it.

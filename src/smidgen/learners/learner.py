@@ -30,7 +30,8 @@ class Learner(ABC):
         self._params = {**params, "seed": self._seed}
         self._decided = 0
         self._learnt = LearntNumbers()
-        self._settings = _fingerprint(type(self).__name__, self._params)
+        self._kind = type(self).__name__
+        self._settings = _fingerprint(self._kind, self._params)
 
     def decide(self, context: Any = None) -> Decision:
         """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions."""
@@ -153,12 +154,12 @@ class Learner(ABC):
                 f"learn was given a {type(decision).__name__}, not a Decision",
                 "keep what decide returned, or read it back with Decision.from_json",
             )
-        if decision.kind != type(self).__name__ or decision.settings != self._settings:
+        if decision.kind != self._kind or decision.settings != self._settings:
             raise DecisionMismatch(
                 f"decision {decision.id} was made by a {decision.kind} with other settings than this {self!r}",
                 "give it to the learner that made it, or to one with the same arguments (learner.params)",
             )
-        if decision.number in self._learnt:
+        if decision.number < self._learnt.end and decision.number in self._learnt:
             raise AlreadyLearnt(
                 f"decision {decision.id} has been learnt already",
                 "each decision is learnt once; drop the duplicate",

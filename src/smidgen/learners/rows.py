@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from numpy.typing import DTypeLike
 
 from smidgen.errors import DecisionMismatch
 from smidgen.features import Row, as_row
+from smidgen.features.row import DOUBLE
 from smidgen.types import Decision
 
 
-def kept_row(decision: Decision, dim: int, dtype: type[np.floating[Any]] = np.float64) -> Row:
+def kept_row(decision: Decision, dim: int, dtype: DTypeLike = DOUBLE) -> Row:
     """The features that a decision was made on, if they are of our kind."""
     row = decision.context
     if not isinstance(row, Row):

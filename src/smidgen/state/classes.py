@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
-from smidgen.vector.row_sums import sum_rows
+from smidgen._kernel import borrowing, kernel
+from smidgen.vector.lanes import fetch
+from smidgen.vector.row_sums import AHEAD, sum_rows
 
 Block = NDArray[Any]  # float64 or float32
 Indices = NDArray[np.uint32]
@@ -23,13 +24,13 @@ def padded(n_classes: int) -> int:
     return -(-n_classes // 4) * 4
 
 
-@inlined
+@borrowing
 def class_scores(W: Block, idx: Indices, val: Block, out: Block) -> None:
     """out_i = w_i · x for every class i; each sum runs in the order of the features."""
     sum_rows(W, idx, val, out)
 
 
-@inlined
+@borrowing
 def add_to_class(W: Block, c: int, idx: Indices, val: Block, rate: float) -> None:
     """w_c ← w_c + rate · x."""
     r = W.dtype.type(rate)
@@ -37,13 +38,24 @@ def add_to_class(W: Block, c: int, idx: Indices, val: Block, rate: float) -> Non
         W[idx[k], c] += r * val[k]
 
 
-@inlined
+@borrowing
+def fetch_rows(W: Block, idx: Indices) -> None:
+    """Ask for the first rows that an example needs, before its turn comes."""
+    width, line = W.shape[1], 64 // W.itemsize
+    for k in range(min(idx.shape[0], AHEAD)):
+        row = np.int64(idx[k]) * width
+        for c in range(0, width, line):
+            fetch(W, row + c)
+        fetch(W, row + width - 1)
+
+
+@borrowing
 def best_class(scores: Block, K: int) -> int:
     """The first class of highest score among the first K."""
-    best = 0
+    best, highest = 0, scores[0]
     for c in range(1, K):
-        if scores[c] > scores[best]:
-            best = c
+        if scores[c] > highest:
+            best, highest = c, scores[c]
     return best
 
 

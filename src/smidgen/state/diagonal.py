@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, kernel
 from smidgen.state.classes import Block, Indices
+from smidgen.vector.memory import aligned, zeros
 from smidgen.vector.row_sums import sum_rows_twice
 
 
-@inlined
-def diagonal_moments(S: Block, idx: Indices, val: Block, means: Block, widths: Block) -> None:
-    """means_i = w_i · x and widths_i = xᵀA_i⁻¹x for every class, A_i diagonal."""
-    sum_rows_twice(S, idx, val, means, widths)
+@borrowing
+def diagonal_moments(S: Block, idx: Indices, val: Block, out: Block) -> None:
+    """out_0i = w_i · x and out_1i = xᵀA_i⁻¹x for every class, A_i diagonal."""
+    sum_rows_twice(S, idx, val, out)
 
 
 @kernel
@@ -27,27 +27,23 @@ def diagonal_shift(S: Block, c: int, idx: Indices, val: Block, rate: float) -> N
         S[idx[k], c] += r * val[k] * S[idx[k], inverse]
 
 
-@inlined
-def diagonal_absorb(S: Block, c: int, idx: Indices, val: Block, rate: float) -> tuple[float, float]:
-    """w_c ← w_c + rate · A_c⁻¹x, then A_c ← A_c + diag(x²).
-
-    Returns xᵀA_c⁻¹x with the new A_c, and the growth of log|A_c|.
-    """
-    column, r = S.shape[1] // 2 + c, S.dtype.type(rate)
-    width, growth, factor = 0.0, 0.0, 1.0
+@borrowing
+def diagonal_absorb(S: Block, c: int, idx: Indices, val: Block, rate: float) -> None:
+    """w_c ← w_c + rate · A_c⁻¹x, then A_c ← A_c + diag(x²)."""
+    column, r, one = S.shape[1] // 2 + c, S.dtype.type(rate), S.dtype.type(1.0)
     for k in range(idx.shape[0]):
-        inverse = S[idx[k], column]
-        S[idx[k], c] += r * val[k] * inverse
-        xx, before = float(val[k]) * float(val[k]), float(inverse)
-        ratio = 1.0 + xx * before
-        after = S.dtype.type(before / ratio)
-        S[idx[k], column] = after
-        width += xx * float(after)
-        factor *= ratio
-        if factor > 1e100:  # one logarithm for many factors
-            growth += math.log(factor)
-            factor = 1.0
-    return width, growth + math.log(factor)
+        x, inverse = val[k], S[idx[k], column]
+        S[idx[k], c] += r * x * inverse
+        S[idx[k], column] = inverse / (one + x * x * inverse)
+
+
+@borrowing
+def diagonal_width(S: Block, c: int, idx: Indices, val: Block) -> float:
+    """xᵀA_c⁻¹x of one class."""
+    column, width = S.shape[1] // 2 + c, 0.0
+    for k in range(idx.shape[0]):
+        width += float(val[k]) * float(val[k]) * float(S[idx[k], column])
+    return width
 
 
 class DiagonalClasses:
@@ -67,8 +63,9 @@ class DiagonalClasses:
 
     def __init__(self, dim: int, columns: int, start: float, dtype: Any) -> None:
         self._start = start
-        self.S: Block = np.zeros((dim, 2 * columns), dtype)
+        self.S: Block = zeros((dim, 2 * columns), dtype)
         self.S[:, columns:] = 1.0 / start
+        self.moments: Block = np.empty((2, columns), dtype)  #: room for what `diagonal_moments` writes
 
     @property
     def columns(self) -> int:
@@ -78,9 +75,10 @@ class DiagonalClasses:
     def widen(self, columns: int) -> None:
         """Make room for more classes, which start as all started."""
         old, C = self.S, self.columns
-        self.S = np.zeros((len(old), 2 * columns), old.dtype)
+        self.S = zeros((len(old), 2 * columns), old.dtype)
         self.S[:, columns:] = 1.0 / self._start
         self.S[:, :C], self.S[:, columns : columns + C] = old[:, :C], old[:, C:]
+        self.moments = np.empty((2, columns), old.dtype)
 
     def weights(self, n_classes: int) -> NDArray[np.float64]:
         """The weights, one row per class."""
@@ -91,10 +89,16 @@ class DiagonalClasses:
         C = self.columns
         return np.ascontiguousarray(self.S[:, C : C + n_classes].T, dtype=np.float64)
 
+    def log_determinant(self) -> float:
+        """Σ_i log(|A_i| / |A_i,0|)."""
+        inverses = self.S[:, self.columns :]
+        return float(np.log(inverses.dtype.type(1.0 / self._start) / inverses).sum(dtype=np.float64))
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""
         return {"S": self.S}
 
     def restore(self, arrays: Any) -> None:
         """Take over saved arrays."""
-        self.S = arrays["S"]
+        self.S = aligned(arrays["S"])
+        self.moments = np.empty((2, self.columns), self.S.dtype)

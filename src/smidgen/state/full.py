@@ -94,6 +94,8 @@ class FullClasses:
         self.W: Block = np.zeros((columns, dim), dtype)
         self.B: Block = np.zeros((dim, columns, dim), dtype)
         self.B[np.arange(dim), :, np.arange(dim)] = 1.0 / start
+        self.moments: Block = np.empty((2, columns), dtype)  #: room for what `full_moments` writes
+        self.products: Block = np.empty((columns, dim), dtype)
 
     @property
     def columns(self) -> int:
@@ -104,7 +106,7 @@ class FullClasses:
         """Make room for more classes, which start as all started."""
         wider = FullClasses(self.W.shape[1], columns, self._start, self.W.dtype)
         wider.W[: self.columns], wider.B[:, : self.columns] = self.W, self.B
-        self.W, self.B = wider.W, wider.B
+        self.W, self.B, self.moments, self.products = wider.W, wider.B, wider.moments, wider.products
 
     def weights(self, n_classes: int) -> NDArray[np.float64]:
         """The weights, one row per class."""
@@ -121,3 +123,4 @@ class FullClasses:
     def restore(self, arrays: Any) -> None:
         """Take over saved arrays."""
         self.W, self.B = arrays["W"], arrays["B"]
+        self.moments, self.products = np.empty((2, self.columns), self.W.dtype), np.empty_like(self.W)

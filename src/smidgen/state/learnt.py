@@ -28,18 +28,19 @@ class LearntNumbers:
     (False, True)
     """
 
-    __slots__ = ("_count", "_starts", "_stops")
+    __slots__ = ("_count", "_starts", "_stops", "end")
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._stops: list[int] = []
         self._count = 0
+        self.end = 0  #: beyond all numbers of the set
 
     def __len__(self) -> int:
         return self._count
 
     def __contains__(self, number: int) -> bool:
-        if not self._stops or number >= self._stops[-1]:  # beyond all: the common case
+        if number >= self.end:  # the common case
             return False
         i = bisect_right(self._starts, number)
         return i > 0 and number < self._stops[i - 1]
@@ -48,8 +49,8 @@ class LearntNumbers:
         """Add a number that is not in the set yet."""
         starts, stops = self._starts, self._stops
         self._count += 1
-        if stops and stops[-1] == number:  # the next one: the common case
-            stops[-1] = number + 1
+        if self.end == number and stops:  # the next one: the common case
+            self.end = stops[-1] = number + 1
             return
         i = bisect_right(starts, number)  # the range that begins after it
         joins_left = i > 0 and stops[i - 1] == number
@@ -64,12 +65,13 @@ class LearntNumbers:
         else:
             starts.insert(i, number)
             stops.insert(i, number + 1)
+        self.end = stops[-1]
 
     def add_range(self, start: int, stop: int) -> None:
         """Add start … stop−1, all of them beyond the largest number so far."""
         if start < stop:
             self.add(start)
-            self._stops[-1] = stop
+            self.end = self._stops[-1] = stop
             self._count += stop - start - 1
 
     def ranges(self) -> IntArray:
@@ -82,4 +84,5 @@ class LearntNumbers:
         result = cls()
         result._starts, result._stops = ranges[:, 0].tolist(), ranges[:, 1].tolist()
         result._count = sum(result._stops) - sum(result._starts)
+        result.end = result._stops[-1] if result._stops else 0
         return result

@@ -83,9 +83,9 @@ def ridge_full_hear(W: Block, B: Block, idx: Indices, val: Block, y: float) -> t
 @kernel
 def ridge_diagonal(S: Block, idx: Indices, val: Block) -> tuple[float, float]:
     """w·x and xᵀA⁻¹x with diagonal A."""
-    means, widths = np.empty(1), np.empty(1)
-    diagonal_moments(S, idx, val, means, widths)
-    return means[0], widths[0]
+    moments = np.empty((2, 1))
+    diagonal_moments(S, idx, val, moments)
+    return moments[0, 0], moments[1, 0]
 
 
 @kernel

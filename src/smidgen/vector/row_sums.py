@@ -2,8 +2,9 @@
 
 W has a row per feature, and in it a number per class. A sparse example picks some rows of W, and wants their sum,
 weighted by its values. Compilers do not see that the sums fit into registers: they load and store them for every
-feature. So the loop is written here in the compiler's own terms: up to 32 columns at a time stay in registers, vectors
-of up to 64 bytes, and memory is asked for some rows ahead. Any number of columns will do; a multiple of four is best.
+feature. So the loop is written here in the compiler's own terms: up to 32 columns at a time (64 where two powers are
+summed) stay in registers, vectors of up to 64 bytes, and memory is asked for some rows ahead. Any number of columns
+will do; a multiple of four is best.
 
 The twin of each instruction, its body, says the same in plain Python, and is what runs where numba is switched off; a
 test holds them equal, to the bit: each sum runs in the order of the features, whatever the width of the registers.
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import instruction
-from smidgen.vector.lanes import filled
+from smidgen.vector.lanes import ask_for, filled
 
 Block = NDArray[Any]  # float64 or float32
 Indices = NDArray[np.uint32]
@@ -36,14 +37,14 @@ def _make_sum_rows() -> Any:
 def _make_sum_rows_twice() -> Any:
     from numba.extending import intrinsic
 
-    return intrinsic(lambda context, S, idx, val, out, squares: _typed(S, idx, val, out, squares))
+    return intrinsic(lambda context, S, idx, val, out: _typed(S, idx, val, out, code=_sum_rows_twice))
 
 
-def _typed(*arrays: Any) -> Any:
+def _typed(*arrays: Any, code: Any = None) -> Any:
     """The types and the code; None, which numba refuses to compile, if an array is not contiguous."""
     from numba import types
 
-    return (types.void(*arrays), _sum_rows) if all(array.layout == "C" for array in arrays) else None
+    return (types.void(*arrays), code or _sum_rows) if all(array.layout == "C" for array in arrays) else None
 
 
 @instruction(_make_sum_rows)
@@ -59,24 +60,29 @@ def sum_rows(W: Block, idx: Indices, val: Block, out: Block) -> None:
 
 
 @instruction(_make_sum_rows_twice)
-def sum_rows_twice(S: Block, idx: Indices, val: Block, out: Block, squares: Block) -> None:
-    """The same, and squares_c = Σ_k x_k²·S[i_k, C + c], the columns that follow upon those C, in one pass over S."""
-    sum_rows(S, idx, val, out)
-    sum_rows(S[:, len(out) :], idx, val * val, squares)
+def sum_rows_twice(S: Block, idx: Indices, val: Block, out: Block) -> None:
+    """out_0c = Σ_k x_k·S[i_k, c] and out_1c = Σ_k x_k²·S[i_k, C + c] for each of the C columns of ``out``."""
+    sum_rows(S, idx, val, out[0])
+    sum_rows(S[:, out.shape[1] :], idx, val * val, out[1])
 
 
-def _sum_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Write the code of `sum_rows`, or of `sum_rows_twice` if there are two arrays to write to."""
+def _sum_rows_twice(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Write the code of `sum_rows_twice`: that of `sum_rows` for all 2·C columns, with two powers of x."""
+    return _sum_rows(context, builder, signature, args, twice=True)
+
+
+def _sum_rows(context: Any, builder: Any, signature: Any, args: Any, twice: bool = False) -> Any:
+    """Write the code of `sum_rows`."""
     from llvmlite import ir
     from numba.core import cgutils as numba_cgutils
 
     cgutils: Any = numba_cgutils
     number, bytes_each = ir.IntType(64), signature.args[0].dtype.bitwidth // 8
     arrays = zip(signature.args, args, strict=True)
-    W, idx, val, *outs = (context.make_array(kind)(context, builder, array) for kind, array in arrays)
-    indices, values, weights, targets = idx.data, val.data, W.data, [out.data for out in outs]
+    W, idx, val, out = (context.make_array(kind)(context, builder, array) for kind, array in arrays)
+    indices, values, weights, target = idx.data, val.data, W.data, out.data
     length, stride = builder.extract_value(idx.shape, 0), _product(builder, W.shape, 1)
-    columns = _product(builder, outs[0].shape, 0)
+    columns, together = _product(builder, out.shape, 0), 2 * COLUMNS if twice else COLUMNS
 
     def row_of(k: Any) -> Any:
         feature = builder.zext(builder.load(builder.gep(indices, [k])), number)
@@ -86,36 +92,36 @@ def _sum_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         k, last = builder.add(k, number(AHEAD)), builder.sub(length, number(1))
         return builder.select(builder.icmp_signed("<", k, last), k, last)
 
-    def fetch(place: Any) -> None:
-        """Ask for a line of memory before it is needed."""
-        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [builder.bitcast(place, byte), flag(0), flag(3), flag(1)])  # to read, to keep, data
+    def in_first_half(column: Any, count: int) -> Any:
+        """Which of ``count`` neighbours belong to the first C columns."""
+        kind = ir.VectorType(number, count)
+        half = filled(builder, builder.sub(builder.lshr(columns, number(1)), column), kind)
+        return builder.icmp_signed("<", ir.Constant(kind, list(range(count))), half)
 
     def sum_columns(first: Any, width: int) -> None:
         """One pass over the row for ``width`` columns, which the compiler keeps in registers."""
-        sums = [
-            (power, at, ir.VectorType(weights.type.pointee, count))
-            for power in range(len(targets))
+        pieces = [
+            (builder.add(first, number(at)), ir.VectorType(weights.type.pointee, count))
             for at, count in _registers(width, bytes_each)
         ]
-        totals = [cgutils.alloca_once(builder, kind) for _, _, kind in sums]
-        for total, (_, _, kind) in zip(totals, sums, strict=True):
+        halves = [in_first_half(column, kind.count) for column, kind in pieces] if twice else [None] * len(pieces)
+        totals = [cgutils.alloca_once(builder, kind) for _, kind in pieces]
+        for total, (_, kind) in zip(totals, pieces, strict=True):
             builder.store(ir.Constant(kind, [0.0] * kind.count), total)
         with cgutils.for_range(builder, length) as loop:
             x = builder.load(builder.gep(values, [loop.index]))
-            factors, row, later = (x, builder.fmul(x, x)), row_of(loop.index), row_of(ahead_of(loop.index))
-            for total, (power, at, kind) in zip(totals, sums, strict=True):
-                column = builder.add(builder.add(first, number(at)), builder.mul(columns, number(power)))
-                fetch(builder.gep(later, [column]))
+            row, later = row_of(loop.index), row_of(ahead_of(loop.index))
+            for total, (column, kind), half in zip(totals, pieces, halves, strict=True):
+                ask_for(builder, builder.gep(later, [column]))
                 block = builder.load(builder.bitcast(builder.gep(row, [column]), kind.as_pointer()))
                 block.align = bytes_each
-                product = builder.fmul(filled(builder, factors[power], kind), block)
-                builder.store(builder.fadd(builder.load(total), product), total)
-        for total, (power, at, kind) in zip(totals, sums, strict=True):
-            place = builder.gep(targets[power], [builder.add(first, number(at))])
-            builder.store(builder.load(total), builder.bitcast(place, kind.as_pointer())).align = bytes_each
+                factor = filled(builder, x, kind)
+                if half is not None:
+                    factor = builder.select(half, factor, filled(builder, builder.fmul(x, x), kind))
+                builder.store(builder.fadd(builder.load(total), builder.fmul(factor, block)), total)
+        for total, (column, kind) in zip(totals, pieces, strict=True):
+            place = builder.bitcast(builder.gep(target, [column]), kind.as_pointer())
+            builder.store(builder.load(total), place).align = bytes_each
 
     def sum_rest(first: Any, size: int, step: int) -> Any:
         """The columns from ``first`` on, fewer than ``size``; returns where the last begin, fewer than ``step``."""
@@ -130,10 +136,10 @@ def _sum_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.position_at_end(end)
         return builder.and_(columns, number(-step))
 
-    whole = builder.and_(columns, number(-COLUMNS))
-    with cgutils.for_range_slice(builder, number(0), whole, number(COLUMNS)) as (first, _):
-        sum_columns(first, COLUMNS)
-    sum_rest(sum_rest(whole, COLUMNS, 4), 4, 1)
+    whole = builder.and_(columns, number(-together))
+    with cgutils.for_range_slice(builder, number(0), whole, number(together)) as (first, _):
+        sum_columns(first, together)
+    sum_rest(sum_rest(whole, together, 4), 4, 1)
     return context.get_dummy_value()
 
 

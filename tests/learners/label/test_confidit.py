@@ -275,3 +275,58 @@ def test_a_kernel_learner_names_what_to_look_at_and_is_saved_by_name(tmp_path: P
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         Confidit(**{"dim": 3, "n_classes": 2, **settings})
+
+
+def states_equal(one: Confidit, other: Confidit) -> bool:
+    mine, theirs = one._state(), other._state()
+    return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+
+@pytest.mark.parametrize("variant", VARIANTS[:5:2], ids=ids)
+def test_moments_of_the_latest_decision_are_used_again_only_while_they_hold(variant: dict[str, Any]) -> None:
+    """A learner that is given its decisions back, and one that is given copies, which must be computed anew."""
+    settings = {
+        name: value for name, value in variant.items() if name != "update" or variant["covariance"] == "diagonal"
+    }
+    learner, judge = (Confidit(dim=DIM, labels=list("abcd"), alpha=0.4, **settings) for _ in range(2))
+    X, y = stream(3, 40)
+
+    def both(action: str, i: int) -> None:
+        decisions.append((learner.decide(X[i]), smidgen.Decision.from_json(judge.decide(X[i]).to_json())))
+        for given_back in action:
+            mine, copy = decisions.pop(0 if given_back == "f" else -1)
+            learner.learn(mine, mine.action == "abcd"[y[i]])
+            judge.learn(copy, copy.action == "abcd"[y[i]])
+
+    decisions: list[tuple[smidgen.Decision, smidgen.Decision]] = []
+    for i, action in enumerate(["l", "l", "", "l", "f", "", "", "lf", "l", "f"]):
+        both(action, i)
+        assert states_equal(learner, judge), action
+    both("", 10)
+    for one in (learner, judge):
+        one.predict(X[11])
+        one.run(X[12:20], [*"abcdabcd"])
+    both("fl", 20)
+    both("", 21)
+    for one in (learner, judge):
+        one.add_classes("e", "f")
+    both("lf", 22)
+    assert states_equal(learner, judge)
+
+
+def test_a_decision_of_a_twin_with_the_same_number_is_another_one() -> None:
+    learner, twin, judge = (Confidit(dim=DIM, n_classes=K) for _ in range(3))
+    X, _ = stream(4, 3)
+    learner.decide(X[0])
+    learner.learn(twin.decide(X[1]), True)
+    judge.learn(judge.decide(X[1]), True)
+    assert states_equal(learner, judge)
+
+
+def test_the_log_determinant_of_a_wide_learner_is_of_what_it_learnt() -> None:
+    learner = Confidit(dim=1000, n_classes=3, alpha=0.3, dtype="float32")
+    assert learner.log_determinant == 0.0
+    x = np.zeros(1000)
+    x[7] = 2.0
+    learner.learn(learner.decide(x), True)
+    assert learner.log_determinant == pytest.approx(np.log(1.0 + 1.0 / 1.3**2), rel=1e-6)

@@ -128,7 +128,7 @@ class DuelingBandit(Learner):
             coins = uniforms(self._seed, number, (len(context) + 1) // 2, stream=COIN)
             action, teams = _team_draft(greedy, rival, coins)
         return Decision(
-            kind=type(self).__name__,
+            kind=self._kind,
             settings=self._settings,
             number=number,
             action=action,

@@ -40,7 +40,7 @@ class Coactive(Learner):
     def _decide(self, context: Any, number: int) -> Decision:
         action, scores = present(context, self._rule.weights)
         return Decision(
-            kind=type(self).__name__,
+            kind=self._kind,
             settings=self._settings,
             number=number,
             action=action,

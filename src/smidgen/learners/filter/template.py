@@ -93,7 +93,7 @@ class Filter(Learner):
         propensity: float | None = None,
     ) -> Decision:
         return Decision(
-            kind=type(self).__name__,
+            kind=self._kind,
             settings=self._settings,
             number=number,
             action=forward,

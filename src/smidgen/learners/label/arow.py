@@ -74,11 +74,10 @@ def _scores_full(W: Block, idx: Indices, val: Block, out: Block) -> None:
 def _learn_diagonal(S: Block, idx: Indices, val: Block, K: int, true: int, r: float) -> bool:
     """Learn one true label; says no, and changes nothing, where the scores are not finite."""
     moments = np.empty((2, S.shape[1] // 2), S.dtype)
-    means, widths = moments[0], moments[1]
-    diagonal_moments(S, idx, val, means, widths)
-    if not all_finite(means):
+    diagonal_moments(S, idx, val, moments)
+    if not all_finite(moments[0]):
         return False
-    _step_diagonal(S, K, idx, val, true, r, (means, widths))
+    _step_diagonal(S, K, idx, val, true, r, (moments[0], moments[1]))
     return True
 
 
@@ -96,11 +95,12 @@ def _learn_full(W: Block, B: Block, idx: Indices, val: Block, K: int, true: int,
 @kernel
 def _stream_diagonal(S: Block, K: int, r: float, stream: Stream, shown: Shown) -> None:
     indices, values, starts, truth, order = stream
-    means, widths = np.empty(S.shape[1] // 2, S.dtype), np.empty(S.shape[1] // 2, S.dtype)
+    moments = np.empty((2, S.shape[1] // 2), S.dtype)
+    means, widths = moments[0], moments[1]
     for i in range(order.shape[0]):
         t = order[i]
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        diagonal_moments(S, idx, val, means, widths)
+        diagonal_moments(S, idx, val, moments)
         shown[0][i] = shown[1][i] = best_class(means, K)
         _step_diagonal(S, K, idx, val, truth[t], r, (means, widths))
 

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import borrowing, kernel
 from smidgen.errors import DecisionMismatch
 from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.label.template import Shown, Stream
 from smidgen.learners.registry import Card, register
+from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
-from smidgen.state.classes import Block, Indices, add_to_class, best_class, class_scores
+from smidgen.state.classes import Block, Indices, add_to_class, best_class, class_scores, fetch_rows
 from smidgen.types import Decision, FloatArray
 
 
-@kernel
+@borrowing
 def _draw(greedy: int, K: int, gamma: float, u: float) -> int:
     """ŷ ~ (1 − γ)[r = ỹ] + γ/K, from one uniform number."""
     if u < 1.0 - gamma:
@@ -26,12 +27,12 @@ def _draw(greedy: int, K: int, gamma: float, u: float) -> int:
     return min(int((u - (1.0 - gamma)) / gamma * K), K - 1)
 
 
-@kernel
+@borrowing
 def _propensity(action: int, greedy: int, K: int, gamma: float) -> float:
     return (1.0 - gamma if action == greedy else 0.0) + gamma / K
 
 
-@kernel
+@borrowing
 def _choose(
     W: Block, idx: Indices, val: Block, gamma: float, key: U64, number: int, scores: FloatArray
 ) -> tuple[int, int, float]:
@@ -41,26 +42,33 @@ def _choose(
     return action, greedy, _propensity(action, greedy, K, gamma)
 
 
-@kernel
+@borrowing
 def _update(W: Block, idx: Indices, val: Block, action: int, greedy: int, right: bool, propensity: float) -> None:
     """w_r += x·([right][r = ŷ]/P(ŷ) − [r = ỹ])."""
-    if right:
-        add_to_class(W, action, idx, val, 1.0 / propensity)
-    add_to_class(W, greedy, idx, val, -1.0)
+    gain = 1.0 / propensity if right else 0.0
+    if gain > 0.0 and action != greedy:
+        add_to_class(W, action, idx, val, gain)
+        gain = 0.0
+    add_to_class(W, greedy, idx, val, gain - 1.0)
 
 
-@kernel
-def _stream(W: Block, K: int, gamma: float, key: U64, stream: Stream, first: int, shown: Shown) -> None:
+@borrowing
+def _rounds(W: Block, gamma: float, key: U64, stream: Stream, first: int, shown: Shown, scores: Block, K: int) -> None:
     indices, values, starts, truth, order = stream
-    scores = np.empty(W.shape[1], W.dtype)
     for i in range(order.shape[0]):
-        t = order[i]
+        t, later = order[i], order[min(i + 1, order.shape[0] - 1)]
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
         class_scores(W, idx, val, scores)
+        fetch_rows(W, indices[starts[later] : starts[later + 1]])
         greedy = best_class(scores, K)
         action = _draw(greedy, K, gamma, first_uniform(key, first + i))
         _update(W, idx, val, action, greedy, action == truth[t], _propensity(action, greedy, K, gamma))
         shown[0][i], shown[1][i] = action, greedy
+
+
+@kernel
+def _stream(W: Block, K: int, gamma: float, key: U64, stream: Stream, first: int, shown: Shown) -> None:
+    _rounds(W, gamma, key, stream, first, shown, np.empty(W.shape[1], W.dtype), K)
 
 
 @register(
@@ -143,10 +151,10 @@ class Banditron(PlainLabelLearner):
     def _decide(self, context: Any, number: int) -> Decision:
         row, scores = self._row(context), np.empty(self.n_classes)
         action, greedy, p = _choose(self._W, row.indices, row.values, self._gamma, self._key, number, scores)
-        return self._record(number, row, action, greedy, scores, propensity=p)
+        return self._record(number, row, action, greedy, scores, p)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        right, row, p = self._right(feedback), self._take_row(decision), decision.propensity
+        right, row, p = self._right(feedback), kept_row(decision, self.dim, self._dtype), decision.propensity
         action = self._classes.index(decision.action)
         greedy = self._classes.index(decision.greedy) if decision.greedy is not decision.action else action
         if p is None or not 0.0 < p <= 1.0:

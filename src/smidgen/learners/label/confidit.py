@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.geometry.class_constraints import constraint_shifts
 from smidgen.learners.label.confidit_round import (
+    FRESH,
     LOGDET,
     MEMORY,
+    SHIFTS,
     Settings,
     count_round,
     decide_diagonal,
@@ -22,12 +23,14 @@ from smidgen.learners.label.confidit_round import (
     learn_diagonal,
     learn_full,
     pack,
+    prepare,
     show,
     sign_of,
 )
 from smidgen.learners.label.confidit_stream import row_scales, stream_diagonal, stream_full
 from smidgen.learners.label.template import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.registry import Card, register
+from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, stream_key
 from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
@@ -182,8 +185,10 @@ class Confidit(LabelLearner):
         else:
             self._kernel = find_kernel(kernel or "rbf", kernel_params)
             self._state_of = DualClasses(self.dim, columns, start, self._kernel)
-        self._numbers = pack(self._s, _errors(approximation))
+        self._errors = _errors(approximation)
+        self._numbers = pack(self._s, columns, self._errors)
         self._key = stream_key(self._seed, COIN)
+        self._latest: Decision | None = None  # the one whose moments stand in the state's room for them
 
     @classmethod
     def version(cls, number: int, *, dim: int, n_classes: int | None = None, **settings: Any) -> Self:
@@ -214,24 +219,28 @@ class Confidit(LabelLearner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         row, state, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self._state_of, self.n_classes
-        scores, eps = np.empty(K), np.empty(K)
+        idx, val, scores, eps, numbers = row.indices, row.values, np.empty(K), np.empty(K), self._numbers
         if isinstance(state, DiagonalClasses):
-            action, greedy = decide_diagonal(state.S, row.indices, row.values, self._numbers, scores, eps)
+            action, greedy = decide_diagonal(state.S, idx, val, numbers, number, state.moments, scores, eps)
         elif isinstance(state, FullClasses):
-            action, greedy = decide_full(state.W, state.B, row.indices, row.values, self._numbers, scores, eps)
+            rooms = (state.moments, state.products, scores, eps)
+            action, greedy = decide_full(state.W, state.B, idx, val, numbers, number, *rooms)
         else:
-            means, widths, _ = self._dual_moments(state, row)
-            action, greedy = show(means, widths, self._s, self._memory, scores, eps)
-        return self._record(number, row, action, greedy, scores, widths=eps)
+            action, greedy = show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
+        self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
+        return decision
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        right, row, state = self._right(feedback), self._take_row(decision), self._state_of
-        idx, val, K, number = row.indices, row.values, self.n_classes, decision.number
+        right, row, state = self._right(feedback), kept_row(decision, self.dim, self._dtype), self._state_of
+        idx, val, K, number, numbers = row.indices, row.values, self.n_classes, decision.number, self._numbers
         c = self._classes.index(decision.action)
+        if decision is not self._latest:
+            numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
-            finite = learn_diagonal(state.S, idx, val, K, c, right, self._numbers, self._key, number)
+            finite = learn_diagonal(state.S, idx, val, K, c, right, numbers, self._key, number, state.moments)
         elif isinstance(state, FullClasses):
-            finite = learn_full(state.W, state.B, (idx, val), K, c, right, self._numbers, self._key, number)
+            rooms = (state.moments, state.products)
+            finite = learn_full(state.W, state.B, idx, val, K, c, right, numbers, self._key, number, *rooms)
         else:
             finite = self._learn_dual(state, row, c, sign_of(right, self._s.alpha, self._key, number))
         if not finite:
@@ -239,24 +248,22 @@ class Confidit(LabelLearner):
 
     def _learn_dual(self, state: DualClasses, row: Row, c: int, sign: float) -> bool:
         """The same in dual variables."""
-        means, widths, solved = self._dual_moments(state, row)
-        if not (np.isfinite(means).all() and np.isfinite(widths).all()):
+        moments, solved = self._dual_moments(state, row)
+        if not prepare(moments, self.n_classes, self._s, self._numbers):
             return False
-        point, shifts = state.remember(row.dense()), np.zeros(self._columns)
+        point, shifts = state.remember(row.dense()), self._numbers[SHIFTS:]
         if self._s.project:
-            constraint_shifts(means, widths, self.n_classes, self._s.alpha, shifts)
             for i in range(self.n_classes):
                 state.shift(i, point, solved[i], shifts[i])
-        mean = means[c] + shifts[c] * widths[c]
-        state.shift(c, point, solved[c], (sign - mean) / (1.0 + widths[c]))
-        errors = self._numbers[MEMORY + len(self._s) :]
-        count_round(self._memory, errors, *state.absorb(c, point, solved[c], widths[c]))
+        mean, width = moments[0, c] + shifts[c] * moments[1, c], moments[1, c]
+        state.shift(c, point, solved[c], (sign - mean) / (1.0 + width))
+        count_round(self._numbers, self._columns, *state.absorb(c, point, solved[c], width))
         return True
 
-    def _dual_moments(self, state: DualClasses, row: Row) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+    def _dual_moments(self, state: DualClasses, row: Row) -> tuple[FloatArray, list[FloatArray]]:
         """w_i·φ(x) and φ(x)ᵀA_i⁻¹φ(x) of every class, and the products that led there."""
-        means, widths = np.empty(self._columns), np.empty(self._columns)
-        return means, widths, state.moments(row.dense(), means, widths)
+        moments = np.empty((2, self._columns))
+        return moments, state.moments(row.dense(), moments[0], moments[1])
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
         state, (indices, values, starts) = self._state_of, rows
@@ -292,11 +299,12 @@ class Confidit(LabelLearner):
                 self._restore(before)
                 raise
             return
-        shared = (K, self._numbers, self._key, stream, self._scales(stream[1], stream[2]), first, shown)
+        self._numbers[FRESH] = 0.0
+        played = (stream, self._scales(stream[1], stream[2]), first, shown)
         if isinstance(state, DiagonalClasses):
-            stream_diagonal(state.S, *shared)
+            stream_diagonal(state.S, K, self._numbers, self._key, played)
         else:
-            stream_full((state.W, state.B), *shared)
+            stream_full(state.W, state.B, K, self._numbers, self._key, played)
 
     @property
     def weights(self) -> FloatArray:
@@ -314,8 +322,9 @@ class Confidit(LabelLearner):
 
     @property
     def log_determinant(self) -> float:
-        """B₃ of the theorems: Σ_i log(|A_i| / |A_i,0|), kept round by round."""
-        return float(self._memory[LOGDET])
+        """B₃ of the theorems: Σ_i log(|A_i| / |A_i,0|)."""
+        state = self._state_of
+        return state.log_determinant() if isinstance(state, DiagonalClasses) else float(self._memory[LOGDET])
 
     @property
     def _memory(self) -> FloatArray:
@@ -328,13 +337,19 @@ class Confidit(LabelLearner):
 
     def _widen(self, columns: int) -> None:
         self._state_of.widen(columns)
+        self._renumber(self._memory)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"memory": self._memory, **self._state_of.arrays()}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._memory[:] = state["memory"]
         self._state_of.restore(state)
+        self._renumber(state["memory"])
+
+    def _renumber(self, memory: FloatArray) -> None:
+        """Numbers anew, for the columns that the state has now."""
+        self._numbers = pack(self._s, self._columns, self._errors)
+        self._memory[:] = memory
 
 
 def _dense(rows: Csr, first: int, last: int, dim: int) -> FloatArray:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, kernel
 from smidgen.geometry.class_constraints import constraint_shifts
 from smidgen.randomness import U64, first_uniform
 from smidgen.state.classes import Block, Indices, best_class
-from smidgen.state.diagonal import diagonal_absorb, diagonal_moments, diagonal_shift
+from smidgen.state.diagonal import diagonal_absorb, diagonal_moments, diagonal_shift, diagonal_width
 from smidgen.state.full import full_absorb, full_moments, full_shift
 from smidgen.types import FloatArray
 
-LEARNT, WIDTHS, LOGDET, ERRORS, MEMORY = 0, 1, 2, 3, 4  # what `memory` counts, and its size
+#: Where things stand in a learner's one array of numbers (numba takes one array sooner than many). First what is
+#: remembered: rounds learnt, widths, log-determinants, approximation errors so far. Then the settings; the number of the
+#: decision whose moments stand in the room for them (0: none); room for the projection's shifts, one per class. Last
+#: the approximation errors q_1, q_2, …
+LEARNT, WIDTHS, LOGDET, ERRORS = 0, 1, 2, 3
+MEMORY, FRESH, SHIFTS = 4, 11, 12
 
 
 class Settings(NamedTuple):
@@ -30,39 +35,33 @@ class Settings(NamedTuple):
     printed: bool
 
 
-#: What is shown, and what has the highest score.
-Labels: TypeAlias = tuple[int, int]
+def pack(s: Settings, columns: int, errors: FloatArray) -> FloatArray:
+    """The numbers of a learner that has not learnt yet."""
+    return np.concatenate([np.zeros(MEMORY), np.array(s, np.float64), np.zeros(1 + columns), errors])
 
 
-def pack(s: Settings, errors: FloatArray) -> FloatArray:
-    """Memory, zero at first, settings and approximation errors: one array, which numba takes sooner than three."""
-    return np.concatenate([np.zeros(MEMORY), np.array(s, np.float64), errors])
+@borrowing
+def settings_in(numbers: FloatArray) -> Settings:
+    """The settings among the numbers."""
+    n = numbers[MEMORY:FRESH]
+    return Settings(n[0], n[1], n[2] != 0.0, n[3], n[4], n[5] != 0.0, n[6] != 0.0)
 
 
-@inlined
-def unpack(numbers: FloatArray) -> tuple[FloatArray, Settings, FloatArray]:
-    """Memory, settings and approximation errors."""
-    n = numbers[MEMORY : MEMORY + 7]
-    s = Settings(n[0], n[1], n[2] != 0.0, n[3], n[4], n[5] != 0.0, n[6] != 0.0)
-    return numbers[:MEMORY], s, numbers[MEMORY + 7 :]
-
-
-@inlined
-def _confidence(s: Settings, memory: FloatArray) -> float:
+@borrowing
+def _confidence(s: Settings, numbers: FloatArray) -> float:
     """The factor of xᵀA⁻¹x in ε²: η (eq. 11), or 2η_t (eq. 9 and 10)."""
     if not s.theory:
         return s.eta
-    t, seen = memory[LEARNT] + 1.0, memory[WIDTHS]
-    spread = 0.5 * s.norm_bound**2 + 0.5 * seen + memory[ERRORS] + 9.0 * math.log((t + 4.0) / s.delta)
+    t, seen = numbers[LEARNT] + 1.0, numbers[WIDTHS]
+    spread = 0.5 * s.norm_bound**2 + 0.5 * seen + numbers[ERRORS] + 9.0 * math.log((t + 4.0) / s.delta)
     return float(2.0 * (1.0 + s.alpha) ** 2 * spread)
 
 
-@inlined
-def choose(
-    means: Block, widths: Block, K: int, s: Settings, memory: FloatArray, eps: FloatArray, shifts: FloatArray
-) -> int:
+@borrowing
+def choose(moments: Block, K: int, s: Settings, numbers: FloatArray, eps: FloatArray) -> int:
     """ŷ = argmax Δ̂_i + ε_i, the Δ̂ projected if asked for; writes ε and the projection's shifts."""
-    factor, best, highest = _confidence(s, memory), 0, -np.inf
+    means, widths, shifts = moments[0], moments[1], numbers[SHIFTS : SHIFTS + moments.shape[1]]
+    factor, best, highest = _confidence(s, numbers), 0, -np.inf
     if s.project:
         constraint_shifts(means, widths, K, s.alpha, shifts)
     for i in range(K):
@@ -73,7 +72,7 @@ def choose(
     return best
 
 
-@inlined
+@borrowing
 def sign_of(right: bool, alpha: float, key: U64, number: int) -> float:
     """+1 if right; if wrong, −1 with probability (1 + α)/2, else +1."""
     if right or (alpha < 1.0 and first_uniform(key, number) >= (1.0 + alpha) / 2.0):
@@ -81,13 +80,14 @@ def sign_of(right: bool, alpha: float, key: U64, number: int) -> float:
     return -1.0
 
 
-@inlined
-def count_round(memory: FloatArray, errors: FloatArray, width: float, growth: float) -> None:
+@borrowing
+def count_round(numbers: FloatArray, columns: int, width: float, growth: float) -> None:
     """Keep what the next confidence needs: rounds, widths, log-determinants, approximation errors."""
-    memory[ERRORS] += errors[min(int(memory[LEARNT]), errors.shape[0] - 1)]
-    memory[LEARNT] += 1.0
-    memory[WIDTHS] += width
-    memory[LOGDET] += growth
+    first = SHIFTS + columns
+    numbers[ERRORS] += numbers[min(first + int(numbers[LEARNT]), numbers.shape[0] - 1)]
+    numbers[LEARNT] += 1.0
+    numbers[WIDTHS] += width
+    numbers[LOGDET] += growth
 
 
 @kernel
@@ -99,123 +99,143 @@ def _printed_step(S: Block, c: int, idx: Indices, val: Block, sign: float) -> No
         S[idx[k], c] = (float(S[idx[k], c]) + sign * x * over) / (1.0 + x * x * over)
 
 
-@inlined
+@borrowing
 def step_diagonal(
-    S: Block,
-    K: int,
-    x: tuple[Indices, Block],
-    c: int,
-    sign: float,
-    s: Settings,
-    moments: tuple[Block, Block, FloatArray],
-) -> tuple[float, float]:
+    S: Block, K: int, x: tuple[Indices, Block], c: int, sign: float, s: Settings, moments: Block, numbers: FloatArray
+) -> None:
     """Steps 2 and 8 on diagonal state: shift all classes by the projection, then the shown class by the residual."""
     idx, val = x
-    means, widths, shifts = moments
+    shift, width = numbers[SHIFTS + c], float(moments[1, c])
     if s.project:
         for i in range(K):
-            diagonal_shift(S, i, idx, val, shifts[i])
+            diagonal_shift(S, i, idx, val, numbers[SHIFTS + i])
     if s.printed:
         _printed_step(S, c, idx, val, sign)
-        return diagonal_absorb(S, c, idx, val, 0.0)
-    mean = float(means[c]) + shifts[c] * float(widths[c])
-    return diagonal_absorb(S, c, idx, val, (sign - mean) / (1.0 + float(widths[c])))
+        diagonal_absorb(S, c, idx, val, 0.0)
+    else:
+        mean = float(moments[0, c]) + shift * width
+        diagonal_absorb(S, c, idx, val, (sign - mean) / (1.0 + width))
+    seen = diagonal_width(S, c, idx, val) if s.theory else 0.0  # of use to the theory's confidence only
+    count_round(numbers, moments.shape[1], seen, 0.0)  # log|A| is in S, for whoever asks
 
 
-@inlined
+@borrowing
 def step_full(
-    W: Block, B: Block, K: int, P: Block, c: int, sign: float, s: Settings, moments: tuple[Block, Block, FloatArray]
-) -> tuple[float, float]:
+    W: Block, B: Block, K: int, P: Block, c: int, sign: float, s: Settings, moments: Block, numbers: FloatArray
+) -> None:
     """The same on full state, given the products P_i = A_i⁻¹x."""
-    means, widths, shifts = moments
+    shift, width = numbers[SHIFTS + c], float(moments[1, c])
     if s.project:
         for i in range(K):
-            full_shift(W, i, P[i], shifts[i])
-    mean = float(means[c]) + shifts[c] * float(widths[c])
-    full_shift(W, c, P[c], (sign - mean) / (1.0 + float(widths[c])))
-    return full_absorb(B, c, P[c], float(widths[c]))
+            full_shift(W, i, P[i], numbers[SHIFTS + i])
+    mean = float(moments[0, c]) + shift * width
+    full_shift(W, c, P[c], (sign - mean) / (1.0 + width))
+    seen, growth = full_absorb(B, c, P[c], width)
+    count_round(numbers, moments.shape[1], seen, growth)
 
 
-@kernel
-def show(means: Block, widths: Block, s: Settings, memory: FloatArray, scores: FloatArray, eps: FloatArray) -> Labels:
+@borrowing
+def show(moments: Block, s: Settings, numbers: FloatArray, scores: FloatArray, eps: FloatArray) -> tuple[int, int]:
     """ŷ and ỹ of one decision; writes the scores and ε of every class."""
     K = scores.shape[0]
-    action = choose(means, widths, K, s, memory, eps, np.zeros(K))
+    action = choose(moments, K, s, numbers, eps)
     for i in range(K):
-        scores[i] = means[i]
-    return action, best_class(means, K)
+        scores[i] = moments[0, i]
+    return action, best_class(moments[0], K)
 
 
-@kernel
-def decide_diagonal(
-    S: Block, idx: Indices, val: Block, numbers: FloatArray, scores: FloatArray, eps: FloatArray
-) -> Labels:
-    """One decision on diagonal state."""
-    C, (memory, s, _) = S.shape[1] // 2, unpack(numbers)
-    moments = np.empty((2, C), S.dtype)
-    diagonal_moments(S, idx, val, moments[0], moments[1])
-    return show(moments[0], moments[1], s, memory, scores, eps)
-
-
-@kernel
-def decide_full(
-    W: Block, B: Block, idx: Indices, val: Block, numbers: FloatArray, scores: FloatArray, eps: FloatArray
-) -> Labels:
-    """The same on full state."""
-    C, (memory, s, _) = W.shape[0], unpack(numbers)
-    means, widths, P = np.empty(C, W.dtype), np.empty(C, W.dtype), np.empty(W.shape, W.dtype)
-    full_moments(W, B, idx, val, means, widths, P)
-    return show(means, widths, s, memory, scores, eps)
-
-
-@kernel
-def _prepare(means: Block, widths: Block, K: int, s: Settings, shifts: FloatArray) -> bool:
+@borrowing
+def prepare(moments: Block, K: int, s: Settings, numbers: FloatArray) -> bool:
     """Write the projection's shifts, if asked for; whether everything is finite."""
-    for i in range(means.shape[0]):
-        if not (np.isfinite(means[i]) and np.isfinite(widths[i])):
+    for i in range(moments.shape[1]):
+        if not (np.isfinite(moments[0, i]) and np.isfinite(moments[1, i])):
             return False
-    shifts[:] = 0.0
     if s.project:
-        constraint_shifts(means, widths, K, s.alpha, shifts)
+        constraint_shifts(moments[0], moments[1], K, s.alpha, numbers[SHIFTS : SHIFTS + moments.shape[1]])
     return True
 
 
-@kernel
-def learn_diagonal(
-    S: Block, idx: Indices, val: Block, K: int, c: int, right: bool, numbers: FloatArray, key: U64, number: int
-) -> bool:
-    """Learn whether class c was right, on diagonal state; says no, and changes nothing, where that is not finite."""
-    C, (memory, s, errors) = S.shape[1] // 2, unpack(numbers)
-    moments, shifts = np.empty((2, C), S.dtype), np.empty(C)
-    means, widths = moments[0], moments[1]
-    diagonal_moments(S, idx, val, means, widths)
-    if not _prepare(means, widths, K, s, shifts):
-        return False
-    sign = sign_of(right, s.alpha, key, number)
-    width, growth = step_diagonal(S, K, (idx, val), c, sign, s, (means, widths, shifts))
-    count_round(memory, errors, width, growth)
-    return True
+@borrowing
+def decide_diagonal(
+    S: Block,
+    idx: Indices,
+    val: Block,
+    numbers: FloatArray,
+    number: int,
+    moments: Block,
+    scores: FloatArray,
+    eps: FloatArray,
+) -> tuple[int, int]:
+    """One decision on diagonal state; leaves its moments in the room for them."""
+    diagonal_moments(S, idx, val, moments)
+    numbers[FRESH] = number
+    return show(moments, settings_in(numbers), numbers, scores, eps)
 
 
-@kernel
-def learn_full(
+@borrowing
+def decide_full(
     W: Block,
     B: Block,
-    x: tuple[Indices, Block],
+    idx: Indices,
+    val: Block,
+    numbers: FloatArray,
+    number: int,
+    moments: Block,
+    P: Block,
+    scores: FloatArray,
+    eps: FloatArray,
+) -> tuple[int, int]:
+    """The same on full state; leaves the products too."""
+    full_moments(W, B, idx, val, moments[0], moments[1], P)
+    numbers[FRESH] = number
+    return show(moments, settings_in(numbers), numbers, scores, eps)
+
+
+@borrowing
+def learn_diagonal(
+    S: Block,
+    idx: Indices,
+    val: Block,
     K: int,
     c: int,
     right: bool,
     numbers: FloatArray,
     key: U64,
     number: int,
+    moments: Block,
+) -> bool:
+    """Learn whether class c was right, on diagonal state; says no, and changes nothing, where that is not finite."""
+    s = settings_in(numbers)
+    if numbers[FRESH] != number:
+        diagonal_moments(S, idx, val, moments)
+    numbers[FRESH] = 0.0
+    finite = prepare(moments, K, s, numbers)
+    if finite:
+        step_diagonal(S, K, (idx, val), c, sign_of(right, s.alpha, key, number), s, moments, numbers)
+    return finite
+
+
+@borrowing
+def learn_full(
+    W: Block,
+    B: Block,
+    idx: Indices,
+    val: Block,
+    K: int,
+    c: int,
+    right: bool,
+    numbers: FloatArray,
+    key: U64,
+    number: int,
+    moments: Block,
+    P: Block,
 ) -> bool:
     """The same on full state."""
-    C, (memory, s, errors) = W.shape[0], unpack(numbers)
-    means, widths, shifts, P = np.empty(C, W.dtype), np.empty(C, W.dtype), np.empty(C), np.empty(W.shape, W.dtype)
-    full_moments(W, B, x[0], x[1], means, widths, P)
-    if not _prepare(means, widths, K, s, shifts):
-        return False
-    sign = sign_of(right, s.alpha, key, number)
-    width, growth = step_full(W, B, K, P, c, sign, s, (means, widths, shifts))
-    count_round(memory, errors, width, growth)
-    return True
+    s = settings_in(numbers)
+    if numbers[FRESH] != number:
+        full_moments(W, B, idx, val, moments[0], moments[1], P)
+    numbers[FRESH] = 0.0
+    finite = prepare(moments, K, s, numbers)
+    if finite:
+        step_full(W, B, K, P, c, sign_of(right, s.alpha, key, number), s, moments, numbers)
+    return finite

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, inlined, kernel
 from smidgen.features.row import over_length
-from smidgen.learners.label.confidit_round import choose, count_round, sign_of, step_diagonal, step_full, unpack
+from smidgen.learners.label.confidit_round import choose, settings_in, sign_of, step_diagonal, step_full
 from smidgen.learners.label.template import Shown, Stream
 from smidgen.randomness import U64
 from smidgen.state.classes import Block, best_class
@@ -15,52 +17,56 @@ from smidgen.state.diagonal import diagonal_moments
 from smidgen.state.full import full_moments
 from smidgen.types import FloatArray
 
+#: What is played: the stream, what each row is multiplied by, the number of the first round, and what was shown.
+Played: TypeAlias = tuple[Stream, FloatArray, int, Shown]
+#: Room for w·x and xᵀA⁻¹x of every class, for ε, and for a row.
+Rooms: TypeAlias = tuple[Block, FloatArray, Block]
+
+
+@borrowing
+def _rounds_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Played, rooms: Rooms) -> None:
+    (indices, values, starts, truth, order), scales, first, shown = played
+    (moments, eps, room), s = rooms, settings_in(numbers)
+    for i in range(order.shape[0]):
+        t = order[i]
+        idx, val = indices[starts[t] : starts[t + 1]], room[: starts[t + 1] - starts[t]]
+        _scale(values[starts[t] : starts[t + 1]], scales[t], val)
+        diagonal_moments(S, idx, val, moments)
+        action = choose(moments, K, s, numbers, eps)
+        shown[0][i], shown[1][i] = action, best_class(moments[0], K)
+        sign = sign_of(action == truth[t], s.alpha, key, first + i)
+        step_diagonal(S, K, (idx, val), action, sign, s, moments, numbers)
+
+
+@borrowing
+def _rounds_full(
+    W: Block, B: Block, K: int, numbers: FloatArray, key: U64, played: Played, rooms: Rooms, P: Block
+) -> None:
+    (indices, values, starts, truth, order), scales, first, shown = played
+    (moments, eps, room), s = rooms, settings_in(numbers)
+    for i in range(order.shape[0]):
+        t = order[i]
+        idx, val = indices[starts[t] : starts[t + 1]], room[: starts[t + 1] - starts[t]]
+        _scale(values[starts[t] : starts[t + 1]], scales[t], val)
+        full_moments(W, B, idx, val, moments[0], moments[1], P)
+        action = choose(moments, K, s, numbers, eps)
+        shown[0][i], shown[1][i] = action, best_class(moments[0], K)
+        sign = sign_of(action == truth[t], s.alpha, key, first + i)
+        step_full(W, B, K, P, action, sign, s, moments, numbers)
+
 
 @kernel
-def stream_diagonal(
-    S: Block, K: int, numbers: FloatArray, key: U64, stream: Stream, scales: FloatArray, first: int, shown: Shown
-) -> None:
+def stream_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Played) -> None:
     """Rounds on diagonal state; every row is scaled first."""
-    indices, values, starts, truth, order = stream
-    C, (memory, s, errors) = S.shape[1] // 2, unpack(numbers)
-    means, widths, shifts, eps = np.empty(C, S.dtype), np.empty(C, S.dtype), np.zeros(C), np.empty(C)
-    room = np.empty(_longest(starts), S.dtype)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], _scaled(values[starts[t] : starts[t + 1]], scales[t], room)
-        diagonal_moments(S, idx, val, means, widths)
-        action = choose(means, widths, K, s, memory, eps, shifts)
-        shown[0][i], shown[1][i] = action, best_class(means, K)
-        sign = sign_of(action == truth[t], s.alpha, key, first + i)
-        width, growth = step_diagonal(S, K, (idx, val), action, sign, s, (means, widths, shifts))
-        count_round(memory, errors, width, growth)
+    rooms = np.empty((2, S.shape[1] // 2), S.dtype), np.empty(K), np.empty(_longest(played[0][2]), S.dtype)
+    _rounds_diagonal(S, K, numbers, key, played, rooms)
 
 
 @kernel
-def stream_full(
-    state: tuple[Block, Block],
-    K: int,
-    numbers: FloatArray,
-    key: U64,
-    stream: Stream,
-    scales: FloatArray,
-    first: int,
-    shown: Shown,
-) -> None:
+def stream_full(W: Block, B: Block, K: int, numbers: FloatArray, key: U64, played: Played) -> None:
     """The same on full state."""
-    indices, values, starts, truth, order = stream
-    (W, B), (memory, s, errors) = state, unpack(numbers)
-    means, widths, P = np.empty(K, W.dtype), np.empty(K, W.dtype), np.empty((K, W.shape[1]), W.dtype)
-    shifts, eps, room = np.zeros(K), np.empty(K), np.empty(_longest(starts), W.dtype)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], _scaled(values[starts[t] : starts[t + 1]], scales[t], room)
-        full_moments(W, B, idx, val, means, widths, P)
-        action = choose(means, widths, K, s, memory, eps, shifts)
-        shown[0][i], shown[1][i] = action, best_class(means, K)
-        sign = sign_of(action == truth[t], s.alpha, key, first + i)
-        width, growth = step_full(W, B, K, P, action, sign, s, (means, widths, shifts))
-        count_round(memory, errors, width, growth)
+    rooms = np.empty((2, W.shape[0]), W.dtype), np.empty(K), np.empty(_longest(played[0][2]), W.dtype)
+    _rounds_full(W, B, K, numbers, key, played, rooms, np.empty((K, W.shape[1]), W.dtype))
 
 
 @kernel
@@ -72,12 +78,11 @@ def _longest(starts: NDArray[np.int64]) -> int:
     return longest
 
 
-@inlined
-def _scaled(val: Block, scale: float, room: Block) -> Block:
-    """A row times a number, written into ``room``."""
-    for k in range(val.shape[0]):
-        room[k] = float(val[k]) * scale
-    return room[: val.shape[0]]
+@borrowing
+def _scale(row: Block, scale: float, out: Block) -> None:
+    """A row times a number."""
+    for k in range(row.shape[0]):
+        out[k] = float(row[k]) * scale
 
 
 @kernel

@@ -7,27 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._kernel import borrowing, kernel
 from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.label.template import Shown, Stream
 from smidgen.learners.registry import Card, register
-from smidgen.state.classes import Block, add_to_class, best_class, class_scores
+from smidgen.learners.rows import kept_row
+from smidgen.state.classes import Block, add_to_class, best_class, class_scores, fetch_rows
 from smidgen.types import Decision
 
 
-@kernel
-def _stream(W: Block, K: int, stream: Stream, shown: Shown) -> None:
+@borrowing
+def _rounds(W: Block, K: int, stream: Stream, shown: Shown, scores: Block) -> None:
     indices, values, starts, truth, order = stream
-    scores = np.empty(W.shape[1], W.dtype)
     for i in range(order.shape[0]):
-        t = order[i]
+        t, later = order[i], order[min(i + 1, order.shape[0] - 1)]
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
         class_scores(W, idx, val, scores)
+        fetch_rows(W, indices[starts[later] : starts[later + 1]])
         action = best_class(scores, K)
         if action != truth[t]:
             add_to_class(W, truth[t], idx, val, 1.0)
             add_to_class(W, action, idx, val, -1.0)
         shown[0][i], shown[1][i] = action, action
+
+
+@kernel
+def _stream(W: Block, K: int, stream: Stream, shown: Shown) -> None:
+    _rounds(W, K, stream, shown, np.empty(W.shape[1], W.dtype))
 
 
 @register(
@@ -99,7 +105,7 @@ class MulticlassPerceptron(PlainLabelLearner):
         return self._record(number, row, action, action, scores)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        true, row = self._classes.index(feedback), self._take_row(decision)
+        true, row = self._classes.index(feedback), kept_row(decision, self.dim, self._dtype)
         action = self._classes.index(decision.action)
         if action != true:
             add_to_class(self._W, true, row.indices, row.values, 1.0)

@@ -12,6 +12,7 @@ from smidgen._kernel import kernel
 from smidgen.learners.label.template import Csr, LabelLearner, pick, scores_by_feature
 from smidgen.state.classes import Block, Indices, class_scores, padded
 from smidgen.types import FloatArray
+from smidgen.vector.memory import aligned, zeros
 
 
 @kernel
@@ -27,7 +28,7 @@ class PlainLabelLearner(LabelLearner):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._W: Block = np.zeros((self.dim, padded(self.n_classes)), self._dtype)
+        self._W: Block = zeros((self.dim, padded(self.n_classes)), self._dtype)
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
         scores_by_feature(self._W, rows, out)
@@ -46,7 +47,7 @@ class PlainLabelLearner(LabelLearner):
         return int(self._W.shape[1])
 
     def _widen(self, columns: int) -> None:
-        grown = np.zeros((self.dim, columns), self._dtype)
+        grown = zeros((self.dim, columns), self._dtype)
         grown[:, : self._columns] = self._W
         self._W = grown
 
@@ -54,4 +55,4 @@ class PlainLabelLearner(LabelLearner):
         return {"W": self._W}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._W = state["W"]
+        self._W = aligned(state["W"])

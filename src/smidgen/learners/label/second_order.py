@@ -13,6 +13,7 @@ from smidgen import checks
 from smidgen.errors import NotFinite
 from smidgen.features import Row
 from smidgen.learners.label.template import LabelLearner, pick
+from smidgen.learners.rows import kept_row
 from smidgen.state.classes import Block, best_class, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.full import FullClasses
@@ -45,7 +46,7 @@ class SecondOrderLabelLearner(LabelLearner):
         return self._record(number, row, action, action, scores)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        true, row = self._classes.index(feedback), self._take_row(decision)
+        true, row = self._classes.index(feedback), kept_row(decision, self.dim, self._dtype)
         if not self._step(row, self._classes.index(decision.action), true):
             raise NotFinite("the features lead to scores that are not finite", "scale them down")
 

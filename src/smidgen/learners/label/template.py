@@ -16,7 +16,6 @@ from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.label.classes import Classes
 from smidgen.learners.label.history import LabelHistory
 from smidgen.learners.learner import Learner
-from smidgen.learners.rows import kept_row
 from smidgen.state.classes import Block, best_class, class_scores, padded
 from smidgen.state.full import sparse_dot
 from smidgen.types import Decision, FloatArray
@@ -28,7 +27,7 @@ Stream: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64], N
 #: What was shown in each round, and what had the highest score.
 Shown: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-DTYPES: dict[str, type[np.floating[Any]]] = {"float64": np.float64, "float32": np.float32}
+DTYPES = {name: np.dtype(name) for name in ("float64", "float32")}
 
 
 @kernel
@@ -195,9 +194,6 @@ class LabelLearner(Learner):
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST)
 
-    def _take_row(self, decision: Decision) -> Row:
-        return kept_row(decision, self.dim, self._dtype)
-
     def _record(
         self,
         number: int,
@@ -210,7 +206,7 @@ class LabelLearner(Learner):
     ) -> Decision:
         label = self._classes.labels
         return Decision(
-            kind=type(self).__name__,
+            kind=self._kind,
             settings=self._settings,
             number=number,
             action=label[action],

@@ -66,7 +66,7 @@ class GradientTuner(Tuner):
     def _decide(self, context: Any, number: int) -> Decision:
         point = self._point(self._rule.weights)
         return Decision(
-            kind=type(self).__name__, settings=self._settings, number=number, action=point, greedy=point, context=None
+            kind=self._kind, settings=self._settings, number=number, action=point, greedy=point, context=None
         )
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -93,7 +93,7 @@ class ValueTuner(Tuner):
         v, z = np.empty(n), np.empty(n)
         perturb(self._key, number, y, self._reach, v, z)
         return Decision(
-            kind=type(self).__name__,
+            kind=self._kind,
             settings=self._settings,
             number=number,
             action=self._point(z),

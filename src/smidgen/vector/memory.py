@@ -1,0 +1,30 @@
+"""Arrays that begin where a line of memory begins.
+
+The processor reads memory in lines of 64 bytes. numpy's large arrays begin 16 bytes into one, so that rows and vector
+registers lie across more lines than they must.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+LINE = 64  # bytes
+
+
+def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """An array of zeros, at the beginning of a line."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.zeros(size + LINE, np.uint8)
+    start = -room.__array_interface__["data"][0] % LINE
+    return room[start : start + size].view(dtype).reshape(shape)
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy at the beginning of a line."""
+    copy = zeros(array.shape, array.dtype)
+    copy[...] = array
+    return copy
