@@ -25,11 +25,13 @@ static void banditron(F* W, double gamma, const uint32_t* indices, const F* valu
             action = int((u - (1.0 - gamma)) / gamma * CLASSES);
             if (action > CLASSES - 1) action = CLASSES - 1;
         }
-        if (action == truth[t]) {
-            const F rate = F(1.0 / ((action == best ? 1.0 - gamma : 0.0) + gamma / CLASSES));
-            for (int64_t k = from; k < to; k++) W[size_t(indices[k]) * CLASSES + action] += rate * values[k];
+        double gain = action == truth[t] ? 1.0 / ((action == best ? 1.0 - gamma : 0.0) + gamma / CLASSES) : 0.0;
+        if (gain > 0.0 && action != best) {
+            for (int64_t k = from; k < to; k++) W[size_t(indices[k]) * CLASSES + action] += F(gain) * values[k];
+            gain = 0.0;
         }
-        for (int64_t k = from; k < to; k++) W[size_t(indices[k]) * CLASSES + best] -= values[k];
+        const F rate = F(gain - 1.0);
+        for (int64_t k = from; k < to; k++) W[size_t(indices[k]) * CLASSES + best] += rate * values[k];
         actions[t] = action, greedy[t] = best;
     }
 }

@@ -31,9 +31,8 @@ static void scale(const F* values, int64_t n, F* out) {
 
 // Diagonal: a row of S holds the weights of all classes for one feature, then their inverse entries of A.
 template <class F>
-static double diagonal(F* S, double eta, const uint32_t* indices, const F* values, const int64_t* starts,
+static void diagonal(F* S, double eta, const uint32_t* indices, const F* values, const int64_t* starts,
                        const int64_t* truth, int64_t n, int64_t* actions, int64_t* greedy) {
-    double logdet = 0.0;
     int64_t longest = 0;
     for (int64_t t = 0; t < n; t++) longest = std::max(longest, starts[t + 1] - starts[t]);
     std::vector<F> room(longest);
@@ -52,20 +51,14 @@ static double diagonal(F* S, double eta, const uint32_t* indices, const F* value
         const int shown = highest(means, widths, eta, greedy + t);
         const double sign = shown == truth[t] ? 1.0 : -1.0;
         const F rate = F((sign - double(means[shown])) / (1.0 + double(widths[shown])));
-        double factor = 1.0;
         for (int64_t k = 0; k < size; k++) {
             F* row = S + size_t(idx[k]) * 2 * CLASSES;
-            const double xx = double(x[k]) * double(x[k]), before = double(row[CLASSES + shown]);
-            const double ratio = 1.0 + xx * before;
-            row[shown] += rate * x[k] * row[CLASSES + shown];
-            row[CLASSES + shown] = F(before / ratio);
-            factor *= ratio;
-            if (factor > 1e100) logdet += std::log(factor), factor = 1.0;
+            const F inverse = row[CLASSES + shown];
+            row[shown] += rate * x[k] * inverse;
+            row[CLASSES + shown] = inverse / (F(1) + x[k] * x[k] * inverse);
         }
-        logdet += std::log(factor);
         actions[t] = shown;
     }
-    return logdet;
 }
 
 // Full: W holds the weights by class, B the inverse of A, one square matrix per class.
@@ -105,10 +98,10 @@ static double full(F* W, F* B, double eta, const F* X, const int64_t* truth, int
 }
 
 #define CONFIDIT(F, name)                                                                                             \
-    extern "C" double confidit_diagonal_##name(F* S, double eta, const uint32_t* indices, const F* values,            \
-                                               const int64_t* starts, const int64_t* truth, int64_t n,                \
-                                               int64_t* actions, int64_t* greedy) {                                   \
-        return diagonal(S, eta, indices, values, starts, truth, n, actions, greedy);                                  \
+    extern "C" void confidit_diagonal_##name(F* S, double eta, const uint32_t* indices, const F* values,              \
+                                             const int64_t* starts, const int64_t* truth, int64_t n,                  \
+                                             int64_t* actions, int64_t* greedy) {                                     \
+        diagonal(S, eta, indices, values, starts, truth, n, actions, greedy);                                         \
     }                                                                                                                 \
     extern "C" double confidit_full_##name(F* W, F* B, double eta, const F* X, const int64_t* truth, int64_t n,       \
                                            int64_t* actions, int64_t* greedy) {                                       \

@@ -16,6 +16,7 @@ from benchmarks.twins import HOW, NoTwin, twin
 from smidgen.features import as_row
 from smidgen.learners.label import LabelLearner
 from smidgen.types import IntArray
+from smidgen.vector.memory import zeros
 
 GAMMA, ETA = 0.05, 0.1
 START = 4.0  # Confidit's A starts as (1 + α)²·I, α = 1
@@ -82,7 +83,7 @@ def add_twins(contenders: dict[str, Contender], remarks: dict[str, str]) -> None
 
         def run() -> object:
             X, y = texts(dtype)
-            weights = np.zeros((FEATURES, CLASSES), dtype)
+            weights = zeros((FEATURES, CLASSES), dtype)
             actions, greedy = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
             loop(weights, GAMMA, X.indices, X.data, X.indptr.astype(np.int64), y, len(y), actions, greedy)
             return weights, actions, greedy
@@ -94,7 +95,7 @@ def add_twins(contenders: dict[str, Contender], remarks: dict[str, str]) -> None
 
         def run() -> IntArray:
             X, y = texts(dtype)
-            state = np.zeros((FEATURES, 2 * CLASSES), dtype)
+            state = zeros((FEATURES, 2 * CLASSES), dtype)
             state[:, CLASSES:] = 1.0 / START
             actions, greedy = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
             loop(state, ETA, X.indices, X.data, X.indptr.astype(np.int64), y, len(y), actions, greedy)
