@@ -13,6 +13,7 @@ from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
 from smidgen.optim import Newton
 from smidgen.types import FloatArray
+from smidgen.vector.memory import zeros
 
 STEPS = 100
 
@@ -73,7 +74,8 @@ def add_twin(contenders: dict[str, Contender], remarks: dict[str, str], xs: Floa
         return
 
     def run() -> FloatArray:
-        w, inverse, product, update = np.zeros(dim), np.eye(dim), np.zeros(dim), np.zeros(dim)
+        w, inverse, product, update = np.zeros(dim), zeros((dim, dim), np.float64), np.zeros(dim), np.zeros(dim)
+        np.fill_diagonal(inverse, 1.0)
         loop(inverse, w, xs, product, update, len(xs), dim)
         return w
 

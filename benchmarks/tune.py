@@ -14,6 +14,7 @@ from benchmarks.twins import HOW, NoTwin, twin
 from smidgen.evaluate.tune_play import play_tuning
 from smidgen.learners.tune import Tuner
 from smidgen.types import FloatArray
+from smidgen.vector.memory import zeros
 
 ROUNDS, SOME = 20_000, 500
 RADIUS, SLOPE = 10.0, 2.0
@@ -103,7 +104,8 @@ def compiled(name: str, loss: smidgen.losses.LeastSquares, beta: float, *more: f
         return str(reason)
 
     def run() -> FloatArray:
-        x, inverse = np.zeros(dim), np.eye(dim) * (beta * 2.0 * RADIUS) ** 2
+        x, inverse = np.zeros(dim), zeros((dim, dim), np.float64)
+        np.fill_diagonal(inverse, (beta * 2.0 * RADIUS) ** 2)
         loop(x, inverse, loss.Z, loss.y, len(loss), 1.0 / beta, *more)
         return x
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features import DenseRows, Row, as_row
 from smidgen.features.blocks import in_blocks, write_block_scores
-from smidgen.features.rows import FEW
+from smidgen.features.rows import FEW, scores_ahead
 from smidgen.records import from_json, to_json
 
 
@@ -116,6 +116,15 @@ def test_blocks_of_rows_give_the_same_bits(seed: int, n: int, dim: int) -> None:
     X, w, found = rng.normal(size=(n, dim)), rng.normal(size=dim), np.empty(n)
     write_block_scores(in_blocks(X), w, found)
     assert found.tobytes() == DenseRows(X).scores(w).tobytes()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 20), st.sampled_from([1, 7, 8, 20, 1_500]))
+def test_memory_that_is_asked_for_ahead_gives_the_same_bits(seed: int, n: int, more: int, dim: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, w, first = rng.normal(size=(n + more, dim)), rng.normal(size=dim), int(rng.integers(0, more + 1))
+    for then in (0, first, n + more):
+        found = scores_ahead(X, first, first + n, then, w)
+        assert found.tobytes() == DenseRows(X[first : first + n]).scores(w).tobytes()
 
 
 def test_rows_that_are_read_often_answer_the_same() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from smidgen import randomness
 from smidgen._kernel import kernel
-from smidgen.randomness import COIN, DIRECTION, uniforms, unit_vector
-from smidgen.vector.normals import NORMALS, box_muller
+from smidgen.randomness import COIN, DIRECTION, directions_room, stream_key, uniforms, unit_directions, unit_vector
+from smidgen.vector.normals import NORMALS, box_muller, take_apart
 
 words = st.integers(0, 2**64 - 1)
 
@@ -72,14 +72,35 @@ def test_directions_are_those_of_box_and_muller() -> None:
 )
 def test_the_ends_of_the_uniforms_give_the_right_normals(first: int, second: int) -> None:
     """The smallest and the largest word, and the borders of quarter and eighth turns."""
-    words, scratch = np.array([first, second] * 2, np.uint64), np.zeros((7, 8))
-    draw(words, 2, scratch)
+    scratch = np.zeros((7, 8))
+    draw(np.uint64(first), np.uint64(second), scratch)
     u, t = (first >> 11) * 2.0**-53, (second >> 11) * 2.0**-53
     length = math.sqrt(-2.0 * math.log1p(-u))
     expected = length * math.cos(2.0 * math.pi * t), length * math.sin(2.0 * math.pi * t)
     np.testing.assert_allclose(scratch[NORMALS, :4], expected * 2, rtol=1e-14, atol=1e-14)
+    assert not scratch[NORMALS, 4:].any()  # no words, no normals
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 7, 8, 9, 15, 16, 17, 20, 33, 100])
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_directions_drawn_together_are_those_drawn_one_by_one(dim: int, count: int) -> None:
+    room = directions_room(dim, count)
+    for number in (1, 77):  # the room is used again
+        together = draw_together(stream_key(9, DIRECTION), number, dim, room)
+        for k in range(count):
+            np.testing.assert_array_equal(together[k, :dim], unit_vector(9, number + k, dim, stream=DIRECTION))
+        assert not together[:, dim:].any()
 
 
 @kernel
-def draw(words: Any, pairs: int, scratch: Any) -> None:
-    box_muller(words, pairs, scratch)
+def draw(first: Any, second: Any, scratch: Any) -> None:
+    for k in range(2):
+        take_apart(first, second, k, scratch)
+    box_muller(scratch)
+
+
+@kernel
+def draw_together(key: Any, number: int, dim: int, room: Any) -> Any:
+    out, words, scratch = room
+    unit_directions(key, np.uint64(number), dim, out, words, scratch)
+    return out

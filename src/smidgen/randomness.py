@@ -14,8 +14,9 @@ import numpy as np
 
 from smidgen._kernel import inlined, kernel
 from smidgen.types import FloatArray
-from smidgen.vector.lanes import add_words, fill, load, multiply_words, store, total
-from smidgen.vector.normals import NORMALS, box_muller
+from smidgen.vector.lanes import add_words, fill, load, multiply_words, only, store, total
+from smidgen.vector.memory import zeros
+from smidgen.vector.normals import NORMALS, box_muller, take_apart
 
 U64 = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
@@ -67,20 +68,26 @@ def first_uniform(key: U64, number: int) -> float:
 
 
 @inlined
+def _inverse_norm(normals: FloatArray, start: int, n: int) -> float:
+    """1/‖·‖ of n numbers, from the start-th in memory on."""
+    squares = fill(0.0)
+    for i in range(0, n, 8):
+        x = only(load(normals, start + i), n - i)
+        squares = squares + x * x
+    return 1.0 / math.sqrt(total(squares))
+
+
+@inlined
 def unit_direction(key: U64, number: np.uint64, out: FloatArray, words: U64, scratch: FloatArray) -> None:
     """A uniform direction: normals, divided by their norm. `direction_room` makes words and scratch."""
     for block in range(words.shape[0] // 4):
         x0, x1, x2, x3 = philox(key, np.uint64(block), number)
         words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = x0, x1, x2, x3
-    n = out.shape[0]
-    box_muller(words, (n + 1) // 2, scratch)
-    start, size = NORMALS * scratch.shape[1], 2 * scratch.shape[1]
-    if n % 2:
-        scratch[NORMALS + n // scratch.shape[1], n % scratch.shape[1]] = 0.0  # the one that is too many
-    squares = fill(0.0)
-    for i in range(start, start + size, 8):
-        squares = squares + load(scratch, i) * load(scratch, i)
-    factor, whole = 1.0 / math.sqrt(total(squares)), n - n % 8
+    n, start = out.shape[0], NORMALS * scratch.shape[1]
+    for k in range((n + 1) // 2):
+        take_apart(words[2 * k], words[2 * k + 1], k, scratch)
+    box_muller(scratch)
+    factor, whole = _inverse_norm(scratch, start, n), n - n % 8
     for i in range(0, whole, 8):
         store(out, i, fill(factor) * load(scratch, start + i))
     for i in range(whole, n):
@@ -90,7 +97,39 @@ def unit_direction(key: U64, number: np.uint64, out: FloatArray, words: U64, scr
 @kernel
 def direction_room(dim: int) -> tuple[U64, FloatArray]:
     """Room to draw directions in: words in blocks of four, and their normals, eight pairs at a time."""
-    return np.empty(dim + -dim % 4, np.uint64), np.zeros((7, (dim + 15) // 16 * 8))
+    return np.empty(dim + -dim % 4, np.uint64), np.zeros((NORMALS + 2, (dim + 15) // 16 * 8))
+
+
+@inlined
+def unit_directions(key: U64, number: np.uint64, dim: int, out: FloatArray, words: U64, scratch: FloatArray) -> None:
+    """The directions of as many decisions as ``out`` has rows, from ``number`` on, each as `unit_direction` has it.
+
+    Together they cost less. `directions_room` makes out, which has 0 in its columns beyond dim, words and scratch.
+    """
+    blocks, start, columns = (dim + 3) // 4, NORMALS * scratch.shape[1], out.shape[1]
+    for k in range(out.shape[0]):
+        for block in range(blocks):
+            x0, x1, x2, x3 = philox(key, np.uint64(block), add_words(number, np.uint64(k)))
+            at = 2 * (k * blocks + block)
+            words[0, at], words[1, at], words[0, at + 1], words[1, at + 1] = x0, x1, x2, x3
+    for at in range(scratch.shape[1]):
+        take_apart(words[0, at], words[1, at], at, scratch)
+    box_muller(scratch)
+    for k in range(out.shape[0]):
+        first = start + 4 * k * blocks
+        factor = fill(_inverse_norm(scratch, first, dim))
+        for i in range(0, columns, 8):
+            store(out, k * columns + i, factor * only(load(scratch, first + i), dim - i))
+
+
+def directions_room(dim: int, count: int) -> tuple[FloatArray, U64, FloatArray]:
+    """Room to draw so many directions at once: for them, for their words, and for their normals.
+
+    Rows of directions have room for blocks of eight. Normals have a row to spare, as blocks of eight reach beyond them.
+    """
+    places = (-(-dim // 4) * 2 * count + 7) // 8 * 8
+    out, words = zeros((count, dim + -dim % 8), np.float64), zeros((2, places), np.uint64)
+    return out, words, zeros((NORMALS + 3, places), np.float64)
 
 
 @kernel

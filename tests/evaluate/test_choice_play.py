@@ -11,7 +11,9 @@ import smidgen
 from smidgen import Choice, users
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.evaluate import candidates
+from smidgen.evaluate.choice_answers import in_order
 from smidgen.evaluate.choice_play import ChoicePlay, play_choices
+from smidgen.evaluate.item_table import ItemTable
 
 N_ITEMS, DIM, ROUNDS, N_USERS = 90, 5, 44, 3
 
@@ -108,12 +110,14 @@ def test_long_streams_equal_the_two_verbs(name: str) -> None:
     check_equal(LEARNERS[name], "strict", seed=2, rounds=400, n=1200)
 
 
-def test_near_scores_give_the_exact_choice() -> None:
-    """Items that crowd so closely that sixteen bits cannot tell them apart."""
+@pytest.mark.parametrize("crowd", [1e-4, 1e-9, 1.0])
+@pytest.mark.parametrize("near", [True, False])
+def test_near_scores_give_the_exact_choice(crowd: float, near: bool) -> None:
+    """Items that crowd so closely that eight bits, or even sixteen, cannot tell them apart; and others."""
     rng = np.random.default_rng(1)
-    items = np.ones(4) + 1e-4 * rng.normal(size=(700, 4))
-    table = candidates.ItemTable.of(items)
-    c, w, left = table.candidates(near=True), rng.normal(size=4), np.ones(700, bool)
+    items = np.ones(4) + crowd * rng.normal(size=(700, 4))
+    items[300:310] = items[0]
+    c, w, left = ItemTable.of(items).candidates(near=near), rng.normal(size=4), np.ones(700, bool)
     for t in range(300):
         got = candidates.choose(c, w)
         assert got == Choice(items, left).argmax(w)
@@ -122,9 +126,44 @@ def test_near_scores_give_the_exact_choice() -> None:
             candidates.remove(c, item)
             left[item] = False
         w = w + rate * (items[other] - items[got])
-        candidates.moved_along(c, w, other, got, rate)
-    worst = np.abs(c.near[:700][left] - items[left] @ w).max()
-    assert worst <= c.errors[candidates.ERROR]
+        if near:
+            candidates.moved_along(c, other, got, rate)
+        else:
+            candidates.moved(c)
+    scores = c.sizes[candidates.BASE] + c.sizes[candidates.UNIT] * c.near[c.column[left]]
+    if near and c.counts[candidates.STALE] == 0:
+        assert (items[left] @ w - scores).max() <= c.sizes[candidates.ERROR]
+
+
+def test_a_few_items_far_longer_than_the_rest() -> None:
+    """Then eight bits say little of the others, and every choice takes a product."""
+    rng = np.random.default_rng(3)
+    items = rng.normal(size=(700, 4)) * np.where(np.arange(700) < 5, 1000.0, 1.0)[:, None]
+    user, learner = users.StrictAlpha(w_star=np.ones(4), alpha=0.5), smidgen.PreferencePerceptron(dim=4)
+    play = play_choices(learner, items, [user], rounds=200, keep=True)
+    actions, _, _ = by_the_verbs(learner, items, user, np.ones(4), 200)
+    np.testing.assert_array_equal([play.shown[0], play.given[0]], actions)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 64, 1000])
+def test_items_in_order(n: int) -> None:
+    """Equals by index, also where zeros have signs or values differ in their last bits only."""
+    rng = np.random.default_rng(n)
+    values = rng.choice([-0.0, 0.0, 1.0, 1.0 + 2.0**-52, -1.0, -1.0 - 2.0**-52, 1e-310, -np.inf], n)
+    order, place, ordered = in_order(values)
+    np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
+    np.testing.assert_array_equal(place[order], np.arange(n))
+    np.testing.assert_array_equal(ordered, values[order])
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-40, 1e40, 1e90])
+def test_items_of_any_size(size: float) -> None:
+    items = size * np.random.default_rng(2).normal(size=(300, 3))
+    user, learner = users.StrictAlpha(w_star=np.ones(3), alpha=0.5), smidgen.PreferencePerceptron(dim=3)
+    play = play_choices(learner, items, [user], rounds=60, keep=True)
+    actions, _, weights = by_the_verbs(learner, items, user, np.ones(3), 60)
+    np.testing.assert_array_equal([play.shown[0], play.given[0]], actions)
+    np.testing.assert_array_equal(play.weights[0], weights)
 
 
 def test_checkpoints_and_losses() -> None:

@@ -26,22 +26,46 @@ def halves(seed: int, n: int) -> tuple[Any, Any, Any, Any]:
 def test_products_and_rank_one_steps(seed: int, n: int) -> None:
     B, kept, x, v = halves(seed, n)
     out, after = np.full(n, np.nan), B - np.outer(v, v)
-    quadratic = multiply(kept, x, out)
+    quadratic = multiply(kept, x, out, seed % 2 == 0)
     np.testing.assert_allclose(out, B @ x, atol=1e-12)
     assert quadratic == pytest.approx(x @ B @ x, abs=1e-10)
-    quadratic = shrink_and_multiply(kept, v, x, out)
+    quadratic = shrink_and_multiply(kept, v, x, out, seed % 2 == 0)
     np.testing.assert_allclose(out, after @ x, atol=1e-11)
     assert quadratic == pytest.approx(x @ after @ x, abs=1e-9)
     mirror(kept)
     np.testing.assert_array_equal(kept, after)
 
 
-@pytest.mark.parametrize("n", [1, 7, 8, 20, 24, 100, 131])
-def test_one_pass_or_two_give_the_same_bits(n: int) -> None:
+@pytest.mark.parametrize("n", [129, 260, 383, 512])
+def test_many_panels(n: int) -> None:
+    test_products_and_rank_one_steps.hypothesis.inner_test(seed=n, n=n)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 20, 24, 100, 131, 256, 300, 644])
+@pytest.mark.parametrize("back", [False, True])
+def test_one_pass_or_two_forth_or_back_give_the_same_bits(n: int, back: bool) -> None:
     _, one, x, v = halves(n, n)
     two, in_one, in_two = one.copy(), np.empty(n), np.empty(n)
-    first = shrink_and_multiply(one, v, x, in_one)
+    first = shrink_and_multiply(one, v, x, in_one, back)
     shrink(two, v)
-    assert multiply(two, x, in_two) == first
+    assert multiply(two, x, in_two, not back) == first
     np.testing.assert_array_equal(in_one, in_two)
     np.testing.assert_array_equal(np.tril(one), np.tril(two))
+
+
+@pytest.mark.parametrize("n", [3, 4, 12, 20])
+def test_zeros_at_the_end_may_be_left_out(n: int) -> None:
+    """Vectors are filled up to whole blocks of eight with zeros; the last four rows of B need not be there."""
+    B, _, x, v = halves(n, n)
+    full, wide = n + -n % 4, n + -n % 8
+    kept, whole, out, expected = np.zeros((full, wide)), np.zeros((wide, wide)), np.empty(wide), np.empty(wide)
+    kept[:n, :n], whole[:n, :n] = B, B
+    x, v = np.pad(x, (0, wide - n)), np.pad(v, (0, wide - n))
+    assert multiply(kept, x, out, False) == multiply(whole, x, expected, False)
+    assert shrink_and_multiply(kept, v, x, out, False) == shrink_and_multiply(whole, v, x, expected, False)
+    np.testing.assert_array_equal(out, expected)
+    shrink(kept, v)
+    shrink(whole, v)
+    mirror(kept)
+    mirror(whole)
+    np.testing.assert_array_equal(kept, whole[:full])

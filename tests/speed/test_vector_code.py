@@ -19,13 +19,15 @@ import numpy as np
 import pytest
 
 from smidgen._kernel import JIT, kernel
-from smidgen.evaluate.candidates import _add_four
-from smidgen.geometry.symmetric import multiply, shrink, shrink_and_multiply
+from smidgen.evaluate.item_table import _write_utilities
+from smidgen.features.rows import scores_ahead
+from smidgen.geometry.symmetric import _shrink_panels, multiply, shrink, shrink_and_multiply
 from smidgen.optim.newton import newton_move
+from smidgen.randomness import directions_room, unit_directions
 from smidgen.state.classes import class_scores
 from smidgen.state.diagonal import diagonal_moments
 from smidgen.state.full import full_absorb, full_products
-from smidgen.vector.single_scores import move_scores
+from smidgen.vector.short_scores import move_scores, write_products
 
 pytestmark = [
     pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="reads the machine code of x86-64"),
@@ -34,7 +36,7 @@ pytestmark = [
 
 IDX = np.arange(8, dtype=np.uint32)
 
-NEAR, SHORT = np.zeros(16, np.float32), np.zeros(16, np.int16)
+NEAR, GRAM, PAIRS = np.zeros(128, np.int16), np.zeros(128, np.int8), np.zeros((1, 2, 256), np.int16)
 
 
 def numbers(*shape: int, dtype: str = "float64") -> np.ndarray:
@@ -42,8 +44,18 @@ def numbers(*shape: int, dtype: str = "float64") -> np.ndarray:
 
 
 @kernel
-def gram_update(near: Any, plus: Any, minus: Any, factor: Any) -> Any:
-    return move_scores(near, plus, minus, factor, 0, 16)
+def gram_update(near: Any, plus: Any, minus: Any) -> None:
+    move_scores(near, plus, minus, 0, 128, near, 0)
+
+
+@kernel
+def short_products(features: Any, w: Any, near: Any, products: Any) -> Any:
+    return write_products(features, w, near, 0, products)
+
+
+@kernel
+def directions(key: Any, out: Any, words: Any, scratch: Any) -> None:
+    unit_directions(key, np.uint64(1), 20, out, words, scratch)
 
 
 def sparse_product(dtype: str) -> tuple[Any, ...]:
@@ -62,12 +74,13 @@ KERNELS: list[tuple[str, Callable[..., Any], tuple[Any, ...], int]] = [
     ("W1: means and widths, float64", diagonal_moments, both_moments("float64"), 60),
     ("full covariance: products", full_products, (numbers(8, 4, 8), IDX, numbers(8), numbers(4, 8)), 40),
     ("full covariance: update", full_absorb, (numbers(8, 4, 8), 0, numbers(8), 1.0), 2),
-    ("W2b: rank-one update and product in one pass", shrink_and_multiply, (numbers(8, 8), *[numbers(8)] * 3), 4),
-    ("W2b: symmetric product", multiply, (numbers(8, 8), numbers(8), numbers(8)), 4),
+    ("W2b: rank-one update and product in one pass", shrink_and_multiply, (numbers(8, 8), *[numbers(8)] * 3, False), 4),
+    ("W2b: the same in panels", _shrink_panels, (numbers(8, 8), *[numbers(8)] * 3, False), 4),
+    ("W2b: symmetric product", multiply, (numbers(8, 8), numbers(8), numbers(8), False), 4),
     ("W2b: rank-one update", shrink, (numbers(8, 8), numbers(8)), 1),
-    ("W3: scores moved along rows of G", gram_update, (NEAR, SHORT, SHORT, np.float32(1.0)), 1),
-    ("W3: scores from nothing", _add_four, (NEAR, NEAR, NEAR, NEAR, NEAR, NEAR), 1),
-    ("W4: Newton step", newton_move, (numbers(8, 8), *[numbers(8)] * 3, 1.0, 1.0, numbers(8)), 4),
+    ("W3: utilities", _write_utilities, (numbers(1, 4, 32), numbers(1, 4), numbers(1, 32)), 4),
+    ("W4: directions", directions, (np.zeros(2, np.uint64), *directions_room(20, 8)), 40),
+    ("W4: Newton step", newton_move, (numbers(8, 8), *[numbers(8)] * 3, 1.0, 1.0, numbers(8), False), 4),
 ]
 
 
@@ -89,6 +102,24 @@ def test_hot_kernels_are_made_of_vector_instructions(
     code = machine_code(hot, arguments)
     packed = re.findall(r"^\s+v?(?:mul|fmadd\d*|fnmadd\d*)p[sd]\s", code, flags=re.MULTILINE)
     assert len(packed) >= least, f"{len(packed)} packed multiplications; the loop has lost its vector code"
+
+
+def test_scores_of_documents_ask_memory_ahead() -> None:
+    code = machine_code(scores_ahead, (numbers(8, 16), 0, 8, 0, numbers(16)))
+    assert len(re.findall(r"^\s+prefetcht1\s", code, flags=re.MULTILINE)) >= 4
+
+
+@pytest.mark.parametrize(
+    ("hot", "arguments", "wanted"),
+    [
+        (gram_update, (NEAR, GRAM, GRAM), r"v?p(?:add|sub|maxs)w"),
+        (short_products, (PAIRS, NEAR[:4], NEAR, np.zeros(128, np.int32)), r"v?p(?:maddwd|dpwssd)"),
+    ],
+    ids=["W3: scores moved along rows of G", "W3: scores from nothing"],
+)
+def test_whole_numbers_are_added_in_vectors(hot: Callable[..., Any], arguments: tuple[Any, ...], wanted: str) -> None:
+    packed = re.findall(rf"^\s+{wanted}\s", machine_code(hot, arguments), flags=re.MULTILINE)
+    assert len(packed) >= 3, f"{len(packed)} of {wanted}; the loop has lost its vector code"
 
 
 def test_the_guard_sees_a_loop_that_is_not_packed() -> None:

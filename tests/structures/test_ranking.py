@@ -40,8 +40,13 @@ class TestAgainstTheJudge:
         assert found.tolist() == np.argsort(-np.array(scores), kind="stable").tolist()
         assert not found.flags.writeable
 
+    def test_best_takes_any_array_of_scores(self) -> None:
+        query, scores = Ranking(np.ones((5, 1))), np.array([3, 1, 2, 9, 2, 7, 5, 0, 3, 4])
+        assert query.best(scores[::2]).tolist() == np.argsort(-scores[::2], kind="stable").tolist()
+        assert query.best(scores[:5].astype(np.float32)).tolist() == np.argsort(-scores[:5], kind="stable").tolist()
+
     def test_argmax_keeps_ties_in_order_in_long_lists_too(self) -> None:
-        """Short lists are sorted by insertion, which keeps ties whatever one asks for."""
+        """Long lists are sorted in runs, which are merged."""
         rng = np.random.default_rng(0)
         docs = rng.integers(-1, 2, size=(300, 2)).astype(float)
         for docs_ in (docs, sparse.csr_array(docs)):

@@ -1,9 +1,9 @@
 """Simulated runs, regret, the theorems as functions, pictures."""
 
 from smidgen.evaluate import bounds, losses
-from smidgen.evaluate.candidates import ItemTable
 from smidgen.evaluate.choice_play import ChoicePlay, play_choices
 from smidgen.evaluate.history import History
+from smidgen.evaluate.item_table import ItemTable
 from smidgen.evaluate.ranking_play import RankingPlay, play_rankings
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.evaluate.simulate import simulate

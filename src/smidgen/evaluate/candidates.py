@@ -1,141 +1,161 @@
 """The argmax over items that go one by one: exact, and cheap.
 
-*Near* scores are in single precision: one product of the features that are left with w. Weights that move along
-differences of items need not even that: a step along x_j − x_i moves the score of item k by G_jk − G_ik, G the Gram
-matrix, which is kept as 16-bit numbers in units of ``unit``. How wrong a near score can be is known; the items
-within twice that of the highest near score, few as they are, get exact scores, whose sums run in the order of the
-features, as everywhere else. So the choice is that of `Choice.argmax`, bit for bit.
+*Near* scores are whole numbers of 16 bits, from one product of the features that are left with w, both in 16 bits.
+Weights that move along differences of items need not even that. A step along x_j − x_i moves the score of item k by
+G_jk − G_ik, G the Gram matrix, which is kept as 8-bit numbers. By how much a near score can be too low is known. So
+those that are high enough get true scores, until no other can come up to the best of them; if two are as good as equal,
+sums that run in the order of the features decide, as everywhere else. So the choice is that of `Choice.argmax`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, kernel
-from smidgen.features import as_rows
 from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot
-from smidgen.vector.single_scores import highest_score, move_scores
+from smidgen.vector.short_scores import (
+    PARTS,
+    WIDTH,
+    Bytes,
+    Shorts,
+    Wholes,
+    highest_score,
+    move_scores,
+    move_scores_by,
+    places_from,
+    write_peaks,
+    write_products,
+    write_scores,
+)
 
-Short = NDArray[np.int16]
-Near = NDArray[np.float32]
+COLUMNS, TRAVEL, EXACT, STALE, FINE = range(5)
+LONGEST, FARTHEST, ENTRY, BLUR, RATE, UNIT, BASE, ERROR, NORM = range(9)
 
-COLUMNS, MOVES, STALE = 0, 1, 2
-UNIT, ERROR, LONGEST = 0, 1, 2
+BLOCK = 128  # near scores that share their peaks
+_WORTH = 32  # a true score takes as long as so many of a product
+_DOUBLE = 2.0**-53  # what double precision rounds
+#: Features of length LONGEST, and weights, are so many units long in a product: 32 bits hold it.
+LENGTH = 32_000
+_SMALL, _LARGE = 1e-100, 1e100  # beyond these sizes there are no near scores
 
-_BLOCK = 1024  # columns that are scored together: their scores stay in the nearest cache
-_NEAR = 128  # near scores that share a peak
-_MOVES = 96  # steps by the Gram matrix between two products
-_ROUNDING = 2.0**-24  # of single precision
+# After a product near scores lie between FLOOR and TOP: the highest is TOP, and what would lie below FLOOR is lifted to
+# it (too high does no harm). Items that are gone lie at GONE. Until the next product a score moves by _FAR at most. So
+# those that are left stay between −8,100 and 32,500, those that are gone between −32,568 and −8,568: nothing overflows,
+# nothing mingles.
+FLOOR, TOP, GONE = 3900, 20_500, -20_568
+_FAR = 12_000
+_LOWEST = FLOOR - _FAR
 
 
 class Candidates(NamedTuple):
     """The items that are left for one user."""
 
     rows: FloatArray  # the features of all items
-    features: Near  # dim × columns: those of the items that are left (with a Gram matrix: of all), in any order
+    mean: FloatArray  # of the features
+    features: Shorts  # less the mean, of the items that are left (with G: of all), in any order; see `write_products`
     items: IntArray  # the item of each column
     column: IntArray  # the column of each item; −1: gone
-    gram: Short  # in units of UNIT, with room for whole blocks; empty if it is not used
-    near: Near  # scores by column, with room for whole blocks; −inf: gone, or never there
-    peaks: Near  # the highest near score of each block
-    counts: IntArray  # COLUMNS; MOVES since the last product; STALE: 1 if w has moved in another way
-    errors: FloatArray  # UNIT; ERROR of near scores at most; LONGEST: the largest norm of an item
-
-
-@dataclass(frozen=True, eq=False)
-class ItemTable:
-    """Items to choose from, checked once, for streams of many users.
-
-    Parameters
-    ----------
-    rows
-        One row of features per item.
-    """
-
-    rows: FloatArray
-
-    @classmethod
-    def of(cls, items: Any) -> ItemTable:
-        """From a 2-D array or a CSR matrix, or the table itself."""
-        if isinstance(items, ItemTable):
-            return items
-        public = as_rows(items, "items").public()
-        dense = public.toarray() if hasattr(public, "toarray") else public
-        return cls(np.array(dense, dtype=np.float64, order="C"))
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @cached_property
-    def gram(self) -> tuple[Short, float]:
-        """The products of all pairs as 16-bit numbers, and their unit."""
-        products = self.rows @ self.rows.T
-        unit = float(np.abs(products).max(initial=0.0)) / 32767.0 or 1.0
-        gram = np.zeros((len(self), self._room), np.int16)
-        gram[:, : len(self)] = np.rint(products / unit)
-        return gram, unit
-
-    def candidates(self, near: bool) -> Candidates:
-        """All items, for one more user; ``near``: for weights that move along differences of items."""
-        n = len(self)
-        gram, unit = self.gram if near else (np.empty((0, 0), np.int16), 1.0)
-        near_scores = np.zeros(self._room, np.float32)
-        near_scores[n:] = -math.inf
-        return Candidates(
-            rows=self.rows,
-            features=self._columns if near else self._columns.copy(),
-            items=np.arange(n),
-            column=np.arange(n),
-            gram=gram,
-            near=near_scores,
-            peaks=np.zeros(self._room // _NEAR, np.float32),
-            counts=np.array([n, 0, 1]),
-            errors=np.array([unit, 0.0, self.longest]),
-        )
-
-    @property
-    def _room(self) -> int:
-        """The number of items, rounded up to whole blocks."""
-        return -(-len(self) // _NEAR) * _NEAR
-
-    @cached_property
-    def longest(self) -> float:
-        """The largest norm of an item."""
-        return math.sqrt(float((self.rows * self.rows).sum(axis=1).max(initial=0.0)))
-
-    @cached_property
-    def _columns(self) -> Near:
-        return np.array(self.rows.T, dtype=np.float32, order="C")
+    gram: Bytes  # G less the mean, in units of ENTRY, with room for whole blocks; empty if it is not used
+    reach: IntArray  # the largest size of a number in each row of it
+    drift: FloatArray  # what the mean leaves out: x·mean, of each item
+    weights: Shorts  # room for w, and
+    products: Wholes  # for a product
+    near: Shorts  # near scores by column, with room for whole blocks: w·x is at most BASE + UNIT·near + ERROR
+    peaks: Shorts  # the highest near scores of each block (see `short_scores`)
+    places: Wholes  # room for the places of the highest peaks, and
+    found: Wholes  # for the columns that may be the best, and
+    scores: FloatArray  # for their scores
+    # COLUMNS; TRAVEL: how far near scores may have moved since the last product; EXACT: how many true scores there were
+    # since; STALE: 1 if near scores have not followed w; FINE: 1 if the unit of G is too coarse (where a few items are
+    # far longer than the rest), so that a product every time is quicker than many true scores
+    counts: IntArray
+    # LONGEST: the largest norm of an item less the mean, FARTHEST: with it; ENTRY: the unit of G; BLUR: what the
+    # difference of two numbers of G is wrong by at most; RATE of the last step; UNIT, BASE and ERROR of near scores;
+    # NORM: ‖w‖ at most
+    sizes: FloatArray
 
 
 @borrowing
 def choose(c: Candidates, w: FloatArray) -> int:
     """The item that is left of highest w·x, the first of equals."""
-    if not w.any():  # all are equal: no need to score them one by one
-        return _first(c)
-    if c.counts[STALE] == 1 or c.counts[MOVES] >= _MOVES:
+    if c.counts[STALE] == 1:
+        if not w.any():  # all are equal: no need to score them one by one
+            return _first(c)
         _product(c, w)
-    limit = -math.inf
-    for b in range(c.peaks.shape[0]):
-        limit = max(limit, c.peaks[b])
-    limit -= 2.0 * c.errors[ERROR]
-    best, top = -1, -math.inf
-    for b in range(c.peaks.shape[0]):
-        if c.peaks[b] >= limit:
-            for k in range(b * _NEAR, (b + 1) * _NEAR):
-                if c.near[k] >= limit:
-                    item, score = c.items[k], 0.0
-                    for f in range(w.shape[0]):
-                        score += c.rows[item, f] * w[f]
-                    if score > top or (score == top and item < best):
-                        best, top = item, score
+    limit = highest_score(c.peaks, 0, c.peaks.shape[0]) - _units(c, 1.125 * c.sizes[ERROR]) - 4  # as a rule low enough
+    while True:
+        limit = max(_LOWEST, limit)
+        count = _high(c, limit)
+        top = _score(c, w, count)
+        needed = _units(c, top - c.sizes[BASE] - c.sizes[ERROR]) - 1
+        if needed >= limit or limit == _LOWEST:  # nobody else can come up to the best
+            break
+        limit = needed
+    c.counts[EXACT] += count
+    if c.counts[EXACT] * _WORTH > c.near.shape[0]:
+        if c.counts[TRAVEL] > 0:
+            c.counts[STALE] = 1
+        else:
+            c.counts[FINE] = 1
+    return _best_of(c, w, count, top)
+
+
+@borrowing
+def _units(c: Candidates, size: float) -> int:
+    """A size in units of near scores, towards zero; no more than all of them."""
+    return int(min(65536.0, max(-65536.0, size / c.sizes[UNIT])))
+
+
+@borrowing
+def _high(c: Candidates, limit: int) -> int:
+    """Find the columns whose near scores are at least the limit. Each belongs to a peak that is as high."""
+    count = 0
+    for i in range(places_from(c.peaks, 0, c.peaks.shape[0], limit, c.places)):
+        block, lane = c.places[i] // WIDTH, c.places[i] % WIDTH
+        for k in range(block * BLOCK + lane, (block + 1) * BLOCK, WIDTH):
+            if c.near[k] >= limit:
+                c.found[count] = k
+                count += 1
+    return count
+
+
+@borrowing
+def _score(c: Candidates, w: FloatArray, count: int) -> float:
+    """Score the columns found; gives the highest score."""
+    top = -math.inf
+    for i in range(count):
+        c.scores[i] = dot(c.rows[c.items[c.found[i]]], w)
+        top = max(top, c.scores[i])
+    return top
+
+
+@borrowing
+def _best_of(c: Candidates, w: FloatArray, count: int, top: float) -> int:
+    """The best of the columns found. Those that are as good as equal get sums in the order of the features.
+
+    Such a sum differs from a score by 2·(dim + 2)·2⁻⁵³·‖x‖·‖w‖ at most, as both are rounded.
+    """
+    close, best, rivals = -math.inf, -1, 0
+    if c.sizes[ERROR] < math.inf:
+        close = top - 4.0 * (w.shape[0] + 4) * _DOUBLE * c.sizes[FARTHEST] * c.sizes[NORM]
+    for i in range(count):
+        if c.scores[i] >= close:
+            best = c.items[c.found[i]]
+            rivals += 1
+    if rivals == 1:
+        return int(best)
+    top = -math.inf
+    for i in range(count):
+        if c.scores[i] >= close:
+            item, score = c.items[c.found[i]], 0.0
+            for f in range(w.shape[0]):
+                score += c.rows[item, f] * w[f]
+            if score > top or (score == top and item < best):
+                best, top = item, score
     return int(best)
 
 
@@ -154,17 +174,27 @@ def moved(c: Candidates) -> None:
 
 
 @borrowing
-def moved_along(c: Candidates, w: FloatArray, better: int, shown: int, rate: float) -> None:
-    """Say that w has moved to the given place, by rate·(x_better − x_shown)."""
-    if c.gram.shape[0] == 0:
+def moved_along(c: Candidates, better: int, shown: int, rate: float) -> None:
+    """Say that w has moved by rate·(x_better − x_shown), two items that are gone."""
+    unit = c.sizes[UNIT]
+    c.sizes[RATE] = rate
+    c.counts[TRAVEL] += c.reach[better] + c.reach[shown]
+    parts = int(min(2.0, rate * c.sizes[ENTRY] / unit) * PARTS)
+    if c.counts[STALE] == 1 or c.counts[TRAVEL] > _FAR or parts > PARTS:
         c.counts[STALE] = 1
         return
-    plus, minus, factor = c.gram[better], c.gram[shown], np.float32(rate * c.errors[UNIT])
-    for b in range(c.peaks.shape[0]):
-        c.peaks[b] = move_scores(c.near, plus, minus, factor, b * _NEAR, (b + 1) * _NEAR)
-    largest = c.errors[LONGEST] * (_norm(w) + 2.0 * rate * c.errors[LONGEST])
-    c.errors[ERROR] += rate * c.errors[UNIT] + 4.0 * _ROUNDING * largest
-    c.counts[MOVES] += 1
+    plus, minus = c.gram[better], c.gram[shown]
+    for b in range(c.peaks.shape[0] // WIDTH):
+        first, last = b * BLOCK, (b + 1) * BLOCK
+        if parts == PARTS:
+            move_scores(c.near, plus, minus, first, last, c.peaks, b * WIDTH)
+        else:
+            move_scores_by(c.near, plus, minus, parts, first, last, c.peaks, b * WIDTH)
+    c.sizes[BASE] += rate * (c.drift[better] - c.drift[shown])
+    c.sizes[ERROR] += rate * c.sizes[BLUR]
+    c.sizes[NORM] += 2.0 * rate * c.sizes[FARTHEST]
+    if parts < PARTS:  # the step is rounded to ½, and the factor to 2⁻¹⁵, which makes 254/2¹⁵ at most
+        c.sizes[ERROR] += 0.51 * unit
 
 
 @borrowing
@@ -173,71 +203,60 @@ def remove(c: Candidates, item: int) -> None:
     k = c.column[item]
     c.column[item] = -1
     if c.gram.shape[0] > 0:
-        c.near[k] = -math.inf
+        c.near[k] = GONE
     else:
         last = c.counts[COLUMNS] - 1
         c.counts[COLUMNS] = last
         if k != last:
             c.items[k], c.near[k] = c.items[last], c.near[last]
             c.column[c.items[k]] = k
-            for f in range(c.features.shape[0]):
-                c.features[f, k] = c.features[f, last]
-        c.near[last] = -math.inf
-        _peak(c, last // _NEAR)
-    _peak(c, k // _NEAR)
-
-
-@kernel
-def _product(c: Candidates, w: FloatArray) -> None:
-    """Near scores of all that are left, and how wrong they can be: rounding of w and x, and of the sum."""
-    m, dim, v = c.counts[COLUMNS], w.shape[0], w.astype(np.float32)
-    for start in range(0, m, _BLOCK):
-        stop = min(start + _BLOCK, m)
-        s = c.near[start:stop]
-        _set(s, v[0], c.features[0, start:stop])
-        f = 1
-        while f + 4 <= dim:
-            x, y, z = c.features[f, start:stop], c.features[f + 1, start:stop], c.features[f + 2, start:stop]
-            _add_four(s, v[f : f + 4], x, y, z, c.features[f + 3, start:stop])
-            f += 4
-        while f < dim:
-            _add(s, v[f], c.features[f, start:stop])
-            f += 1
-    if c.gram.shape[0] > 0:
-        for k in range(m):
-            if c.column[k] < 0:
-                c.near[k] = -math.inf
-    for b in range(c.peaks.shape[0]):
-        _peak(c, b)
-    c.errors[ERROR] = (dim + 8.0) * _ROUNDING * c.errors[LONGEST] * _norm(w)
-    c.counts[MOVES], c.counts[STALE] = 0, 0
+            here, there = c.features[k // BLOCK], c.features[last // BLOCK]
+            for f in range(c.features.shape[1]):
+                for i in range(2):
+                    here[f, 2 * (k % BLOCK) + i] = there[f, 2 * (last % BLOCK) + i]
+        c.near[last] = GONE
+        _peak(c, last // BLOCK)
+    _peak(c, k // BLOCK)
 
 
 @borrowing
 def _peak(c: Candidates, b: int) -> None:
-    """The highest near score of a block."""
-    c.peaks[b] = highest_score(c.near, b * _NEAR, (b + 1) * _NEAR)
-
-
-@kernel
-def _set(s: Near, w: np.float32, x: Near) -> None:
-    for k in range(s.shape[0]):
-        s[k] = w * x[k]
-
-
-@kernel
-def _add(s: Near, w: np.float32, x: Near) -> None:
-    for k in range(s.shape[0]):
-        s[k] += w * x[k]
-
-
-@kernel
-def _add_four(s: Near, w: Near, x: Near, y: Near, z: Near, v: Near) -> None:
-    a, b, c, d = w[0], w[1], w[2], w[3]
-    for k in range(s.shape[0]):
-        s[k] = (((s[k] + a * x[k]) + b * y[k]) + c * z[k]) + d * v[k]
+    """The peaks of a block."""
+    write_peaks(c.near, b * BLOCK, (b + 1) * BLOCK, c.peaks, b * WIDTH)
 
 
 @borrowing
-def _norm(w: FloatArray) -> float:
-    return math.sqrt(dot(w, w))
+def _level(c: Candidates) -> None:
+    """Let near scores say nothing: all that are left will get true scores."""
+    for k in range(c.near.shape[0]):
+        c.near[k] = FLOOR if c.near[k] >= _LOWEST else GONE
+    for b in range(c.peaks.shape[0] // WIDTH):
+        _peak(c, b)
+    c.sizes[UNIT], c.sizes[BASE], c.sizes[ERROR] = 1.0, 0.0, math.inf
+
+
+@kernel
+def _product(c: Candidates, w: FloatArray) -> None:
+    """Near scores of all that are left.
+
+    Their unit is that of the next step, or else such that no score is lifted. They are wrong by half a unit, and by the
+    rounding of w and x to ½ of their units: ‖w‖·L·√dim/LENGTH at most (by Cauchy's inequality; a little more is said).
+    What double precision rounds is added.
+    """
+    dim, norm, longest = w.shape[0], math.sqrt(dot(w, w)), c.sizes[LONGEST]
+    one = norm * longest / (LENGTH * LENGTH)  # the unit of a product
+    unit = c.sizes[RATE] * c.sizes[ENTRY] if c.gram.shape[0] > 0 and c.counts[FINE] == 0 else 0.0
+    unit = max(one, unit if unit > 0.0 else 2.0 * norm * longest / (TOP - FLOOR))
+    c.counts[TRAVEL], c.counts[EXACT], c.counts[STALE], c.sizes[NORM] = 0, 0, 0, norm
+    if min(norm, longest, unit) < _SMALL or not max(norm, longest, unit) < _LARGE:
+        _level(c)
+        return
+    for f in range(dim):
+        c.weights[f] = round(w[f] * (LENGTH / norm))
+    top = write_products(c.features, c.weights, c.near, _LOWEST, c.products)
+    write_scores(c.products, np.float32(top), np.float32(one / unit), FLOOR, TOP, GONE, c.near)
+    for b in range(c.peaks.shape[0] // WIDTH):
+        _peak(c, b)
+    c.sizes[UNIT], c.sizes[BASE] = unit, dot(w, c.mean) + top * one - TOP * unit
+    c.sizes[ERROR] = 0.51 * unit + 1.01 * (math.sqrt(dim) + dim / LENGTH) * norm * longest / LENGTH
+    c.sizes[ERROR] += 8.0 * (dim + 8) * _DOUBLE * norm * c.sizes[FARTHEST]

@@ -7,7 +7,7 @@ are taken off. A test holds it equal to the two verbs, for every learner and use
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,10 +16,12 @@ import numpy as np
 from smidgen import checks
 from smidgen._kernel import borrowing, kernel
 from smidgen.errors import InvalidArgument, InvalidFeatures
-from smidgen.evaluate.candidates import Candidates, ItemTable, choose, moved, moved_along, remove
+from smidgen.evaluate.candidates import Candidates, choose, moved, moved_along, remove
 from smidgen.evaluate.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
+from smidgen.evaluate.item_table import ItemTable
 from smidgen.evaluate.rule_state import memory_of, settings_of
 from smidgen.evaluate.rule_steps import (
+    DUEL,
     FILLED,
     PROJECTED,
     RETRAINED,
@@ -33,11 +35,13 @@ from smidgen.evaluate.rule_steps import (
 )
 from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
 from smidgen.learners.coactive.ranking_svm import GROWTH
-from smidgen.randomness import DIRECTION, U64, direction_room, stream_key, unit_direction
+from smidgen.randomness import direction_room, unit_direction
 from smidgen.types import FloatArray, IntArray
 from smidgen.users.strict_alpha import as_utility
 
 __all__ = ["ChoicePlay", "play_choices"]
+
+_MANY = 16  # users whose utilities are computed together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,17 +93,27 @@ class _Log(NamedTuple):
     delta: FloatArray  # room for x_given − x_shown
 
 
+class _Seat(NamedTuple):
+    """A user and the learner that serves it."""
+
+    c: Candidates
+    s: Settings
+    m: Memory
+    a: Answers
+    log: _Log
+
+
 @borrowing
-def _play(c: Candidates, s: Settings, m: Memory, a: Answers, rng: np.random.Generator, log: _Log, start: int) -> int:
+def _play(p: _Seat, rng: np.random.Generator, start: int) -> int:
     """Rounds of a coactive learner, from ``start`` on; returns how far it came.
 
     It comes to the end, unless the learner is one that is retrained and has the pairs that it waited for.
     """
-    delta = log.delta
+    c, s, m, a, log, delta = p.c, p.s, p.m, p.a, p.log, p.log.delta
     for t in range(start, log.regret.shape[0]):
         shown = choose(c, m.w)
         best = highest(a)
-        given = answer(a, shown, rng)
+        given = answer(a, shown, best, rng)
         for f in range(delta.shape[0]):
             delta[f] = c.rows[given, f] - c.rows[shown, f]
         log.shown[t], log.given[t], log.regret[t] = shown, given, best - a.utility[shown]
@@ -110,28 +124,29 @@ def _play(c: Candidates, s: Settings, m: Memory, a: Answers, rng: np.random.Gene
             if s.kind != RETRAINED and m.counts[STEPS] > steps:
                 moved(c)
         elif informative:
-            moved_along(c, m.w, given, shown, rate(s, m))
+            moved_along(c, given, shown, rate(s, m))
         if s.kind == RETRAINED and m.counts[FILLED] == m.pairs.shape[0]:
             return t + 1
     return len(log.regret)
 
 
 @kernel
-def _duel(c: Candidates, w: FloatArray, a: Answers, key: U64, moves: FloatArray, log: _Log) -> None:
+def _duel(p: _Seat) -> None:
     """Rounds of a dueling bandit: the item of w against that of w + explore·u; w += step·u if the second wins."""
+    c, a, log, w = p.c, p.a, p.log, p.m.w
     u = np.empty(w.shape[0])
     words, normals = direction_room(w.shape[0])
     for t in range(log.regret.shape[0]):
-        unit_direction(key, np.uint64(t + 1), u, words, normals)
+        unit_direction(p.s.directions, np.uint64(t + 1), u, words, normals)
         first = choose(c, w)
         moved(c)
-        second = choose(c, w + moves[0] * u)
+        second = choose(c, w + p.s.explore * u)
         moved(c)
         log.shown[t], log.given[t] = first, second
         log.regret[t] = highest(a) - (a.utility[first] + a.utility[second]) / 2.0
         if a.rating[second] > a.rating[first]:
             for f in range(w.shape[0]):
-                w[f] += moves[1] * u[f]
+                w[f] += p.s.scale * u[f]
         _take_off(c, a, first, second)
 
 
@@ -142,6 +157,18 @@ def _take_off(c: Candidates, a: Answers, one: int, other: int) -> None:
     if other != one:
         remove(c, other)
         take(a, other)
+
+
+@kernel
+def _add_up(regrets: FloatArray, at: IntArray, sums: FloatArray, squares: FloatArray) -> None:
+    """The sums of the regrets, and of their squares, up to each checkpoint; these are in any order."""
+    total, square = np.empty(len(regrets) + 1), np.empty(len(regrets) + 1)
+    total[0], square[0] = 0.0, 0.0
+    for t in range(len(regrets)):
+        total[t + 1] = total[t] + regrets[t]
+        square[t + 1] = square[t] + regrets[t] * regrets[t]
+    for i in range(len(at)):
+        sums[i], squares[i] = total[at[i]], square[at[i]]
 
 
 def play_choices(
@@ -215,12 +242,10 @@ def play_choices(
     regret, squares = np.empty((len(users), len(at))), np.empty((len(users), len(at)))
     weights = np.empty((len(users), dim))
     actions = np.empty((2, len(users) if keep else 0, T), np.int64)
-    for i, user in enumerate(users):
-        twin = type(learner)(**(learner.params | ({} if seeds is None else {"seed": seeds[i]})))
-        log = _Log(np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T), np.empty(dim))
-        weights[i] = _serve(twin, table, user, tastes[i], log)
-        regret[i] = np.cumsum(log.regret)[at - 1]
-        squares[i] = np.cumsum(log.regret**2)[at - 1]
+    for i, (twin, seat, rng) in enumerate(_seats(learner, table, users, tastes, seeds, T)):
+        _serve(twin, seat, rng)
+        log, weights[i] = seat.log, seat.m.w
+        _add_up(log.regret, at, regret[i], squares[i])
         if keep:
             actions[:, i] = log.shown, log.given
         if progress is not None:
@@ -228,35 +253,50 @@ def play_choices(
     return ChoicePlay(at, regret, squares, weights, actions[0], actions[1])
 
 
-def _serve(twin: Any, table: ItemTable, user: Any, w_star: FloatArray, log: _Log) -> FloatArray:
-    """Play all rounds of one user; return the weights."""
-    a, rng = compiled(user, table.rows, w_star)
-    if (a.code == COMPARE) != isinstance(twin, DuelingBandit):
-        raise InvalidArgument(
-            f"a {type(user).__name__} cannot answer a {type(twin).__name__}",
-            "give BetterOfTwo to a DuelingBandit, and the other users to the other learners",
-        )
+def _seats(
+    learner: Any, table: ItemTable, users: Sequence[Any], tastes: FloatArray, seeds: Sequence[int] | None, T: int
+) -> Iterator[tuple[Any, _Seat, np.random.Generator]]:
+    """The users in turn, each with a fresh twin of the learner."""
+    alike = not isinstance(learner, (DuelingBandit, RankingSVM))  # the others draw nothing, and are copied as a whole
+    for i, user in enumerate(users):
+        if i == 0 or not alike:
+            twin = type(learner)(**(learner.params | ({} if seeds is None else {"seed": seeds[i]})))
+            s, m = settings_of(twin), memory_of(twin)
+        if i % _MANY == 0:
+            utilities = table.utilities(tastes[i : i + _MANY])
+        a, rng = compiled(user, utilities[i % _MANY])
+        if (a.code == COMPARE) != (s.kind == DUEL):
+            raise InvalidArgument(
+                f"a {type(user).__name__} cannot answer a {type(twin).__name__}",
+                "give BetterOfTwo to a DuelingBandit, and the other users to the other learners",
+            )
+        log = _Log(np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T), np.empty(table.rows.shape[1]))
+        own = m._replace(**{name: array.copy() for name, array in m._asdict().items()})
+        yield twin, _Seat(table.candidates(near=along(s)), s, own, a, log), rng
+
+
+def _serve(twin: Any, seat: _Seat, rng: np.random.Generator) -> None:
+    """Play all rounds of one user."""
     if isinstance(twin, DuelingBandit):
-        w, settings = twin.weights, twin.params
-        moves = np.array([settings["explore"], settings["step"]])
-        _duel(table.candidates(near=False), w, a, stream_key(settings["seed"], DIRECTION), moves, log)
-        return w
-    s, m = settings_of(twin), memory_of(twin)
-    c = table.candidates(near=along(s))
-    if not isinstance(twin, RankingSVM):
-        _play(c, s, m, a, rng, log, 0)
-        return m.w
-    played, pairs = 0, 0
-    while played < len(log.regret):  # up to the pair that makes it train
-        m = m._replace(pairs=np.empty((max(1, math.ceil(GROWTH * pairs) - pairs), twin.dim)))
+        _duel(seat)
+    elif isinstance(twin, RankingSVM):
+        _serve_retrained(twin, seat, rng)
+    else:
+        _play(seat, rng, 0)
+
+
+def _serve_retrained(twin: RankingSVM, seat: _Seat, rng: np.random.Generator) -> None:
+    """Play up to the pair that makes it train, and so on."""
+    played, pairs, m = 0, 0, seat.m
+    while played < len(seat.log.regret):
+        room = np.empty((max(1, math.ceil(GROWTH * pairs) - pairs), twin.dim))
         m.counts[FILLED] = 0
-        played = _play(c, s, m, a, rng, log, played)
-        for pair in m.pairs[: m.counts[FILLED]]:
+        played = _play(seat._replace(m=m._replace(pairs=room)), rng, played)
+        for pair in room[: m.counts[FILLED]]:
             twin.rule.step(pair)
         pairs += int(m.counts[FILLED])
         m.w[:] = twin.rule.weights
-        moved(c)
-    return m.w
+        moved(seat.c)
 
 
 def _checkpoints(checkpoints: Sequence[int] | None, T: int) -> IntArray:

@@ -9,6 +9,7 @@ import numpy as np
 from smidgen._kernel import kernel
 from smidgen.evaluate.rule_steps import DECIDED, DUEL, FILLED, RETRAINED, Memory, Settings, learn, shift
 from smidgen.features import dense_scores
+from smidgen.features.rows import scores_ahead
 from smidgen.learners.coactive.dueling_bandit import _team_draft
 from smidgen.randomness import direction_room, fill_uniforms, unit_direction
 from smidgen.structures.ranking import ranked
@@ -166,7 +167,8 @@ def rounds(
         if s.kind == DUEL:
             shown, teams = interleaved(docs, s, m, delta)
         else:
-            shown = ranked(dense_scores(docs, m.w))
+            then = q.starts[order[min(t + 1, order.shape[0] - 1)]]
+            shown = ranked(scores_ahead(q.X, first, last, then, m.w))
         better = answer(q, first, shown, user, rng)
         for i in range(top):
             record.shown[t, i] = shown[i]

@@ -104,7 +104,8 @@ def gradient_step(s: Settings, m: Memory, d: FloatArray) -> bool:
 def newton_step(s: Settings, m: Memory, d: FloatArray) -> bool:
     """A ← A + γddᵀ; go scale·A⁻¹d and project on the ball in the norm of A."""
     end = np.empty(m.w.shape[0])
-    norm = math.sqrt(newton_move(m.inverse, m.waiting, d, m.w, s.gamma, s.scale, end))
+    back = m.counts[STEPS] % 2 == 0
+    norm = math.sqrt(newton_move(m.inverse, m.waiting, d, m.w, s.gamma, s.scale, end, back))
     if norm > s.radius and math.isfinite(norm):
         m.counts[PROJECTED] += 1
         shrink(m.inverse, m.waiting)

@@ -26,10 +26,10 @@ from smidgen.evaluate.tune_stream import (
     PROJECTED,
     SUMS,
     WRONG,
-    Memory,
     Pace,
     Rows,
     play,
+    room_for,
 )
 from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, Tuner
 from smidgen.learners.tune.ogdeg import Phased
@@ -171,17 +171,18 @@ def _play_compiled(learner: Tuner, rows: Rows, whole: Region, order: IntArray, s
     gain = -1.0 if not isinstance(learner, ONSEG) else -learner.space.free_dim / reach
     pace = Pace(isinstance(rule, Newton), rule.scale, reach, gain, stream_key(learner._seed, DIRECTION))
     counts = np.array([int(state["t"]) if "t" in state else 0, first])
-    memory = Memory(np.array(state["w"]), np.array(state.get("inverse", np.zeros((0, 0)))), counts)
+    room = room_for(state["w"], state.get("inverse", np.zeros((0, 0))), counts, rows.Z.shape[1])
     added = np.zeros(SUMS)
     with np.errstate(over="ignore", invalid="ignore"):  # for kernels that run as plain Python
-        finite = play(rows, (whole, kept), pace, memory, order, added)
+        finite = play(rows, (whole, kept), pace, room, order, added)
     if not finite:
         raise NotFinite(
             "a step leads to values that are not finite",
             "scale the rows down; the learner is as at the last checkpoint",
         )
     sums += added
-    rule.restore({"w": memory.w, "inverse": memory.inverse, "t": counts[0]})
+    n = room.dim
+    rule.restore({"w": room.w[:n].copy(), "inverse": room.B[:n, :n], "t": counts[0]})
     learner._learnt.add_range(first + 1, first + 1 + len(order))
     learner._decided = first + len(order)
 

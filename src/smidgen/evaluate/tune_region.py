@@ -156,7 +156,7 @@ def _to_shares(values: FloatArray, total: float) -> None:
 
 @kernel
 def to_nearest_in_norm(region: Region, z: FloatArray, inverse: FloatArray, x: FloatArray) -> None:
-    """Move z, which lies outside, to the nearest point of the set in the norm of A, given A⁻¹."""
+    """Move z, which lies outside, to the nearest point of the set in the norm of A, given A⁻¹ (and zeros beyond)."""
     if region.kind == BALL:
         z[:] = project_on_ball(inverse, z, region.bounds[0], _TOLERANCE)
         return
@@ -164,7 +164,7 @@ def to_nearest_in_norm(region: Region, z: FloatArray, inverse: FloatArray, x: Fl
     for i in range(z.shape[0]):
         squares += z[i] * z[i]
     length, trace = math.sqrt(squares), np.trace(inverse)
-    scaled = inverse / (trace if trace > 0.0 else 1.0)
+    scaled = inverse[: z.shape[0], : z.shape[0]] / (trace if trace > 0.0 else 1.0)
     u, _ = _nearest(scaled, z / length, region.kind, region.bounds / length, _TOLERANCE)
     squares = 0.0
     for i in range(z.shape[0]):

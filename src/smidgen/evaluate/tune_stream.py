@@ -7,19 +7,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, inlined
 from smidgen.evaluate.tune_region import BALL, Region, along, embed, inside, to_nearest, to_nearest_in_norm
 from smidgen.geometry.symmetric import mirror, shrink
 from smidgen.optim.newton import newton_move
-from smidgen.randomness import U64, direction_room, unit_direction
+from smidgen.randomness import U64, directions_room, unit_directions
 from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import clear, dot, scale, shift
 from smidgen.vector.lanes import load, store
+from smidgen.vector.memory import zeros
 
 LEAST_SQUARES, LOGISTIC, PORTFOLIO = 0, 1, 2
 #: What a stretch of rounds adds up: losses and wrong signs, of the points and of the base points; projections.
 LOSS, BASE_LOSS, WRONG, BASE_WRONG, PROJECTED = 0, 1, 2, 3, 4
 SUMS = 5
+AHEAD = 8  # so many directions are drawn at a time
 
 
 class Rows(NamedTuple):
@@ -54,12 +56,51 @@ class Pace(NamedTuple):
     key: U64
 
 
-class Memory(NamedTuple):
-    """What a learner remembers: the base point, A⁻¹, and two counts, steps of the rule and decisions."""
+class Room(NamedTuple):
+    """What a learner remembers, and where its rounds are worked out.
 
-    w: FloatArray
-    inverse: FloatArray
+    Attributes
+    ----------
+    dim
+        The number of free coordinates n. Vectors and matrices have room for blocks of eight; what is beyond n stays 0.
+    counts
+        Two counts: steps of the rule, and decisions.
+    w, end
+        The base point, and the next one.
+    B, waiting
+        A⁻¹ is B − waiting·waitingᵀ.
+    g
+        The direction of a gradient that is heard.
+    directions, words, normals
+        Directions to try, some rounds ahead, and what they are drawn with.
+    x, y, scratch
+        Points, of spaces where they are not their own free coordinates.
+    """
+
+    dim: int
     counts: IntArray
+    w: FloatArray
+    end: FloatArray
+    B: FloatArray
+    waiting: FloatArray
+    g: FloatArray
+    directions: FloatArray
+    words: U64
+    normals: FloatArray
+    x: FloatArray
+    y: FloatArray
+    scratch: FloatArray
+
+
+def room_for(w: FloatArray, inverse: FloatArray, counts: IntArray, columns: int) -> Room:
+    """Room for a learner that is at w; A⁻¹ is empty if none is kept, and rows have so many columns."""
+    n = len(w)
+    base, end, waiting, g = zeros((4, n + -n % 8), np.float64)
+    x, y, scratch = np.zeros((3, columns))
+    kept = len(inverse)
+    B = zeros((kept + -kept % 4, kept + -kept % 8), np.float64)
+    base[:n], B[:kept, :kept] = w, inverse
+    return Room(n, counts, base, end, B, waiting, g, *directions_room(n, AHEAD), x, y, scratch)
 
 
 @inlined
@@ -80,80 +121,66 @@ def _softplus(x: float) -> float:
     return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
 
 
-@kernel
-def play(
-    rows: Rows, regions: tuple[Region, Region], pace: Pace, memory: Memory, order: IntArray, sums: FloatArray
-) -> bool:
+@borrowing
+def play(rows: Rows, regions: tuple[Region, Region], pace: Pace, room: Room, order: IntArray, sums: FloatArray) -> bool:
     """Play the rows in this order; False, and nothing to be kept, if numbers cease to be finite.
 
     The points lie in the first region, the base points in the second one, which is the first one shrunk.
     """
     whole, kept = regions
-    Z, targets, counts = rows.Z, rows.y, memory.counts
     ball, radius, hears = whole.kind == BALL, kept.bounds[0], pace.reach == 0.0
-    n, d = memory.w.shape[0], Z.shape[1]
-    size = n + -n % 8  # vectors have room for blocks of eight; the rest stays 0
-    room, B = np.zeros((5, size)), np.zeros((size, size) if pace.newton else (0, 0))
-    w, v, g, end, waiting = room[0], room[1], room[2], room[3], room[4]  # A⁻¹ is B − waiting·waitingᵀ
-    own_w, own_v, own_g, own_end = w[:n], v[:n], g[:n], end[:n]
-    x, y, scratch = np.zeros(d), np.zeros(d), np.zeros(d)
-    words, normals = direction_room(n)
-    own_w[:] = memory.w
-    if pace.newton:
-        B[:n, :n] = memory.inverse
+    counts, w, end, g = room.counts, room.w, room.end, room.g
+    own_w, own_end, own_g = w[: room.dim], end[: room.dim], g[: room.dim]
     for t in range(order.shape[0]):
-        z, target, score = Z[order[t]], targets[order[t]], 0.0
+        z, target = rows.Z[order[t]], rows.y[order[t]]
         counts[0] += 1
         counts[1] += 1
         if not ball:
-            embed(whole, own_w, y)
-        base_score = dot(z, own_w) if ball else dot(z, y)
+            embed(whole, own_w, room.y)
+        base_score = dot(z, own_w) if ball else dot(z, room.y)
+        base_loss, slope = _cost(rows.kind, base_score, target)
+        score, loss, direction, factor = base_score, base_loss, g, -slope
         if hears:
-            score = base_score
-        else:
-            unit_direction(pace.key, np.uint64(counts[1]), own_v, words, normals)
-            shift(end, w, v, pace.reach)
-            if not ball:
-                embed(whole, own_end, x)
-            score = dot(z, own_end) if ball else dot(z, x)
-        loss, slope = _cost(rows.kind, score, target)
-        if not hears:
-            sums[BASE_LOSS] += _cost(rows.kind, base_score, target)[0]
-            scale(g, v, pace.gain * loss)
-        else:
-            sums[BASE_LOSS] += loss
             if ball:  # its free coordinates are the point itself
-                scale(own_g, z, -slope)
+                scale(own_g, z, 1.0)
             else:
-                scale(x, z, -slope)
-                along(whole, x, own_g)
+                along(whole, z, own_g)
+        else:
+            if t % AHEAD == 0:
+                unit_directions(pace.key, np.uint64(counts[1]), room.dim, room.directions, room.words, room.normals)
+            direction = room.directions[t % AHEAD]
+            if ball:
+                score += pace.reach * dot(z, direction[: room.dim])
+            else:
+                shift(end, w, direction, pace.reach)
+                embed(whole, own_end, room.x)
+                score = dot(z, room.x)
+            loss, _ = _cost(rows.kind, score, target)
+            factor = pace.gain * loss
         sums[LOSS] += loss
+        sums[BASE_LOSS] += base_loss
         sums[WRONG] += score * target <= 0.0
         sums[BASE_WRONG] += base_score * target <= 0.0
         if pace.newton:
-            squares = newton_move(B, waiting, g, w, 1.0, pace.scale, end)
+            gamma, step = factor * factor, pace.scale * factor
+            squares = newton_move(room.B, room.waiting, direction, w, gamma, step, end, t % 2 == 1)
         else:
-            shift(end, w, g, pace.scale / math.sqrt(counts[0]))
+            shift(end, w, direction, pace.scale * factor / math.sqrt(counts[0]))
             squares = dot(end, end)
         if not math.isfinite(squares):
             return False
         norm = math.sqrt(squares)
-        if norm > radius if ball else not inside(kept, own_end, norm, scratch):
+        if norm > radius if ball else not inside(kept, own_end, norm, room.scratch):
             sums[PROJECTED] += 1.0
             if pace.newton:
-                shrink(B, waiting)
-                clear(waiting)
-                if ball:
-                    to_nearest_in_norm(kept, end, B, scratch)
-                else:
-                    to_nearest_in_norm(kept, own_end, B[:n, :n].copy(), scratch)
+                shrink(room.B, room.waiting)
+                clear(room.waiting)
+                to_nearest_in_norm(kept, end if ball else own_end, room.B, room.scratch)
             else:
-                to_nearest(kept, own_end, norm, scratch)
-        for i in range(0, size, 8):
+                to_nearest(kept, own_end, norm, room.scratch)
+        for i in range(0, w.shape[0], 8):
             store(w, i, load(end, i))
-    memory.w[:] = own_w
     if pace.newton:
-        shrink(B, waiting)
-        mirror(B)
-        memory.inverse[:] = B[:n, :n]
+        shrink(room.B, room.waiting)
+        mirror(room.B)
     return True

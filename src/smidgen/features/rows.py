@@ -12,15 +12,40 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.errors import InvalidFeatures
 from smidgen.features.blocks import in_blocks, write_block_scores
 from smidgen.types import FloatArray, IntArray
+from smidgen.vector.lanes import fetch_later
 
 #: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.
 LONGEST = 1e100
 #: A matrix of so many numbers is copied into blocks once it has been read more than a few times.
 LARGE, FEW = 10_000, 8
+#: Memory is asked for so many numbers ahead: they should fit into the second cache.
+AHEAD = 32_768
+
+Four: TypeAlias = tuple[float, float, float, float]
+
+
+@inlined
+def _add_four(rows: FloatArray, i: int, w: FloatArray, first: int, last: int, sums: Four) -> Four:
+    """The sums of rows i … i + 3 with what the features first … last − 1 add to them."""
+    s0, s1, s2, s3 = sums
+    for j in range(first, last):
+        s0 += rows[i, j] * w[j]
+        s1 += rows[i + 1, j] * w[j]
+        s2 += rows[i + 2, j] * w[j]
+        s3 += rows[i + 3, j] * w[j]
+    return s0, s1, s2, s3
+
+
+@inlined
+def _row_score(row: FloatArray, w: FloatArray) -> float:
+    total = 0.0
+    for j in range(w.shape[0]):
+        total += row[j] * w[j]
+    return total
 
 
 @kernel
@@ -29,18 +54,9 @@ def _write_dense_scores(rows: FloatArray, w: FloatArray, out: FloatArray) -> Non
     n, d = rows.shape
     m = n - n % 4
     for i in range(0, m, 4):
-        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        for j in range(d):
-            s0 += rows[i, j] * w[j]
-            s1 += rows[i + 1, j] * w[j]
-            s2 += rows[i + 2, j] * w[j]
-            s3 += rows[i + 3, j] * w[j]
-        out[i], out[i + 1], out[i + 2], out[i + 3] = s0, s1, s2, s3
+        out[i], out[i + 1], out[i + 2], out[i + 3] = _add_four(rows, i, w, 0, d, (0.0, 0.0, 0.0, 0.0))
     for i in range(m, n):
-        s0 = 0.0
-        for j in range(d):
-            s0 += rows[i, j] * w[j]
-        out[i] = s0
+        out[i] = _row_score(rows[i], w)
 
 
 @kernel
@@ -48,6 +64,31 @@ def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
     """Rows @ w as a new array."""
     out = np.empty(rows.shape[0])
     _write_dense_scores(rows, w, out)
+    return out
+
+
+@kernel
+def scores_ahead(X: FloatArray, first: int, last: int, then: int, w: FloatArray) -> FloatArray:
+    """`dense_scores` of the rows first … last − 1 of X; meanwhile memory is asked for what comes after them.
+
+    That are the rows from ``then`` on. So memory is not idle while the scores are made use of.
+    """
+    n, d = last - first, X.shape[1]
+    out = np.empty(n)
+    m, whole, ahead = n - n % 4, d - d % 8, min(n * d, AHEAD)
+    for k in range(0, m, 4):
+        i, sums = first + k, (0.0, 0.0, 0.0, 0.0)
+        at = i * d + ahead
+        if at >= last * d:
+            at += (then - last) * d
+        for j in range(0, whole, 8):
+            for line in range(0, 32, 8):
+                fetch_later(X, at + line)
+            at += 32
+            sums = _add_four(X, i, w, j, j + 8, sums)
+        out[k], out[k + 1], out[k + 2], out[k + 3] = _add_four(X, i, w, whole, d, sums)
+    for k in range(m, n):
+        out[k] = _row_score(X[first + k], w)
     return out
 
 

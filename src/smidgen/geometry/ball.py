@@ -79,7 +79,7 @@ def project_on_ball(B: FloatArray, v: FloatArray, radius: float, tolerance: floa
     for i in range(n):
         Q[0, i] = v[i] / norm
     while True:
-        a[m - 1] = multiply(B, Q[m - 1], u)
+        a[m - 1] = multiply(B, Q[m - 1], u, m % 2 == 0)
         for _ in range(2):  # full reorthogonalisation, twice: the basis is short, so this is cheap
             for k in range(m):
                 _add(u, Q[k], -dot(u, Q[k]))

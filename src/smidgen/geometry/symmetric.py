@@ -2,7 +2,12 @@
 
 A matrix B is an n × n array whose numbers on and below the diagonal count. (Those above it count only within the
 8 × 8 blocks on the diagonal; `mirror` sets them all.) Half the numbers are half the memory to read and write, and that
-is what the time of these operations goes to.
+is what the time of these operations goes to. Where n is a multiple of eight only because zeros were added, the last
+four rows may be missing.
+
+A large matrix is gone through in panels of rows, forth or back: what was read last is still at hand when the next pass
+begins there. Each panel adds up sums of its own, and they are added in the order of the panels, so that the way that a
+pass goes does not show in the results.
 
 An inverse that grows old by rank one is kept in this form: with u = B·x and B = A⁻¹,
 (A + γxxᵀ)⁻¹ = B − vvᵀ for v = u·√(γ/(1 + γx·u)) (Sherman and Morrison, 1950).
@@ -10,17 +15,21 @@ An inverse that grows old by rank one is kept in this form: with u = B·x and B 
 
 from __future__ import annotations
 
-from smidgen._kernel import inlined, kernel
+import numpy as np
+
+from smidgen._kernel import borrowing, inlined, kernel
 from smidgen.types import FloatArray
 from smidgen.vector.arrays import clear, dot
 from smidgen.vector.lanes import Lanes, add_to, fill, load, store, total, totals
+
+PANEL = 128  # rows
 
 
 @kernel
 def shrink(B: FloatArray, v: FloatArray) -> None:
     """B ← B − v·vᵀ."""
     n = v.shape[0]
-    for i in range(n):
+    for i in range(B.shape[0]):
         vi = v[i]
         for j in range(min(i - i % 8 + 8, n)):
             B[i, j] -= vi * v[j]
@@ -45,18 +54,19 @@ def _four_rows(B: FloatArray, x: FloatArray, out: FloatArray, i: int) -> tuple[L
     return s0, s1, s2, s3
 
 
-@kernel
-def multiply(B: FloatArray, x: FloatArray, out: FloatArray) -> float:
-    """Out = B·x; gives x·B·x."""
+@inlined
+def _multiply_rows(B: FloatArray, x: FloatArray, out: FloatArray, first: int, last: int) -> None:
+    """What the rows first … last − 1 add to B·x; their numbers are multiples of eight, but for n."""
     n = x.shape[0]
-    whole = n - n % 8
-    clear(out)
-    for i in range(0, whole, 8):
+    whole = last - last % 8
+    for i in range(first, whole, 8):
         s0, s1, s2, s3 = _four_rows(B, x, out, i)
-        s4, s5, s6, s7 = _four_rows(B, x, out, i + 4)
+        s4, s5, s6, s7 = fill(0.0), fill(0.0), fill(0.0), fill(0.0)
+        if i + 4 < B.shape[0]:
+            s4, s5, s6, s7 = _four_rows(B, x, out, i + 4)
         if i > 0:
             add_to(out, i, totals(s0, s1, s2, s3, s4, s5, s6, s7))
-    for i in range(whole, n):  # the rows and columns that make no block of eight
+    for i in range(whole, last):  # the rows and columns that make no block of eight
         s0, x0 = fill(0.0), fill(x[i])
         for j in range(0, whole, 8):
             b0 = load(B, i * n + j)
@@ -66,6 +76,39 @@ def multiply(B: FloatArray, x: FloatArray, out: FloatArray) -> float:
         for j in range(whole, i):
             out[i] += B[i, j] * x[j]
             out[j] += B[i, j] * x[i]
+
+
+@inlined
+def _add_panels(parts: FloatArray, out: FloatArray) -> None:
+    """Out = the sum of the parts, of which the k-th ends with its panel."""
+    n = out.shape[0]
+    clear(out)
+    for k in range(parts.shape[0]):
+        for j in range(min((k + 1) * PANEL, n)):
+            out[j] += parts[k, j]
+
+
+@kernel
+def _multiply_panels(B: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> None:
+    """Out = B·x, panel by panel."""
+    n = x.shape[0]
+    parts = np.empty((-(-n // PANEL), n))
+    for turn in range(parts.shape[0]):
+        k = parts.shape[0] - 1 - turn if back else turn
+        last = min((k + 1) * PANEL, n)
+        clear(parts[k, :last])
+        _multiply_rows(B, x, parts[k], k * PANEL, last)
+    _add_panels(parts, out)
+
+
+@borrowing
+def multiply(B: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> float:
+    """Out = B·x; gives x·B·x. It may go back from the end of B: the result is the same."""
+    if x.shape[0] > PANEL:
+        _multiply_panels(B, x, out, back)
+    else:
+        clear(out)
+        _multiply_rows(B, x, out, 0, x.shape[0])
     return dot(x, out)
 
 
@@ -94,17 +137,18 @@ def _four_rows_shrunk(
 
 
 @inlined
-def shrink_and_multiply(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray) -> float:
-    """`shrink` and `multiply` in one pass: B ← B − v·vᵀ, then out = B·x; gives x·B·x."""
+def _shrink_rows(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, first: int, last: int) -> None:
+    """`_multiply_rows` after `shrink`."""
     n = x.shape[0]
-    whole = n - n % 8
-    clear(out)
-    for i in range(0, whole, 8):
+    whole = last - last % 8
+    for i in range(first, whole, 8):
         s0, s1, s2, s3 = _four_rows_shrunk(B, v, x, out, i)
-        s4, s5, s6, s7 = _four_rows_shrunk(B, v, x, out, i + 4)
+        s4, s5, s6, s7 = fill(0.0), fill(0.0), fill(0.0), fill(0.0)
+        if i + 4 < B.shape[0]:
+            s4, s5, s6, s7 = _four_rows_shrunk(B, v, x, out, i + 4)
         if i > 0:
             add_to(out, i, totals(s0, s1, s2, s3, s4, s5, s6, s7))
-    for i in range(whole, n):
+    for i in range(whole, last):
         s0, x0, v0 = fill(0.0), fill(x[i]), fill(v[i])
         for j in range(0, whole, 8):
             b0 = load(B, i * n + j) - v0 * load(v, j)
@@ -117,6 +161,29 @@ def shrink_and_multiply(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatA
         for j in range(whole, i):
             out[i] += B[i, j] * x[j]
             out[j] += B[i, j] * x[i]
+
+
+@kernel
+def _shrink_panels(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> None:
+    """`_multiply_panels` after `shrink`."""
+    n = x.shape[0]
+    parts = np.empty((-(-n // PANEL), n))
+    for turn in range(parts.shape[0]):
+        k = parts.shape[0] - 1 - turn if back else turn
+        last = min((k + 1) * PANEL, n)
+        clear(parts[k, :last])
+        _shrink_rows(B, v, x, parts[k], k * PANEL, last)
+    _add_panels(parts, out)
+
+
+@borrowing
+def shrink_and_multiply(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> float:
+    """`shrink` and `multiply` in one pass: B ← B − v·vᵀ, then out = B·x; gives x·B·x."""
+    if x.shape[0] > PANEL:
+        _shrink_panels(B, v, x, out, back)
+    else:
+        clear(out)
+        _shrink_rows(B, v, x, out, 0, x.shape[0])
     return dot(x, out)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import inlined
+from smidgen._kernel import borrowing
 from smidgen.errors import NotFinite
 from smidgen.geometry import Space
 from smidgen.geometry.symmetric import shrink_and_multiply
@@ -23,21 +23,29 @@ from smidgen.vector.arrays import clear, dot, scale, shift
 S = TypeVar("S", bound=Space)
 
 
-@inlined
+@borrowing
 def newton_move(
-    B: FloatArray, waiting: FloatArray, d: FloatArray, w: FloatArray, gamma: float, factor: float, end: FloatArray
+    B: FloatArray,
+    waiting: FloatArray,
+    d: FloatArray,
+    w: FloatArray,
+    gamma: float,
+    factor: float,
+    end: FloatArray,
+    back: bool,
 ) -> float:
     """A ← A + gamma·d·dᵀ and end = w + factor·A⁻¹d, where A⁻¹ = B − waiting·waitingᵀ before and after; gives ‖end‖².
 
-    A result that is not finite says that the step must not be taken; then A stays as it was.
+    A result that is not finite says that the step must not be taken; then A stays as it was. To go forth and back
+    through B by turns is quicker, and makes no other difference.
     """
     product = end
-    quadratic = max(shrink_and_multiply(B, waiting, d, product), 0.0)  # it is not negative but by rounding
+    quadratic = max(shrink_and_multiply(B, waiting, d, product, back), 0.0)  # it is not negative but by rounding
     growth, length = 1.0 + gamma * quadratic, dot(product, product)
     scale(waiting, product, math.sqrt(gamma / growth))
     shift(end, w, product, factor / growth)  # the product with the new A⁻¹, from that with the old one
     squares = dot(end, end)
-    if not math.isfinite(quadratic + length + squares):
+    if not math.isfinite(growth + length + squares):
         clear(waiting)
         return math.inf
     return squares
@@ -84,6 +92,7 @@ class Newton(Rule, Generic[S]):
         self.second_order = FullSecondOrder(self.dim, self.epsilon)
         self._surely = space.inner_radius * (1.0 - 1e-12)  # what is no longer than this is inside
         self._w: FloatArray = np.zeros(self.dim)
+        self._back = False
 
     @property
     def weights(self) -> FloatArray:
@@ -94,7 +103,8 @@ class Newton(Rule, Generic[S]):
         """Grow A, step, project."""
         A, end = self.second_order, np.empty(self.dim)
         d = np.ascontiguousarray(direction, dtype=np.float64)
-        squares = newton_move(A.lower, A.waiting, d, self._w, self.gamma, self.scale, end)
+        squares = newton_move(A.lower, A.waiting, d, self._w, self.gamma, self.scale, end, self._back)
+        self._back = not self._back
         if not math.isfinite(squares):
             raise NotFinite(
                 "the step leads to values that are not finite", "scale the features down; unit length is a good choice"

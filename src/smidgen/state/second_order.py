@@ -9,6 +9,7 @@ import numpy as np
 from smidgen.errors import NotFinite
 from smidgen.geometry.symmetric import mirror, shrink, shrink_and_multiply
 from smidgen.types import FloatArray
+from smidgen.vector.memory import aligned, zeros
 
 
 class FullSecondOrder:
@@ -41,8 +42,10 @@ class FullSecondOrder:
     """
 
     def __init__(self, dim: int, epsilon: float) -> None:
-        self.lower: FloatArray = np.eye(dim) / epsilon
+        self.lower: FloatArray = zeros((dim, dim), np.float64)
+        np.fill_diagonal(self.lower, 1.0 / epsilon)
         self.waiting: FloatArray = np.zeros(dim)
+        self._back = False
 
     def settle(self) -> FloatArray:
         """Do the update that waits; gives A⁻¹, of which only the lower triangle counts."""
@@ -59,12 +62,13 @@ class FullSecondOrder:
 
     @inverse.setter
     def inverse(self, given: FloatArray) -> None:
-        self.lower, self.waiting = np.array(given, dtype=np.float64, order="C"), np.zeros(len(given))
+        self.lower, self.waiting = aligned(np.asarray(given, dtype=np.float64)), np.zeros(len(given))
 
     def product(self, x: FloatArray) -> tuple[FloatArray, float]:
         """A⁻¹x and xᵀA⁻¹x (the squared width of x); changes nothing."""
-        product = np.empty(len(x))
-        quadratic = shrink_and_multiply(self.lower, self.waiting, np.ascontiguousarray(x, dtype=np.float64), product)
+        product, d = np.empty(len(x)), np.ascontiguousarray(x, dtype=np.float64)
+        quadratic = shrink_and_multiply(self.lower, self.waiting, d, product, self._back)
+        self._back = not self._back
         self.waiting[:] = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             length = float(np.dot(product, product))

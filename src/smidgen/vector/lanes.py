@@ -28,10 +28,12 @@ __all__ = [
     "add_to",
     "add_words",
     "fetch",
+    "fetch_later",
     "fill",
     "from_bits",
     "load",
     "multiply_words",
+    "only",
     "root",
     "shuffled",
     "store",
@@ -81,6 +83,12 @@ def root(lanes: Lanes) -> Lanes:
 
 
 @_instruction
+def only(lanes: Lanes, count: int) -> Lanes:
+    """The first lanes, as many as said (all, if that is more than there are), and 0 in the place of the others."""
+    return np.where(np.arange(LANES) < count, lanes, 0.0)
+
+
+@_instruction
 def shuffled(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
     """The lanes of both in turn, a_0, b_0, a_1, b_1 and so on."""
     both = np.column_stack([a, b]).reshape(-1)
@@ -93,6 +101,11 @@ def fetch(array: NDArray[Any], at: int) -> None:
 
     It changes nothing but the time of later reads, and may be asked for places that are not there.
     """
+
+
+@_instruction
+def fetch_later(array: NDArray[Any], at: int) -> None:
+    """The same for what is needed only after much else: it is brought near, but does not take the nearest places."""
 
 
 @_instruction
@@ -198,15 +211,20 @@ def _intrinsics() -> dict[str, Any]:
         name, kind = f"llvm.sqrt.v{LANES}f64", ir.FunctionType(vector, [vector])
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
 
+    def do_only(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        places = ir.VectorType(ir.IntType(64), LANES)
+        which = builder.icmp_signed("<", ir.Constant(places, list(range(LANES))), filled(builder, args[1], places))
+        return builder.select(which, args[0], ir.Constant(vector, [0.0] * LANES))
+
     def do_shuffled(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         turns = [k // 2 + LANES * (k % 2) for k in range(2 * LANES)]
         masks = [ir.Constant(ir.VectorType(ir.IntType(32), LANES), half) for half in (turns[:LANES], turns[LANES:])]
         parts = [builder.shuffle_vector(*args, mask) for mask in masks]
         return context.make_tuple(builder, signature.return_type, parts)
 
-    def do_fetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def do_fetch(cache: int, context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        ask_for(builder, builder.gep(data, [args[1]]))
+        ask_for(builder, builder.gep(data, [args[1]]), cache)
         return context.get_dummy_value()
 
     def do_total(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -254,8 +272,10 @@ def _intrinsics() -> dict[str, Any]:
         "load": intrinsic(lambda context, array, at: whole(array, lanes(array, types.intp), do_load)),
         "store": intrinsic(lambda context, array, at, value: whole(array, writing(array), do_store)),
         "add_to": intrinsic(lambda context, array, at, value: whole(array, writing(array), do_add_to)),
-        "fetch": intrinsic(lambda context, array, at: (types.void(array, types.intp), do_fetch)),
+        "fetch": intrinsic(lambda context, array, at: (types.void(array, types.intp), partial(do_fetch, 1))),
+        "fetch_later": intrinsic(lambda context, array, at: (types.void(array, types.intp), partial(do_fetch, 2))),
         "fill": intrinsic(lambda context, number: (lanes(types.float64), do_fill)),
+        "only": intrinsic(lambda context, value, count: (lanes(lanes, types.intp), do_only)),
         "root": intrinsic(lambda context, value: (lanes(lanes), do_root)),
         "shuffled": intrinsic(lambda context, a, b: (pair(lanes)(lanes, lanes), do_shuffled)),
         "total": intrinsic(lambda context, value: (types.float64(lanes), do_total)),
@@ -285,8 +305,8 @@ def filled(builder: Any, value: Any, kind: Any) -> Any:
     return builder.shuffle_vector(one, undefined, ir.Constant(places, [0] * kind.count))
 
 
-def ask_for(builder: Any, place: Any) -> None:
-    """Ask for the line of memory that a pointer points to."""
+def ask_for(builder: Any, place: Any, cache: int = 1) -> None:
+    """Ask for the line of memory that a pointer points to: into the first cache, the second or the third."""
     from llvmlite import ir
     from numba.core import cgutils as numba_cgutils
 
@@ -294,4 +314,4 @@ def ask_for(builder: Any, place: Any) -> None:
     byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-    builder.call(function, [builder.bitcast(place, byte), flag(0), flag(3), flag(1)])  # to read, to keep, data
+    builder.call(function, [builder.bitcast(place, byte), flag(0), flag(4 - cache), flag(1)])  # to read, how near, data

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from smidgen._kernel import inlined
 from smidgen.types import FloatArray
@@ -35,22 +34,26 @@ def _powers(y: Lanes, a: float, b: float, c: float, d: float, e: float, f: float
 
 
 @inlined
-def box_muller(words: NDArray[np.uint64], pairs: int, scratch: FloatArray) -> None:
-    """Pairs of normals, each of two words; they go to the rows of ``scratch`` from NORMALS on, one after the other.
+def take_apart(first: np.uint64, second: np.uint64, k: int, scratch: FloatArray) -> None:
+    """Make two words ready for `box_muller`, at the k-th place of the first five rows of its scratch."""
+    number = float(_WHOLE - np.int64(first >> _ELEVEN)) * 2.0**-53  # 1 − u, without rounding
+    above = (to_bits(number) - _LEAST) & _EXPONENT
+    scratch[0, k] = from_bits(to_bits(number) - above)  # at least √½, and below √2
+    scratch[1, k] = float(above >> _FIFTY_TWO)
+    turn = np.int64(second >> _ELEVEN)  # t·2^53
+    quarter = (turn + _EIGHTH) >> _FIFTY_ONE
+    scratch[2, k] = float(turn - (quarter << _FIFTY_ONE)) * 2.0**-53  # what is left: at most an eighth of a turn
+    sign, odd = float(_ONE - (quarter & _TWO)), float(quarter & _ONE)
+    scratch[3, k], scratch[4, k] = sign * (1.0 - odd), sign * odd  # cosine and sine of the quarter turns
 
-    Scratch has seven rows, as long as the number of pairs, rounded up to a multiple of 8; zeros at first.
+
+@inlined
+def box_muller(scratch: FloatArray) -> None:
+    """A pair of normals for each place of ``scratch``; they go to its rows from NORMALS on, one after the other.
+
+    Scratch has seven rows or more, and a multiple of 8 places in each. Where `take_apart` has left zeros, so are they.
     """
     size = scratch.shape[1]
-    for k in range(pairs):
-        number = float(_WHOLE - np.int64(words[2 * k] >> _ELEVEN)) * 2.0**-53  # 1 − u, without rounding
-        above = (to_bits(number) - _LEAST) & _EXPONENT
-        scratch[0, k] = from_bits(to_bits(number) - above)  # at least √½, and below √2
-        scratch[1, k] = float(above >> _FIFTY_TWO)
-        turn = np.int64(words[2 * k + 1] >> _ELEVEN)  # t·2^53
-        quarter = (turn + _EIGHTH) >> _FIFTY_ONE
-        scratch[2, k] = float(turn - (quarter << _FIFTY_ONE)) * 2.0**-53  # what is left: at most an eighth of a turn
-        sign, odd = float(_ONE - (quarter & _TWO)), float(quarter & _ONE)
-        scratch[3, k], scratch[4, k] = sign * (1.0 - odd), sign * odd  # cosine and sine of the quarter turns
     for k in range(0, size, 8):
         m = load(scratch, k)
         f = (m - fill(1.0)) / (m + fill(1.0))

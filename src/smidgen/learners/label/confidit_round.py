@@ -16,9 +16,9 @@ from smidgen.state.full import full_absorb, full_moments, full_shift
 from smidgen.types import FloatArray
 
 #: Where things stand in a learner's one array of numbers (numba takes one array sooner than many). First what is
-#: remembered: rounds learnt, widths, log-determinants, approximation errors so far. Then the settings; the number of the
-#: decision whose moments stand in the room for them (0: none); room for the projection's shifts, one per class. Last
-#: the approximation errors q_1, q_2, …
+#: remembered: rounds learnt, widths, log-determinants, approximation errors so far. Then the settings; the number of
+#: the decision whose moments stand in the room for them (0: none); room for the projection's shifts, one per class.
+#: Last the approximation errors q_1, q_2, …
 LEARNT, WIDTHS, LOGDET, ERRORS = 0, 1, 2, 3
 MEMORY, FRESH, SHIFTS = 4, 11, 12
 
