@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, kernel
 from smidgen.state.classes import Block, Indices
-from smidgen.vector.memory import aligned, zeros
+from smidgen.vector.memory import aligned, empty
 from smidgen.vector.row_sums import sum_rows_twice
 
 
@@ -46,6 +46,15 @@ def diagonal_width(S: Block, c: int, idx: Indices, val: Block) -> float:
     return width
 
 
+@borrowing
+def _begin(S: Block, inverse: float) -> None:
+    """w = 0 and A⁻¹ = inverse·I, for every class."""
+    C, start = S.shape[1] // 2, S.dtype.type(inverse)
+    for r in range(S.shape[0]):
+        for c in range(C):
+            S[r, c], S[r, C + c] = 0, start
+
+
 class DiagonalClasses:
     """w and 1/diag(A) of every class, in one row per feature: columns 0 … C−1 are weights, C … 2C−1 inverses.
 
@@ -63,8 +72,8 @@ class DiagonalClasses:
 
     def __init__(self, dim: int, columns: int, start: float, dtype: Any) -> None:
         self._start = start
-        self.S: Block = zeros((dim, 2 * columns), dtype)
-        self.S[:, columns:] = 1.0 / start
+        self.S: Block = empty((dim, 2 * columns), dtype)
+        _begin(self.S, 1.0 / start)
         self.moments: Block = np.empty((2, columns), dtype)  #: room for what `diagonal_moments` writes
 
     @property
@@ -75,8 +84,8 @@ class DiagonalClasses:
     def widen(self, columns: int) -> None:
         """Make room for more classes, which start as all started."""
         old, C = self.S, self.columns
-        self.S = zeros((len(old), 2 * columns), old.dtype)
-        self.S[:, columns:] = 1.0 / self._start
+        self.S = empty((len(old), 2 * columns), old.dtype)
+        _begin(self.S, 1.0 / self._start)
         self.S[:, :C], self.S[:, columns : columns + C] = old[:, :C], old[:, C:]
         self.moments = np.empty((2, columns), old.dtype)
 

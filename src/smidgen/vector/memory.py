@@ -7,6 +7,7 @@ registers lie across more lines than they must.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,23 @@ LINE = 64  # bytes
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """An array of zeros, at the beginning of a line."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.zeros(size + LINE, np.uint8)
-    start = -room.__array_interface__["data"][0] % LINE
-    return room[start : start + size].view(dtype).reshape(shape)
+    return _placed(np.zeros, shape, dtype)
+
+
+def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """An array of anything, at the beginning of a line."""
+    return _placed(np.empty, shape, dtype)
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
     """A copy at the beginning of a line."""
-    copy = zeros(array.shape, array.dtype)
+    copy = empty(array.shape, array.dtype)
     copy[...] = array
     return copy
+
+
+def _placed(make: Callable[..., NDArray[Any]], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = make(size + LINE, np.uint8)
+    start = -room.__array_interface__["data"][0] % LINE
+    return room[start : start + size].view(dtype).reshape(shape)
