@@ -48,7 +48,7 @@ def diagonal_width(S: Block, c: int, idx: Indices, val: Block) -> float:
 
 @borrowing
 def _begin(S: Block, inverse: float) -> None:
-    """w = 0 and A⁻¹ = inverse·I, for every class."""
+    """Start with w = 0 and A⁻¹ = inverse·I, for every class."""
     C, start = S.shape[1] // 2, S.dtype.type(inverse)
     for r in range(S.shape[0]):
         for c in range(C):
