@@ -19,7 +19,7 @@ class Aim:
     ours
         The name of our contender.
     limit
-        Microseconds at most, in the best round (the aims were set by the best of several runs, since the speed of a shared
+        Microseconds at most, in the best round (the aims were set by the best of several runs: the speed of a shared
         machine changes from minute to minute); with ``of``, our time divided by theirs at most, in the median round;
         with ``faster_than``, theirs divided by ours at least.
     of, faster_than
