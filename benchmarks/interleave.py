@@ -20,7 +20,8 @@ Contender: TypeAlias = Callable[[], object] | tuple[Callable[[], object], int]
 class Workload:
     """One job, stated in a sentence, done by several contenders; the first is ours.
 
-    ``remarks`` says what a contender does in particular, or why a peer is left out.
+    ``remarks`` says what a contender does in particular, or why a peer is left out. ``times`` as many rounds as usual are
+    run of a job that other users of the machine's memory disturb.
     """
 
     key: str
@@ -30,6 +31,7 @@ class Workload:
     count: int
     contenders: dict[str, Contender] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def measure(workload: Workload, rounds: int, seconds: float = 0.02) -> Measured:
     rng = np.random.default_rng(0)
     with threadpool_limits(1):
         often = {name: max(1, math.ceil(seconds / max(_timed(run, 1), 1e-6))) for name, (run, _) in contenders.items()}
-        for _ in range(rounds):
+        for _ in range(rounds * workload.times):
             for name in rng.permutation(list(contenders)).tolist():
                 run, count = contenders[name]
                 times[name].append(_timed(run, often[name]) / (often[name] * count) * 1e6)

@@ -50,6 +50,7 @@ def text(quick: bool) -> Workload:
         EXAMPLES,
         contenders,
         remarks,
+        times=3,
     )
 
 
