@@ -20,8 +20,8 @@ Contender: TypeAlias = Callable[[], object] | tuple[Callable[[], object], int]
 class Workload:
     """One job, stated in a sentence, done by several contenders; the first is ours.
 
-    ``remarks`` says what a contender does in particular, or why a peer is left out. ``times`` as many rounds as usual are
-    run of a job that other users of the machine's memory disturb.
+    ``remarks`` says what a contender does in particular, or why a peer is left out. ``times`` as many rounds as usual
+    are run of a job that other users of the machine's memory disturb.
     """
 
     key: str
