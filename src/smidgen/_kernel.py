@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from functools import partial, update_wrapper
+from functools import cache, partial, update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
@@ -98,12 +98,17 @@ class _Instruction(_Lazy[P, R]):
         """Make the intrinsic."""
         if self.compiled is None:
             self.compiled = cast("Callable[P, R]", self.make())
-            room = Path(self.function.__code__.co_filename).parent  # instructions are written with the help of others
-            _sources[id(self.compiled)] = {str(source) for source in room.glob("*.py")}
+            _sources[id(self.compiled)] = _neighbours(Path(self.function.__code__.co_filename).parent)
         return self.compiled
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
+
+
+@cache
+def _neighbours(room: Path) -> set[str]:
+    """All sources of a room: instructions are written with the help of one another."""
+    return {str(source) for source in room.glob("*.py")}
 
 
 def instruction(make: Callable[[], Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -37,7 +37,7 @@ LONGEST, FARTHEST, ENTRY, BLUR, RATE, UNIT, BASE, ERROR, NORM = range(9)
 
 BLOCK = 128  # near scores that share their peaks
 _WORTH = 32  # a true score takes as long as so many of a product
-_DOUBLE = 2.0**-53  # what double precision rounds
+ROUNDING = 2.0**-53  # of double precision
 #: Features of length LONGEST, and weights, are so many units long in a product: 32 bits hold it.
 LENGTH = 32_000
 _SMALL, _LARGE = 1e-100, 1e100  # beyond these sizes there are no near scores
@@ -141,7 +141,7 @@ def _best_of(c: Candidates, w: FloatArray, count: int, top: float) -> int:
     """
     close, best, rivals = -math.inf, -1, 0
     if c.sizes[ERROR] < math.inf:
-        close = top - 4.0 * (w.shape[0] + 4) * _DOUBLE * c.sizes[FARTHEST] * c.sizes[NORM]
+        close = top - 4.0 * (w.shape[0] + 4) * ROUNDING * c.sizes[FARTHEST] * c.sizes[NORM]
     for i in range(count):
         if c.scores[i] >= close:
             best = c.items[c.found[i]]
@@ -259,4 +259,4 @@ def _product(c: Candidates, w: FloatArray) -> None:
         _peak(c, b)
     c.sizes[UNIT], c.sizes[BASE] = unit, dot(w, c.mean) + top * one - TOP * unit
     c.sizes[ERROR] = 0.51 * unit + 1.01 * (math.sqrt(dim) + dim / LENGTH) * norm * longest / LENGTH
-    c.sizes[ERROR] += 8.0 * (dim + 8) * _DOUBLE * norm * c.sizes[FARTHEST]
+    c.sizes[ERROR] += 8.0 * (dim + 8) * ROUNDING * norm * c.sizes[FARTHEST]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from smidgen._kernel import borrowing
-from smidgen.evaluate.candidates import BLOCK, FLOOR, GONE, LENGTH, Candidates
+from smidgen.evaluate.candidates import BLOCK, FLOOR, GONE, LENGTH, ROUNDING, Candidates
 from smidgen.features import as_rows
 from smidgen.types import FloatArray, IntArray
 from smidgen.vector.lanes import LANES, fill, load, store
@@ -18,7 +18,6 @@ from smidgen.vector.memory import aligned, zeros
 from smidgen.vector.short_scores import WIDTH, Bytes, Shorts
 
 _FEW = 4 * LANES  # items whose utilities are computed side by side
-_DOUBLE = 2.0**-53  # what double precision rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class ItemTable:
         n, room = len(self), self._room
         gram, entry = self.gram if near else (np.empty((0, 0), np.int8), 1.0)
         # two numbers, each rounded to half a unit; and what double precision rounds, of them and of scores
-        blur = entry + 32.0 * (self.rows.shape[1] + 8) * _DOUBLE * self._lengths[1] ** 2
+        blur = entry + 32.0 * (self.rows.shape[1] + 8) * ROUNDING * self._lengths[1] ** 2
         return Candidates(
             rows=self.rows,
             mean=self._mean,

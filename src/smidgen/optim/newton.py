@@ -92,7 +92,6 @@ class Newton(Rule, Generic[S]):
         self.second_order = FullSecondOrder(self.dim, self.epsilon)
         self._surely = space.inner_radius * (1.0 - 1e-12)  # what is no longer than this is inside
         self._w: FloatArray = np.zeros(self.dim)
-        self._back = False
 
     @property
     def weights(self) -> FloatArray:
@@ -103,8 +102,7 @@ class Newton(Rule, Generic[S]):
         """Grow A, step, project."""
         A, end = self.second_order, np.empty(self.dim)
         d = np.ascontiguousarray(direction, dtype=np.float64)
-        squares = newton_move(A.lower, A.waiting, d, self._w, self.gamma, self.scale, end, self._back)
-        self._back = not self._back
+        squares = newton_move(A.lower, A.waiting, d, self._w, self.gamma, self.scale, end, A.turn())
         if not math.isfinite(squares):
             raise NotFinite(
                 "the step leads to values that are not finite", "scale the features down; unit length is a good choice"

@@ -47,6 +47,11 @@ class FullSecondOrder:
         self.waiting: FloatArray = np.zeros(dim)
         self._back = False
 
+    def turn(self) -> bool:
+        """Whether the next pass over A⁻¹ goes back: every other one does, since what was read last is still at hand."""
+        self._back = not self._back
+        return self._back
+
     def settle(self) -> FloatArray:
         """Do the update that waits; gives A⁻¹, of which only the lower triangle counts."""
         if self.waiting.any():
@@ -67,8 +72,7 @@ class FullSecondOrder:
     def product(self, x: FloatArray) -> tuple[FloatArray, float]:
         """A⁻¹x and xᵀA⁻¹x (the squared width of x); changes nothing."""
         product, d = np.empty(len(x)), np.ascontiguousarray(x, dtype=np.float64)
-        quadratic = shrink_and_multiply(self.lower, self.waiting, d, product, self._back)
-        self._back = not self._back
+        quadratic = shrink_and_multiply(self.lower, self.waiting, d, product, self.turn())
         self.waiting[:] = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             length = float(np.dot(product, product))

@@ -19,8 +19,7 @@ from smidgen.types import FloatArray
 #: remembered: rounds learnt, widths, log-determinants, approximation errors so far. Then the settings; the number of
 #: the decision whose moments stand in the room for them (0: none); room for the projection's shifts, one per class.
 #: Last the approximation errors q_1, q_2, …
-LEARNT, WIDTHS, LOGDET, ERRORS = 0, 1, 2, 3
-MEMORY, FRESH, SHIFTS = 4, 11, 12
+LEARNT, WIDTHS, LOGDET, ERRORS, MEMORY = 0, 1, 2, 3, 4
 
 
 class Settings(NamedTuple):
@@ -33,6 +32,10 @@ class Settings(NamedTuple):
     delta: float
     project: bool
     printed: bool
+
+
+FRESH = MEMORY + len(Settings._fields)
+SHIFTS = FRESH + 1
 
 
 def pack(s: Settings, columns: int, errors: FloatArray) -> FloatArray:
