@@ -28,9 +28,9 @@ from rich.table import Table
 from benchmarks.load import Load, Server, drive, running, sync_alone
 from benchmarks.machine import described, machine
 from smidgen.client import Client, Model
-from smidgen.service.engine import Engine
 from smidgen.service.messages import Candidate, DecisionBody, FeedbackBody, ModelBody
-from smidgen.service.writer import Writer
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.writer import Writer
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron"}
 CANDIDATES = {f"d{i}": [float(i == j) for j in range(5)] for i in range(5)}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
-    from smidgen.learners import Learner, load, register
+    from smidgen.learners import Card, Learner, load, register
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
         CoactiveLearner,
@@ -67,6 +67,7 @@ _HOME = {
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
     "Box": "geometry",
+    "Card": "learners",
     "Choice": "structures",
     "Client": "client",
     "CoactiveLearner": "learners.coactive",
@@ -127,6 +128,7 @@ __all__ = [
     "Banditron",
     "BatchPreferencePerceptron",
     "Box",
+    "Card",
     "Choice",
     "Client",
     "CoactiveLearner",

@@ -14,7 +14,7 @@ from smidgen.errors import InvalidArgument
 def number(
     name: str,
     value: object,
-    way_out: str,
+    hint: str,
     *,
     above: float = -math.inf,
     at_least: float = -math.inf,
@@ -22,16 +22,16 @@ def number(
 ) -> float:
     """Return ``value`` as a finite float within the given limits, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidArgument(f"{name} is {value!r} and must be a number", way_out)
+        raise InvalidArgument(f"{name} is {value!r} and must be a number", hint)
     result = float(value)
     if not math.isfinite(result):
-        raise InvalidArgument(f"{name} is {value!r} and must be finite", way_out)
+        raise InvalidArgument(f"{name} is {value!r} and must be finite", hint)
     if result <= above:
-        raise InvalidArgument(f"{name} is {value!r} and must be > {above:g}", way_out)
+        raise InvalidArgument(f"{name} is {value!r} and must be > {above:g}", hint)
     if result < at_least:
-        raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least:g}", way_out)
+        raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least:g}", hint)
     if result > at_most:
-        raise InvalidArgument(f"{name} is {value!r} and must be <= {at_most:g}", way_out)
+        raise InvalidArgument(f"{name} is {value!r} and must be <= {at_most:g}", hint)
     return result
 
 
@@ -42,21 +42,21 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def whole(name: str, value: object, way_out: str, *, at_least: int = 1, below: float = math.inf) -> int:
+def whole(name: str, value: object, hint: str, *, at_least: int = 1, below: float = math.inf) -> int:
     """Return ``value`` as an int within the given limits, or refuse it."""
     if not is_whole(value):
-        raise InvalidArgument(f"{name} is {value!r} and must be a whole number", way_out)
+        raise InvalidArgument(f"{name} is {value!r} and must be a whole number", hint)
     result = int(value)
     if not at_least <= result < below:
         limit = "" if math.isinf(below) else f" and < {below:g}"
-        raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least}{limit}", way_out)
+        raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least}{limit}", hint)
     return result
 
 
-def flag(name: str, value: object, way_out: str) -> bool:
+def flag(name: str, value: object, hint: str) -> bool:
     """Return ``value`` if it is True or False, or refuse it."""
     if not isinstance(value, bool):
-        raise InvalidArgument(f"{name} is {value!r} and must be True or False", way_out)
+        raise InvalidArgument(f"{name} is {value!r} and must be True or False", hint)
     return value
 
 

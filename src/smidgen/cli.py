@@ -52,7 +52,7 @@ def _root(
 
 @app.command()
 def learners(
-    loop: Annotated[str | None, typer.Option(help="Only this loop, e.g. coactive.")] = None,
+    loop: Annotated[str | None, typer.Option(help="Only this loop, e.g. rank.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
     """List the algorithms: loop, feedback, paper, regret bound, cost per round.
@@ -65,7 +65,7 @@ def learners(
 
     chosen = in_order(cards, loop)
     if not chosen:
-        known = ", ".join(sorted({card.loop for card in cards.values()}))
+        known = ", ".join(sorted({loop for card in cards.values() for loop in card.loops}))
         raise typer.BadParameter(f"no learner in the loop {loop!r}; known loops: {known}", param_hint="--loop")
     if json:
         typer.echo(learner_json(chosen))

@@ -41,7 +41,7 @@ class Demo:
 def make_learner(demo: Demo) -> Learner:
     """The named learner, with arguments that suit the stream of the demo."""
     coactive: dict[str, Callable[..., Learner]] = {
-        name: cls for name, cls in learners.items() if cards[name].loop == "coactive" and name != "CoactiveLearner"
+        name: cls for name, cls in learners.items() if "rank" in cards[name].loops and "dim" in cards[name].example
     }
     checks.one_of("learner", demo.learner, coactive)
     largest = 4.0 / np.sqrt(demo.features) * 3.0  # top-5 discounts sum to 2.95; |N(0,1)| hardly exceeds 4

@@ -14,16 +14,16 @@ class SmidgenError(Exception):
     ----------
     problem
         The value that was given and what is required of it.
-    way_out
+    hint
         What to do instead.
     """
 
     status: int = 400
 
-    def __init__(self, problem: str, way_out: str) -> None:
-        super().__init__(f"{problem}; {way_out}")
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(f"{problem}; {hint}")
         self.problem = problem
-        self.way_out = way_out
+        self.hint = hint
 
 
 class InvalidArgument(SmidgenError, ValueError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from smidgen.learners import Card
+from smidgen.learners import Card, Loop
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,8 +19,9 @@ WIDE = 140
 
 def in_order(cards: Mapping[str, Card], loop: str | None = None) -> dict[str, Card]:
     """The algorithms (of one loop) in the order of their papers."""
-    rows = sorted(cards.items(), key=lambda row: (row[1].loop, row[1].paper))
-    return {name: card for name, card in rows if loop in (None, card.loop)}
+    known = list(Loop)
+    rows = sorted(cards.items(), key=lambda row: (known.index(Loop(row[1].loops[0])), row[1].paper))
+    return {name: card for name, card in rows if loop is None or loop in card.loops}
 
 
 def learner_table(cards: Mapping[str, Card], width: int) -> RenderableType:
@@ -34,7 +35,7 @@ def learner_table(cards: Mapping[str, Card], width: int) -> RenderableType:
         for name, card in cards.items():
             fields = Table.grid(padding=(0, 2))
             for column in COLUMNS:
-                fields.add_row(f"  [dim]{TITLES.get(column, column)}[/dim]", getattr(card, column))
+                fields.add_row(f"  [dim]{TITLES.get(column, column)}[/dim]", _cell(card, column))
             paragraphs += [Text(name, style="bold", no_wrap=True, overflow="ignore"), fields]
         return Group(*paragraphs)
     table = Table(title=f"{len(cards)} learners", title_justify="left", show_lines=True)
@@ -42,13 +43,13 @@ def learner_table(cards: Mapping[str, Card], width: int) -> RenderableType:
     for column in COLUMNS:
         table.add_column(TITLES.get(column, column))
     for name, card in cards.items():
-        table.add_row(name, *(getattr(card, column) for column in COLUMNS))
+        table.add_row(name, *(_cell(card, column) for column in COLUMNS))
     return table
 
 
 def learner_json(cards: Mapping[str, Card]) -> str:
     """The algorithms as a JSON array."""
-    rows = [{"learner": name} | {column: getattr(card, column) for column in COLUMNS} for name, card in cards.items()]
+    rows = [{"learner": name} | {column: _cell(card, column) for column in COLUMNS} for name, card in cards.items()]
     return msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()
 
 
@@ -56,7 +57,13 @@ def learner_markdown(cards: Mapping[str, Card]) -> str:
     """The algorithms as a Markdown table."""
     lines = ["| learner | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
     lines += [
-        f"| `{name}` | " + " | ".join(getattr(card, column).replace("|", "\\|") for column in COLUMNS) + " |"
+        f"| `{name}` | " + " | ".join(_cell(card, column).replace("|", "\\|") for column in COLUMNS) + " |"
         for name, card in cards.items()
     ]
     return "\n".join(lines)
+
+
+def _cell(card: Card, column: str) -> str:
+    if column == "loop":
+        return ", ".join(card.loops)
+    return card.feedback_in_words if column == "feedback" else str(getattr(card, column))

@@ -96,21 +96,21 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     @classmethod
     def of(cls, fields: Any) -> Decision:
         """The decision that these fields describe, if they are right: what `records.unpack` gave, say."""
-        way_out = "give the bytes that Decision.to_json wrote"
+        hint = "give the bytes that Decision.to_json wrote"
         if not isinstance(fields, dict):
-            raise InvalidRecord(f"the JSON is a {type(fields).__name__}, not an object", way_out)
+            raise InvalidRecord(f"the JSON is a {type(fields).__name__}, not an object", hint)
         if not fields.keys() <= _KNOWN:
-            raise InvalidRecord(f"the record has the unknown fields {sorted(fields.keys() - _KNOWN)}", way_out)
+            raise InvalidRecord(f"the record has the unknown fields {sorted(fields.keys() - _KNOWN)}", hint)
         if not fields.keys() >= _REQUIRED:
-            raise InvalidRecord(f"the record lacks {sorted(_REQUIRED - fields.keys())}", way_out)
+            raise InvalidRecord(f"the record lacks {sorted(_REQUIRED - fields.keys())}", hint)
         for name, value in fields.items():
             types = _CHECKED.get(name)
             if types is None or value is None:
                 continue
             if not isinstance(value, types) or isinstance(value, bool) is not (types is bool):
-                raise InvalidRecord(f"the record's {name} is {value!r}, of the wrong type", way_out)
+                raise InvalidRecord(f"the record's {name} is {value!r}, of the wrong type", hint)
         if fields["number"] < 1:
-            raise InvalidRecord(f"the record's number is {fields['number']} and must be >= 1", way_out)
+            raise InvalidRecord(f"the record's number is {fields['number']} and must be >= 1", hint)
         return cls(**fields)
 
     def __eq__(self, other: object) -> bool:

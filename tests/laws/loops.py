@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from smidgen import Ball, Box, Choice, Decision, L1Ball, Learner, Ranking, Simplex
-from smidgen.learners import cards, learners
+from smidgen.learners import Card, cards, learners
 
 DIM = 4
 
@@ -158,11 +158,15 @@ class Tuning:
         return [None] * 3
 
 
-LOOPS: dict[str, list[Any]] = {
-    "tune": [Tuning("points")],
-    "filter": [Filtering("items")],
-    "label": [Label("rows")],
-    "coactive": [Coactive("ranking"), Coactive("choice"), Coactive("structure")],
+#: By what goes out and what (first of all) comes back.
+LOOPS: dict[tuple[str, str], list[Any]] = {
+    ("tune", "loss"): [Tuning("points")],
+    ("tune", "gradient"): [Tuning("points")],
+    ("filter", "relevance"): [Filtering("items")],
+    ("label", "bit"): [Label("rows")],
+    ("label", "label"): [Label("rows")],
+    ("rank", "better"): [Coactive("ranking"), Coactive("structure")],
+    ("choose", "better"): [Coactive("choice")],
 }
 
 
@@ -211,6 +215,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
+def forms(card: Card) -> list[Any]:
+    """The forms of the loops that a learner serves."""
+    return [form for loop in card.loops for form in LOOPS[loop, card.kinds[0]]]
+
+
 @dataclass(frozen=True)
 class Case:
     """One learner, in one setting, in one form of its loop."""
@@ -230,7 +239,7 @@ class Case:
 CASES = [
     Case(name, loop, variant)
     for name, card in cards.items()
-    for loop in LOOPS[card.loop]
+    for loop in forms(card)
     for variant in ("", *VARIANTS.get(name, {}))
 ]
 WRITABLE = [case for case in CASES if case.loop.form != "structure"]

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import httpx
 
-from smidgen.service.app import Options, create_app
+from smidgen.service.http.app import Options, create_app
 
 
 class Caller:

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from smidgen.service.engine import Engine
 from smidgen.service.messages import BatchBody, DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.models.engine import Engine
 
 MODELS: dict[str, dict[str, Any]] = {
     "rank": {"loop": "rank", "learner": "PreferencePerceptron", "features": ["a", "b", "c"]},

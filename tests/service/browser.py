@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from smidgen.service.app import Options, create_app
+from smidgen.service.http.app import Options, create_app
 
 CHROMIUM = Path("/usr/bin/chromium")
 

@@ -14,8 +14,8 @@ import pytest
 
 from service.bodies import MODELS, decision_body, reaction
 from service.browser import Visit, chromium, served, window
-from smidgen.service.database import open_database
-from smidgen.service.tokens import Tokens
+from smidgen.service.http.tokens import Tokens
+from smidgen.service.store.database import open_database
 
 REFUSED = "Failed to load resource"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from service.browser import Visit, chromium, served, window
-from smidgen.service.database import open_database
+from smidgen.service.http.tokens import Tokens
 from smidgen.service.search.library import library
-from smidgen.service.tokens import Tokens
+from smidgen.service.store.database import open_database
 
 REFUSED = "Failed to load resource"
 

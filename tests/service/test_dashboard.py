@@ -18,12 +18,13 @@ from service.asgi import Caller
 from service.bodies import MODELS, Clock, decision_body, engine_with, reaction
 from smidgen import Ranking, bounds
 from smidgen.learners import cards
-from smidgen.service import assets, curve
-from smidgen.service.database import open_database
-from smidgen.service.quality import wilson
+from smidgen.service.http import assets
+from smidgen.service.http.tokens import Tokens
+from smidgen.service.insight import curve
+from smidgen.service.insight.quality import wilson
+from smidgen.service.insight.weights import keys
 from smidgen.service.refusals import Unknown
-from smidgen.service.strengths import keys
-from smidgen.service.tokens import Tokens
+from smidgen.service.store.database import open_database
 
 
 @pytest.fixture
@@ -378,7 +379,7 @@ def test_the_form_offers_nothing_that_the_service_refuses(call: Caller) -> None:
     offered = call.get("/ui/learners.json").json()
     assert list(offered) == ["rank", "choose", "label", "filter", "tune"]
     assert {entry["name"] for entry in offered["filter"]} == {
-        name for name, card in cards.items() if card.loop == "filter"
+        name for name, card in cards.items() if "filter" in card.loops
     }
     for loop, entries in offered.items():
         for number, entry in enumerate(entries):

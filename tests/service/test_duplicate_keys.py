@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smidgen.service import reading
+from smidgen.service.http import reading
 from smidgen.service.messages import BatchBody, DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import BadRequest
 

@@ -14,8 +14,8 @@ from service.bodies import MODELS, Clock, batch, engine_with, model, play, reque
 from smidgen import records
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.service.engine import Engine
 from smidgen.service.messages import DecisionBody
+from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import Conflict, Impossible, StorageFailed, Unknown
 from smidgen.types import Decision
 

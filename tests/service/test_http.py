@@ -156,7 +156,7 @@ def test_unknown_paths_and_methods(call: Caller) -> None:
 
 
 def test_tokens_are_needed_once_one_exists(call: Caller) -> None:
-    from smidgen.service.tokens import Tokens
+    from smidgen.service.http.tokens import Tokens
 
     tokens = Tokens(call.app.state.service.engine.connection)
     call.put("/v1/models/m", MODELS["rank"])
@@ -196,7 +196,7 @@ def test_tokens_are_needed_once_one_exists(call: Caller) -> None:
     [("127.0.0.1:8470", True), ("localhost", True), ("[::1]:8470", True), ("evil.example", False), ("", False)],
 )
 def test_without_a_token_only_this_machine_is_served(host: str, good: bool, call: Caller) -> None:
-    from smidgen.service.tokens import Tokens
+    from smidgen.service.http.tokens import Tokens
 
     assert call.get("/v1/models", headers={"host": host}).status_code == (200 if good else 403)
     _, token = Tokens(call.app.state.service.engine.connection).create(["admin"], None, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from smidgen.service.inflight import InFlight
+from smidgen.service.http.inflight import InFlight
 from smidgen.service.refusals import Busy
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from service.bodies import MODELS, engine_with, model, play, request, told
-from smidgen.service.engine import Engine
-from smidgen.service.recent import Recent
-from smidgen.service.served import LearnerCache
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.recent import Recent
+from smidgen.service.models.served import LearnerCache
 
 DOCS = [{"id": name, "features": [1.0, 0.5, float(i)]} for i, name in enumerate("pqr")]
 

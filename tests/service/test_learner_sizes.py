@@ -8,8 +8,8 @@ import pytest
 
 from service.bodies import model
 from smidgen.learners import cards
-from smidgen.service import sizes
-from smidgen.service.building import Blueprint
+from smidgen.service.models import sizes
+from smidgen.service.models.building import Blueprint
 from smidgen.service.refusals import Impossible
 
 SPACE = {"type": "Ball", "dim": 60_000, "radius": 1.0}
@@ -31,11 +31,10 @@ FITTING = {
     "classes": {"learner": "Banditron", "params": {"dim": 20_000, "n_classes": 50}},
     "ogd": {"learner": "OGD", "params": {"space": SPACE, "gradient_bound": 1.0}},
 }
-LOOPS = {"coactive": "rank", "label": "label", "filter": "filter", "tune": "tune"}
 
 
 def body(given: dict[str, Any]) -> Any:
-    return model({"loop": LOOPS[cards[given["learner"]].loop], **given})
+    return model({"loop": cards[given["learner"]].loops[0], **given})
 
 
 @pytest.mark.parametrize("name", HUGE)

@@ -17,8 +17,8 @@ import pytest
 
 from service.bodies import MODELS
 from service.live import Live
-from smidgen.service.database import open_database
-from smidgen.service.tokens import Tokens
+from smidgen.service.http.tokens import Tokens
+from smidgen.service.store.database import open_database
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 HOST = "smidgen.example.org"

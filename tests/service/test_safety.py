@@ -22,12 +22,12 @@ from service.bodies import MODELS
 from service.live import Live
 from service.victims import Line
 from smidgen.errors import SmidgenError
-from smidgen.service import reading
-from smidgen.service.database import open_database
-from smidgen.service.running import Options
-from smidgen.service.server import serve
-from smidgen.service.tokens import Tokens
-from smidgen.service.writer import Writer
+from smidgen.service.http import reading
+from smidgen.service.http.running import Options
+from smidgen.service.http.server import serve
+from smidgen.service.http.tokens import Tokens
+from smidgen.service.models.writer import Writer
+from smidgen.service.store.database import open_database
 
 DOCS = [{"id": "p", "features": [1, 0, 0]}, {"id": "q", "features": [0, 1, 0]}, {"id": "r", "features": [0, 0, 1]}]
 BODY = {"candidates": DOCS}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from service.bodies import MODELS, decision_body
 from service.live import Live
 from service.victims import Line
-from smidgen.service.openapi import document
+from smidgen.service.http.openapi import document
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 schema = schemathesis.openapi.from_dict(document())

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from service.asgi import Caller
-from smidgen.service.curve import BLOCK
-from smidgen.service.database import open_database
+from smidgen.service.http.tokens import Tokens
+from smidgen.service.insight.curve import BLOCK
 from smidgen.service.search import words
 from smidgen.service.search.documents import Document, is_private, split_docstring
 from smidgen.service.search.features import NAMES, features
@@ -27,7 +27,7 @@ from smidgen.service.search.library import library
 from smidgen.service.search.progress import progress
 from smidgen.service.search.searches import SHOWN
 from smidgen.service.search.visitors import GRADED, TASTE, visitor
-from smidgen.service.tokens import Tokens
+from smidgen.service.store.database import open_database
 
 
 @pytest.fixture

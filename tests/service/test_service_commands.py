@@ -20,8 +20,8 @@ from service.bodies import MODELS, engine_with, play
 from service.live import Live
 from smidgen.cli import app, run
 from smidgen.errors import SmidgenError
-from smidgen.service.database import open_database
-from smidgen.service.engine import Engine
+from smidgen.service.models.engine import Engine
+from smidgen.service.store.database import open_database
 
 KEYED = [name for name, body in MODELS.items() if body.get("keyed")]
 PLAIN = [name for name in MODELS if name not in KEYED]

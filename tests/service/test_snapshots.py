@@ -15,8 +15,8 @@ from service.asgi import Caller
 from service.bodies import MODELS, engine_with, play
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.service.engine import Engine
-from smidgen.service.snapshots import Snapshots
+from smidgen.service.models.engine import Engine
+from smidgen.service.store.snapshots import Snapshots
 
 KEYS = ("user0", "user1", "user2", "user3")
 

@@ -17,12 +17,12 @@ from service.bodies import MODELS, engine_with, play, request
 from service.bodies import model as settings
 from smidgen.cli import app
 from smidgen.errors import InvalidArgument, InvalidRecord, SmidgenError
-from smidgen.service.engine import Engine
-from smidgen.service.estimates import Estimate, importance, self_normalised, share
-from smidgen.service.inspection import Inspection
+from smidgen.service.insight.estimates import Estimate, importance, self_normalised, share
+from smidgen.service.insight.whatif import WhatIf, other_body, what_if
 from smidgen.service.messages import DecisionBody, FeedbackBody
-from smidgen.service.recording import DatabaseRecording, FileRecording, Recording
-from smidgen.service.whatif import WhatIf, other_body, what_if
+from smidgen.service.models.engine import Engine
+from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.recording import DatabaseRecording, FileRecording, Recording
 
 Answer = Callable[[dict[str, Any], Any], dict[str, Any] | None]
 

@@ -23,9 +23,9 @@ import msgspec
 from service.bodies import MODELS, decision_body, reaction
 from smidgen import records
 from smidgen.learners import Learner
-from smidgen.service.building import Blueprint
-from smidgen.service.engine import Engine
 from smidgen.service.messages import ModelBody
+from smidgen.service.models.building import Blueprint
+from smidgen.service.models.engine import Engine
 from smidgen.types import Decision
 
 #: A plain model, one whose weights depend on the order of the log, and one with a learner per key.
@@ -37,9 +37,9 @@ _NURSERY = """
 import json, os, sys, tempfile
 from pathlib import Path
 from service.bodies import engine_with, play
-from smidgen.service import crash_points
-from smidgen.service.running import Options
-from smidgen.service.server import serve
+from smidgen.service.store import crash_points
+from smidgen.service.http.running import Options
+from smidgen.service.http.server import serve
 
 def announce(address):
     print("at", address, os.getpid(), flush=True)

@@ -52,9 +52,9 @@ def ranked_queries(
     n = checks.whole("queries", queries, "at least 1")
     mean = checks.whole("docs", docs, "at least 2 documents per query on average", at_least=2)
     d = checks.dimension(dim)
-    way_out = "give a number, at least 0"
-    sigma = checks.number("noise", noise, way_out, at_least=0.0)
-    bend = checks.number("curvature", curvature, way_out, at_least=0.0)
+    hint = "give a number, at least 0"
+    sigma = checks.number("noise", noise, hint, at_least=0.0)
+    bend = checks.number("curvature", curvature, hint, at_least=0.0)
     rng = np.random.default_rng(checks.seed(seed))
     sizes = 2 + rng.poisson(mean - 2, size=n)
     starts = np.concatenate(([0], np.cumsum(sizes)))

@@ -49,9 +49,9 @@ def rating_matrix(
         checks.whole(name, value, "at least 1") for name, value in (("users", users), ("items", items), ("rank", rank))
     )
     mean = checks.whole("per_user", per_user, "at least 1")
-    way_out = "give a number, at least 0"
-    spread = checks.number("taste", taste, way_out, at_least=0.0)
-    sigma = checks.number("noise", noise, way_out, at_least=0.0)
+    hint = "give a number, at least 0"
+    spread = checks.number("taste", taste, hint, at_least=0.0)
+    sigma = checks.number("noise", noise, hint, at_least=0.0)
     rng = np.random.default_rng(checks.seed(seed))
     popularity = -0.8 * np.log(np.arange(1.0, m + 1.0))
     item_effects = 0.35 * rng.normal(size=m) + 0.2 * (popularity - popularity.mean()) / max(popularity.std(), 1e-12)

@@ -56,9 +56,9 @@ def frames(
         )
     )
     d = checks.dimension(dim)
-    way_out = "give a number, at least 0"
-    apart = checks.number("separation", separation, way_out, at_least=0.0)
-    shift = checks.number("accent", accent, way_out, at_least=0.0)
+    hint = "give a number, at least 0"
+    apart = checks.number("separation", separation, hint, at_least=0.0)
+    shift = checks.number("accent", accent, hint, at_least=0.0)
     rng = np.random.default_rng(checks.seed(seed))
     means = apart * rng.normal(size=(k, d))
     accents = shift * (rng.normal(size=(n, 1, d)) + 0.5 * rng.normal(size=(n, k, d)))

@@ -97,9 +97,9 @@ def table_like(name: str, *, seed: int = 0) -> Table:
 
 def _score(rows: int, dim: int, noise: float, curvature: float, seed: int) -> tuple[FloatArray, FloatArray]:
     n, d = checks.whole("rows", rows, "at least 2", at_least=2), checks.dimension(dim)
-    way_out = "give a number, at least 0"
-    sigma = checks.number("noise", noise, way_out, at_least=0.0)
-    bend = checks.number("curvature", curvature, way_out, at_least=0.0)
+    hint = "give a number, at least 0"
+    sigma = checks.number("noise", noise, hint, at_least=0.0)
+    bend = checks.number("curvature", curvature, hint, at_least=0.0)
     rng = np.random.default_rng(checks.seed(seed))
     X = rng.normal(size=(n, d)) + rng.normal(size=(n, 1)) * rng.uniform(0.0, 1.5, size=d)
     X = (X - X.mean(axis=0)) / X.std(axis=0)

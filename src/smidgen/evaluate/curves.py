@@ -14,13 +14,13 @@ Curve = float | FloatArray
 
 def rounds(T: Any) -> Any:
     """Check a number of rounds, or an array of them."""
-    way_out = "give the number of rounds, a whole number of at least 1, or an array of them"
+    hint = "give the number of rounds, a whole number of at least 1, or an array of them"
     try:
         t = np.asarray(T, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"T is {T!r}", way_out) from error
+        raise InvalidArgument(f"T is {T!r}", hint) from error
     if not t.size or not ((t >= 1) & (t == np.rint(t))).all():
-        raise InvalidArgument(f"T is {T!r}", way_out)
+        raise InvalidArgument(f"T is {T!r}", hint)
     return t if t.ndim else float(t)
 
 

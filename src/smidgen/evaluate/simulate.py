@@ -123,7 +123,7 @@ def _play(learner: Learner, contexts: Iterable[Any], user: User, progress: bool 
     nothing = np.empty(0)
     return History(
         learner=type(learner).__name__,
-        loop=cards[type(learner).__name__].loop if type(learner).__name__ in cards else "",
+        loop=cards[type(learner).__name__].loops[0] if type(learner).__name__ in cards else "",
         actions=[decision.action for decision, _ in rounds],
         feedback=[feedback for _, feedback in rounds],
         explored=np.array([decision.explored for decision, _ in rounds], np.bool_),

@@ -32,8 +32,8 @@ from smidgen.evaluate.tune_stream import (
     room_for,
 )
 from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, Tuner
+from smidgen.learners.tune.base import GradientTuner
 from smidgen.learners.tune.ogdeg import Phased
-from smidgen.learners.tune.template import GradientTuner
 from smidgen.optim import Gradient, Newton
 from smidgen.randomness import DIRECTION, stream_key
 from smidgen.types import FloatArray, IntArray

@@ -15,7 +15,7 @@ from smidgen.evaluate.plots import figure_type
 from smidgen.evaluate.point_losses import PointLosses
 from smidgen.evaluate.progress import tracked
 from smidgen.learners.tune import Tuner
-from smidgen.learners.tune.template import GradientTuner
+from smidgen.learners.tune.base import GradientTuner
 from smidgen.types import FloatArray
 
 if TYPE_CHECKING:

@@ -264,19 +264,19 @@ def check_dim(rows: Rows, dim: int, name: str) -> None:
 
 
 def _from_array(value: Any, name: str) -> DenseRows:
-    way_out = "give one row of finite numbers per candidate, e.g. np.array([[0.2, 1.0], [0.7, 0.0]])"
+    hint = "give one row of finite numbers per candidate, e.g. np.array([[0.2, 1.0], [0.7, 0.0]])"
     try:
         given = np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise InvalidFeatures(f"{name} is not a matrix: {error}", way_out) from error
+        raise InvalidFeatures(f"{name} is not a matrix: {error}", hint) from error
     if given.dtype.kind not in "fiub":
-        raise InvalidFeatures(f"{name} has dtype {given.dtype} and must hold real numbers", way_out)
+        raise InvalidFeatures(f"{name} has dtype {given.dtype} and must hold real numbers", hint)
     if given.ndim != 2 or 0 in given.shape:
-        raise InvalidFeatures(f"{name} has shape {given.shape} and must be n × dim with n, dim >= 1", way_out)
+        raise InvalidFeatures(f"{name} has shape {given.shape} and must be n × dim with n, dim >= 1", hint)
     array = np.ascontiguousarray(given, dtype=np.float64)
     if np.may_share_memory(array, given) and not _constant(given):
         array = array.copy()
-    check_finite(array, name, way_out)
+    check_finite(array, name, hint)
     array.flags.writeable = False
     return DenseRows(array)
 
@@ -292,11 +292,11 @@ def _constant(array: Any) -> bool:
 
 def from_scipy(value: Any, name: str) -> SparseRows:
     """Check a sparse matrix: sorted, without duplicates, finite, and a copy."""
-    way_out = "give a CSR matrix of finite numbers with one row per candidate"
+    hint = "give a CSR matrix of finite numbers with one row per candidate"
     if value.dtype.kind not in "fiub":
-        raise InvalidFeatures(f"{name} has dtype {value.dtype} and must hold real numbers", way_out)
+        raise InvalidFeatures(f"{name} has dtype {value.dtype} and must hold real numbers", hint)
     if value.ndim != 2 or 0 in value.shape:
-        raise InvalidFeatures(f"{name} has shape {value.shape} and must be n × dim with n, dim >= 1", way_out)
+        raise InvalidFeatures(f"{name} has shape {value.shape} and must be n × dim with n, dim >= 1", hint)
     try:  # before the conversion, which trusts the indices and would write wherever they point
         if hasattr(value, "check_format"):
             value.check_format(full_check=True)
@@ -306,10 +306,10 @@ def from_scipy(value: Any, name: str) -> SparseRows:
         ):
             raise ValueError("an index points outside")
     except ValueError as error:
-        raise InvalidFeatures(f"{name} is not a valid sparse matrix: {error}", way_out) from error
+        raise InvalidFeatures(f"{name} is not a valid sparse matrix: {error}", hint) from error
     csr = value.tocsr(copy=True)
     csr.sum_duplicates()
-    return _frozen(csr.data, csr.indices, csr.indptr, csr.shape[1], name, way_out)
+    return _frozen(csr.data, csr.indices, csr.indptr, csr.shape[1], name, hint)
 
 
 def _from_record(value: dict[str, Any], name: str) -> SparseRows:
@@ -321,17 +321,17 @@ def _from_record(value: dict[str, Any], name: str) -> SparseRows:
     return from_scipy(sparse.csr_array((value["data"], value["indices"], value["indptr"]), shape=shape), name)
 
 
-def _frozen(data: Any, indices: Any, indptr: Any, dim: int, name: str, way_out: str) -> SparseRows:
+def _frozen(data: Any, indices: Any, indptr: Any, dim: int, name: str, hint: str) -> SparseRows:
     values = np.ascontiguousarray(data, dtype=np.float64)
-    check_finite(values, name, way_out)
+    check_finite(values, name, hint)
     where, starts = indices.astype(np.int64), indptr.astype(np.int64)
     for array in (values, where, starts):
         array.flags.writeable = False
     return SparseRows(values, where, starts, int(dim))
 
 
-def check_finite(array: NDArray[Any], name: str, way_out: str) -> None:
+def check_finite(array: NDArray[Any], name: str, hint: str) -> None:
     """Refuse an array that holds NaN or infinity."""
     if not np.isfinite(array).all():
         bad = array[~np.isfinite(array)][0]
-        raise InvalidFeatures(f"{name} holds {bad} and must be finite", way_out)
+        raise InvalidFeatures(f"{name} holds {bad} and must be finite", hint)

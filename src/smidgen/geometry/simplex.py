@@ -66,11 +66,11 @@ class Simplex(Space):
 
     def __init__(self, *, dim: int, floor: float = 0.0) -> None:
         self.dim = checks.whole("dim", dim, "give the number of shares, e.g. dim=3", at_least=2)
-        way_out = "leave it out for 0.0, the whole simplex"
-        self.floor = checks.number("floor", floor, way_out, at_least=0.0)
+        hint = "leave it out for 0.0, the whole simplex"
+        self.floor = checks.number("floor", floor, hint, at_least=0.0)
         self._depth = 1.0 / self.dim - self.floor  # how far below the centre a share can fall
         if not self._depth > 0.0:
-            raise InvalidArgument(f"floor is {floor!r} and must be < 1/dim = {1.0 / self.dim:g}", way_out)
+            raise InvalidArgument(f"floor is {floor!r} and must be < 1/dim = {1.0 / self.dim:g}", hint)
         self._root = math.sqrt(self.dim)
 
     def __repr__(self) -> str:

@@ -90,10 +90,10 @@ class Space(ABC):
 
     def shrunk(self, gamma: float) -> Self:
         """The set scaled by 1 − gamma around its centre, 0 ≤ gamma < 1."""
-        way_out = "give a share of the set to leave out, e.g. gamma=0.1"
-        gamma = checks.number("gamma", gamma, way_out, at_least=0.0)
+        hint = "give a share of the set to leave out, e.g. gamma=0.1"
+        gamma = checks.number("gamma", gamma, hint, at_least=0.0)
         if gamma >= 1.0:
-            raise InvalidArgument(f"gamma is {gamma!r} and must be < 1, or nothing of the set is left", way_out)
+            raise InvalidArgument(f"gamma is {gamma!r} and must be < 1, or nothing of the set is left", hint)
         return self if gamma == 0.0 else self._scaled(1.0 - gamma)
 
     @abstractmethod

@@ -1,7 +1,20 @@
 """The algorithms, one file each, grouped by loop."""
 
 from smidgen.learners import coactive, filter, label, tune
-from smidgen.learners.learner import Learner, load
-from smidgen.learners.registry import Card, cards, learners, register
+from smidgen.learners.base import Learner, load
+from smidgen.learners.card import Card, Feedback, Loop, cards, learners, register
 
-__all__ = ["Card", "Learner", "cards", "coactive", "filter", "label", "learners", "load", "register", "tune"]
+__all__ = [
+    "Card",
+    "Feedback",
+    "Learner",
+    "Loop",
+    "cards",
+    "coactive",
+    "filter",
+    "label",
+    "learners",
+    "load",
+    "register",
+    "tune",
+]

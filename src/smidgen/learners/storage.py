@@ -45,12 +45,12 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
 
 def decode(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and arrays of what `encode` gave, if the checksum is right; ``source`` is its name in refusals."""
-    way_out = "give what Learner.save wrote; if it was that, restore it from a copy"
+    hint = "give what Learner.save wrote; if it was that, restore it from a copy"
     first, digest, body = [*content.split(b"\n", 2), b"", b""][:3]
     if not first.startswith(_MAGIC):
-        raise CorruptFile(f"{source} is not a saved learner", way_out)
+        raise CorruptFile(f"{source} is not a saved learner", hint)
     if digest.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
-        raise CorruptFile(f"{source} is a damaged saved learner: its checksum is wrong", way_out)
+        raise CorruptFile(f"{source} is a damaged saved learner: its checksum is wrong", hint)
     if first != _MAGIC + b"%d" % VERSION:
         version = first.removeprefix(_MAGIC).decode("ascii", "replace")
         raise CorruptFile(f"{source} is a saved learner of format {version}", "upgrade smidgen to read it")

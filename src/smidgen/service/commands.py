@@ -45,8 +45,8 @@ def serve(
     from smidgen.errors import MissingExtra
 
     try:
-        from smidgen.service.running import Options
-        from smidgen.service.server import serve as run
+        from smidgen.service.http.running import Options
+        from smidgen.service.http.server import serve as run
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing in ("", "smidgen"):
@@ -66,8 +66,8 @@ def create_token(
 
     The id, by which it can be revoked, goes to standard error.
     """
-    from smidgen.service.inspection import writing
-    from smidgen.service.tokens import Tokens
+    from smidgen.service.http.tokens import Tokens
+    from smidgen.service.store.inspection import writing
 
     scopes = [word.strip() for word in scope.split(",") if word.strip()]
     with writing(data) as connection:
@@ -79,8 +79,8 @@ def create_token(
 @token.command("revoke")
 def revoke_token(id: Annotated[str, typer.Argument(help="The token's id.")], data: Data = DATA) -> None:
     """End a token, at once."""
-    from smidgen.service.inspection import existing, writing
-    from smidgen.service.tokens import Tokens
+    from smidgen.service.http.tokens import Tokens
+    from smidgen.service.store.inspection import existing, writing
 
     with writing(existing(data)) as connection:
         Tokens(connection).revoke(id, time.time())
@@ -94,8 +94,8 @@ def list_tokens(data: Data = DATA) -> None:
     from rich.table import Table
 
     from smidgen.service.clock import stamp
-    from smidgen.service.inspection import Inspection
-    from smidgen.service.tokens import Tokens
+    from smidgen.service.http.tokens import Tokens
+    from smidgen.service.store.inspection import Inspection
 
     table = Table("id", "scope", "model", "made", "revoked", box=None, header_style="bold")
     with Inspection(data) as seen:
@@ -138,7 +138,7 @@ def list_snapshots(data: Data = DATA) -> None:
     from rich.table import Table
 
     from smidgen.service.clock import stamp
-    from smidgen.service.inspection import Inspection
+    from smidgen.service.store.inspection import Inspection
 
     table = Table("model", "after event", "of", "bytes", "written", "file", box=None, header_style="bold")
     with Inspection(data) as seen:
@@ -156,7 +156,7 @@ def verify_snapshots(data: Data = DATA) -> None:
 
     A bad snapshot loses nothing: the service skips it and replays more of the log. The exit status is 1 if one is bad.
     """
-    from smidgen.service.inspection import Inspection
+    from smidgen.service.store.inspection import Inspection
 
     bad = good = 0
     with Inspection(data) as seen:
@@ -172,8 +172,8 @@ def verify_snapshots(data: Data = DATA) -> None:
 
 
 def _from_database(data: Path) -> list[ModelReply]:
-    from smidgen.service.inspection import Inspection
-    from smidgen.service.quality import at_a_glance
+    from smidgen.service.insight.quality import at_a_glance
+    from smidgen.service.store.inspection import Inspection
 
     with Inspection(data) as seen:
         return [at_a_glance(seen.connection, model) for model in seen.models()]

@@ -14,10 +14,10 @@ from smidgen.service.commands import DATA, Data
 
 if TYPE_CHECKING:
     from smidgen.learners import Learner
-    from smidgen.service.audit import Audit
-    from smidgen.service.estimates import Estimate
-    from smidgen.service.recording import Recording
-    from smidgen.service.whatif import WhatIf
+    from smidgen.service.insight.audit import Audit
+    from smidgen.service.insight.estimates import Estimate
+    from smidgen.service.insight.whatif import WhatIf
+    from smidgen.service.store.recording import Recording
 
 log = typer.Typer(
     name="log",
@@ -35,9 +35,9 @@ def verify(name: Source, data: Data = DATA) -> None:
     Events without gaps, every record readable, every feedback with its decision and only one, versions that count by
     one; then a replay from nothing, held against every snapshot. The exit status is 1 if anything is wrong.
     """
-    from smidgen.service.audit import audit_file, audit_model
-    from smidgen.service.inspection import Inspection
-    from smidgen.service.recording import FileRecording
+    from smidgen.service.insight.audit import audit_file, audit_model
+    from smidgen.service.store.inspection import Inspection
+    from smidgen.service.store.recording import FileRecording
 
     if Path(name).is_file():
         found = audit_file(FileRecording(Path(name)))
@@ -57,8 +57,8 @@ def replay(
     out: Annotated[Path | None, typer.Option(help="Save the learner here; smidgen.load reads it.")] = None,
 ) -> None:
     """Rebuild the learner from the log alone, without snapshots, and show its weights."""
-    from smidgen.service.recording import rebuild
     from smidgen.service.refusals import Unknown
+    from smidgen.service.store.recording import rebuild
 
     with recorded(name, data) as recording:
         rebuilt = rebuild(recording)
@@ -85,7 +85,7 @@ def export(
     after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
 ) -> None:
     """Write the log as NDJSON, one event per line: enough to rebuild the weights bit for bit."""
-    from smidgen.service.inspection import Inspection
+    from smidgen.service.store.inspection import Inspection
 
     with Inspection(data) as seen:
         lines = seen.log.all_lines(seen.model(name).id, after)
@@ -103,8 +103,8 @@ def export(
 @contextmanager
 def recorded(name: str, data: Path) -> Iterator[Recording]:
     """The log of that name: a file if there is one, else that of a model."""
-    from smidgen.service.inspection import Inspection
-    from smidgen.service.recording import DatabaseRecording, FileRecording
+    from smidgen.service.store.inspection import Inspection
+    from smidgen.service.store.recording import DatabaseRecording, FileRecording
 
     if Path(name).is_file():
         yield FileRecording(Path(name))
@@ -166,7 +166,7 @@ def what_if(
     """
     import msgspec
 
-    from smidgen.service import whatif
+    from smidgen.service.insight import whatif
 
     if (log is None) == (model is None):
         raise typer.BadParameter("give a log, or --model and --data", param_hint="LOG")

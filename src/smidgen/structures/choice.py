@@ -173,19 +173,19 @@ class Choice:
 
 
 def _as_mask(available: Any, n: int) -> Mask:
-    way_out = f"give {n} bools, or indices from 0 to {n - 1}, at least one of them"
+    hint = f"give {n} bools, or indices from 0 to {n - 1}, at least one of them"
     try:
         given = np.asarray(available)
     except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"available is {available!r}", way_out) from error
+        raise InvalidArgument(f"available is {available!r}", hint) from error
     if given.dtype.kind == "b" and given.shape == (n,):
         mask = given.astype(np.bool_)
     elif given.dtype.kind in "iu" and given.ndim == 1 and ((given >= 0) & (given < n)).all():
         mask = np.zeros(n, np.bool_)
         mask[given] = True
     else:
-        raise InvalidArgument(f"available has shape {given.shape} and dtype {given.dtype}", way_out)
+        raise InvalidArgument(f"available has shape {given.shape} and dtype {given.dtype}", hint)
     if not mask.any():
-        raise InvalidArgument("available leaves no item to choose", way_out)
+        raise InvalidArgument("available leaves no item to choose", hint)
     mask.flags.writeable = False
     return mask

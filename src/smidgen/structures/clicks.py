@@ -92,13 +92,13 @@ def from_chain(
 
 
 def _as_shown(ranking: Any) -> IntArray:
-    way_out = "give the shown ranking, e.g. d.action"
+    hint = "give the shown ranking, e.g. d.action"
     try:
         shown = np.asarray(ranking)
     except ValueError as error:
-        raise InvalidFeedback(f"the ranking {ranking!r} is not a list of documents", way_out) from error
+        raise InvalidFeedback(f"the ranking {ranking!r} is not a list of documents", hint) from error
     if shown.ndim != 1 or shown.dtype.kind not in "iu" or len(np.unique(shown)) != len(shown):
-        raise InvalidFeedback(f"the ranking {ranking!r} is not a list of distinct documents", way_out)
+        raise InvalidFeedback(f"the ranking {ranking!r} is not a list of distinct documents", hint)
     if len(shown) and not (shown.min() >= 0 and shown.max() < 2**63):
         raise InvalidFeedback(f"the ranking holds document {shown.min()}", "document indices start at 0")
     return shown.astype(np.int64)

@@ -18,8 +18,8 @@ class TestTheoryThatLeavesNothing:
     def test_is_refused_with_what_helps(self, kind: Any) -> None:
         with pytest.raises(InvalidArgument, match=r"1,000 rounds asks for gamma = \d.* leaves nothing") as refusal:
             kind(space=Ball(dim=33), loss_bound=1.0, horizon=1000)
-        assert "horizon" in refusal.value.way_out
-        assert "delta=0.1" in refusal.value.way_out
+        assert "horizon" in refusal.value.hint
+        assert "delta=0.1" in refusal.value.hint
 
     @ONE_POINT
     def test_the_advice_works(self, kind: Any) -> None:

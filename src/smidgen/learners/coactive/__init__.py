@@ -1,5 +1,6 @@
 """Rank or choose, and hear of something better: the coactive loop."""
 
+from smidgen.learners.coactive.base import Coactive, CoactiveLearner
 from smidgen.learners.coactive.batch_preference_perceptron import BatchPreferencePerceptron
 from smidgen.learners.coactive.convex_preference_perceptron import ConvexPreferencePerceptron
 from smidgen.learners.coactive.dueling_bandit import DuelingBandit
@@ -7,7 +8,6 @@ from smidgen.learners.coactive.exponentiated_preference_perceptron import Expone
 from smidgen.learners.coactive.preference_perceptron import PreferencePerceptron
 from smidgen.learners.coactive.ranking_svm import RankingSVM
 from smidgen.learners.coactive.second_order_preference_perceptron import SecondOrderPreferencePerceptron
-from smidgen.learners.coactive.template import Coactive, CoactiveLearner
 
 __all__ = [
     "BatchPreferencePerceptron",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from smidgen import checks
 from smidgen.geometry import Ball
-from smidgen.learners.coactive.template import PAPER, Coactive
-from smidgen.learners.registry import Card, register
+from smidgen.learners.card import Card, register
+from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Gradient
 
 
 @register(
     Card(
-        loop="coactive",
-        feedback="a better object",
+        loop=("rank", "choose"),
+        feedback=("better", "clicks"),
         paper=f"{PAPER}, Alg. 5",
         bound="(|B|²/2 + 4R²G²)/(α√T) + slack (Thm 6)",
         cost="argmax + 2 φ + 2N",

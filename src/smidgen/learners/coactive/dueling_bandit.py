@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import DecisionMismatch, InvalidFeedback
-from smidgen.learners.coactive.template import PAPER, present
-from smidgen.learners.learner import Learner
-from smidgen.learners.registry import Card, register
+from smidgen.learners.base import Learner
+from smidgen.learners.card import Card, register
+from smidgen.learners.coactive.base import PAPER, present
 from smidgen.optim.rule import moved
 from smidgen.randomness import COIN, DIRECTION, perturb, stream_key, uniforms
 from smidgen.records import same
@@ -54,8 +54,9 @@ def _credit(shown: IntArray, teams: IntArray, better: IntArray, top: int) -> int
 
 @register(
     Card(
-        loop="coactive",
-        feedback="a better ranking, or which of two",
+        loop=("rank", "choose"),
+        feedback="better",
+        draws=True,
         paper=f"{PAPER}, Sec. 6.2.6; Yue & Joachims 2009",
         bound="none here",
         cost="2 argmax + N",

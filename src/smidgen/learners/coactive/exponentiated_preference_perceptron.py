@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from smidgen.learners.coactive.template import PAPER, Coactive
-from smidgen.learners.registry import Card, register
+from smidgen.learners.card import Card, register
+from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Exponentiated
 
 
 @register(
     Card(
-        loop="coactive",
-        feedback="a better object",
+        loop=("rank", "choose"),
+        feedback=("better", "clicks"),
         paper=f"{PAPER}, Alg. 4",
         bound="2S(1 + log 2N)·‖w*‖₁/(α√T) + slack (Thm 5)",
         cost="argmax + 2 φ + N exp",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.errors import MissingExtra
-from smidgen.learners.coactive.template import PAPER, Coactive
-from smidgen.learners.registry import Card, register
+from smidgen.learners.card import Card, register
+from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Rule
 from smidgen.optim.rule import State, count
 from smidgen.types import FloatArray
@@ -106,8 +106,9 @@ class Retrained(Rule):
 
 @register(
     Card(
-        loop="coactive",
-        feedback="a better object",
+        loop=("rank", "choose"),
+        feedback=("better", "clicks"),
+        not_served="it fits all feedback anew, for seconds",
         paper=f"{PAPER}, Sec. 6.2.5; Joachims 2002",
         bound="none",
         cost="argmax + 2 φ; now and then an SVM on all pairs",

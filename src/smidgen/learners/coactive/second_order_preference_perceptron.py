@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from smidgen.geometry import Ball
-from smidgen.learners.coactive.template import PAPER, Coactive
-from smidgen.learners.registry import Card, register
+from smidgen.learners.card import Card, register
+from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Newton
 
 
 @register(
     Card(
-        loop="coactive",
-        feedback="a better object",
+        loop=("rank", "choose"),
+        feedback=("better", "clicks"),
         paper=f"{PAPER}, Alg. 6",
         bound="O(N log T/(αT)) + slack, strongly convex losses (Thm 8)",
         cost="argmax + 2 φ + 4N² (+ a few N² to project)",

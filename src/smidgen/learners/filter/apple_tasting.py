@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.errors import InvalidArgument
+from smidgen.learners.card import Card, register
+from smidgen.learners.filter.base import Filter, FullInformationFilter
 from smidgen.learners.filter.perceptron_filter import PerceptronFilter
 from smidgen.learners.filter.simple_fil import PAPER
-from smidgen.learners.filter.template import Filter, FullInformationFilter
-from smidgen.learners.registry import Card, register
 from smidgen.randomness import COIN, first_uniform, stream_key
 from smidgen.types import Decision, FloatArray
 
@@ -21,7 +21,8 @@ from smidgen.types import Decision, FloatArray
 @register(
     Card(
         loop="filter",
-        feedback="relevant or not, if forwarded",
+        feedback="relevance",
+        draws=True,
         paper=f"Helmbold, Littlestone & Long 2000 (STAP); {PAPER}",
         bound="by the inner filter's mistakes, in the paper",
         cost="that of the inner filter",

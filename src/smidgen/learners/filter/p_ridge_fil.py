@@ -13,9 +13,9 @@ from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.geometry.ball import project_on_ball
+from smidgen.learners.card import Card, register
+from smidgen.learners.filter.base import Filter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
-from smidgen.learners.filter.template import Filter, Shown, Stream
-from smidgen.learners.registry import Card, register
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices
 from smidgen.state.full import FullClasses
@@ -56,7 +56,8 @@ def _stream(W: Block, B: Block, p: float, key: U64, stream: Stream, first: int, 
 @register(
     Card(
         loop="filter",
-        feedback="relevant or not, if forwarded",
+        feedback="relevance",
+        draws=True,
         paper=f"{PAPER}, Fig. 2",
         bound="O(N ln n/(γ√n)) with margin γ (Thm 3)",
         cost="nnz·N, N² to learn",

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import NotFinite
+from smidgen.learners.card import Card, register
+from smidgen.learners.filter.base import FullInformationFilter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
-from smidgen.learners.filter.template import FullInformationFilter, Shown, Stream
-from smidgen.learners.registry import Card, register
 from smidgen.state.classes import Indices
 from smidgen.state.full import sparse_dot
 from smidgen.types import FloatArray
@@ -52,7 +52,7 @@ def _stream(w: FloatArray, stream: Stream, shown: Shown) -> None:
 @register(
     Card(
         loop="filter",
-        feedback="relevant or not, always",
+        feedback="relevance",
         paper=f"{PAPER}, Sec. 4.1; Rosenblatt 1958",
         bound="a mistake bound, in the paper",
         cost="nnz",

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import NotFinite, NoWeights
+from smidgen.learners.card import Card, register
+from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
 from smidgen.learners.filter.estimators import make_estimator
 from smidgen.learners.filter.simple_fil import PAPER, threshold
-from smidgen.learners.filter.template import Filter, FullInformationFilter, Shown, Stream
-from smidgen.learners.registry import Card, register
 from smidgen.state.classes import Block
 from smidgen.state.kernels import Kernel as KernelFunction
 from smidgen.state.ridge import (
@@ -117,7 +117,7 @@ class _RidgeState:
 @register(
     Card(
         loop="filter",
-        feedback="relevant or not, if forwarded",
+        feedback="relevance",
         paper=f"{PAPER}, Sec. 4",
         bound="none proved",
         cost="nnz·N (full), n·nnz + n² (dual)",
@@ -221,7 +221,7 @@ class RidgeFil(_RidgeState, Filter):
 @register(
     Card(
         loop="filter",
-        feedback="relevant or not, always",
+        feedback="relevance",
         paper=f"{PAPER}, Sec. 4.1",
         bound="none here",
         cost="nnz·N (full), n·nnz + n² (dual)",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
 from smidgen.errors import InvalidFeatures, NoWeights
-from smidgen.learners.filter.template import Filter, Shown, Stream
-from smidgen.learners.registry import Card, register
+from smidgen.learners.card import Card, register
+from smidgen.learners.filter.base import Filter, Shown, Stream
 from smidgen.types import Decision, FloatArray
 
 PAPER = "Cesa-Bianchi, Conconi & Gentile 2003"
@@ -38,7 +38,7 @@ def _stream(memory: FloatArray, truth: NDArray[np.bool_], first: int, shown: Sho
 @register(
     Card(
         loop="filter",
-        feedback="relevant or not, if forwarded",
+        feedback="relevance",
         paper=f"{PAPER}, Sec. 3",
         bound="((32/|δ| + 2) ln n + 4)/n (Thm 1)",
         cost="1",

@@ -2,11 +2,11 @@
 
 from smidgen.learners.label.arow import AROW
 from smidgen.learners.label.banditron import Banditron
+from smidgen.learners.label.base import LabelLearner
 from smidgen.learners.label.confidit import Confidit
 from smidgen.learners.label.history import LabelHistory
 from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
 from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
-from smidgen.learners.label.template import LabelLearner
 
 __all__ = [
     "AROW",

@@ -9,9 +9,9 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.learners.card import Card, register
+from smidgen.learners.label.base import Csr, Shown, Stream, all_finite, scores_by_class, scores_by_feature
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
-from smidgen.learners.label.template import Csr, Shown, Stream, all_finite, scores_by_class, scores_by_feature
-from smidgen.learners.registry import Card, register
 from smidgen.state.classes import Block, Indices, best_class, best_other_class, class_scores
 from smidgen.state.diagonal import diagonal_moments, diagonal_shift
 from smidgen.state.full import full_moments, full_shift, sparse_dot
@@ -121,7 +121,7 @@ def _stream_full(W: Block, B: Block, K: int, r: float, stream: Stream, shown: Sh
 @register(
     Card(
         loop="label",
-        feedback="the true label",
+        feedback="label",
         paper="Crammer, Kulesza & Dredze 2009",
         bound="a mistake bound, in the paper",
         cost="K·nnz (diagonal), K·nnz·N (full)",

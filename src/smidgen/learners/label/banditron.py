@@ -10,9 +10,9 @@ import numpy as np
 from smidgen import checks
 from smidgen._kernel import borrowing, kernel
 from smidgen.errors import DecisionMismatch
+from smidgen.learners.card import Card, register
+from smidgen.learners.label.base import Shown, Stream
 from smidgen.learners.label.plain import PlainLabelLearner, score_classes
-from smidgen.learners.label.template import Shown, Stream
-from smidgen.learners.registry import Card, register
 from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices, add_to_class, best_class, class_scores, fetch_rows
@@ -74,7 +74,8 @@ def _stream(W: Block, K: int, gamma: float, key: U64, stream: Stream, first: int
 @register(
     Card(
         loop="label",
-        feedback="right or wrong",
+        feedback="bit",
+        draws=True,
         paper="Kakade, Shalev-Shwartz & Tewari 2008",
         bound="O(T^(-1/3)) against the hinge loss",
         cost="K·nnz",
@@ -141,8 +142,8 @@ class Banditron(PlainLabelLearner):
         dtype: str = "float64",
         seed: int = 0,
     ) -> None:
-        way_out = "give a share of the rounds in (0, 1], e.g. gamma=0.05"
-        self._gamma = checks.number("gamma", gamma, way_out, above=0.0, at_most=1.0)
+        hint = "give a share of the rounds in (0, 1], e.g. gamma=0.05"
+        self._gamma = checks.number("gamma", gamma, hint, above=0.0, at_most=1.0)
         super().__init__(
             dim=dim, n_classes=n_classes, labels=labels, dtype=dtype, params={"gamma": self._gamma}, seed=seed
         )

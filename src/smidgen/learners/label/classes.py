@@ -28,11 +28,11 @@ class Classes:
     __slots__ = ("_bools", "_index", "_type", "labels", "named")
 
     def __init__(self, n_classes: int | None, labels: Sequence[Hashable] | None) -> None:
-        way_out = "give n_classes=3, or labels=['bug', 'question', 'praise']"
+        hint = "give n_classes=3, or labels=['bug', 'question', 'praise']"
         if labels is None:
             if n_classes is None:
-                raise InvalidArgument("neither n_classes nor labels was given", way_out)
-            labels = range(checks.whole("n_classes", n_classes, way_out, at_least=2))
+                raise InvalidArgument("neither n_classes nor labels was given", hint)
+            labels = range(checks.whole("n_classes", n_classes, hint, at_least=2))
             self.named = False
         else:
             self.named = True
@@ -40,9 +40,9 @@ class Classes:
         self._index: dict[Any, int] = {}
         self.grow(labels)
         if len(self.labels) < 2:
-            raise InvalidArgument(f"there is {len(self.labels)} class and there must be at least 2", way_out)
+            raise InvalidArgument(f"there is {len(self.labels)} class and there must be at least 2", hint)
         if n_classes is not None and n_classes != len(self.labels):
-            raise InvalidArgument(f"n_classes is {n_classes} and there are {len(self.labels)} labels", way_out)
+            raise InvalidArgument(f"n_classes is {n_classes} and there are {len(self.labels)} labels", hint)
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
+from smidgen.learners.card import Card, register
+from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_round import (
     FRESH,
     LOGDET,
@@ -28,8 +30,6 @@ from smidgen.learners.label.confidit_round import (
     sign_of,
 )
 from smidgen.learners.label.confidit_stream import row_scales, stream_diagonal, stream_full
-from smidgen.learners.label.template import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
-from smidgen.learners.registry import Card, register
 from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, stream_key
 from smidgen.state.classes import Block, padded
@@ -45,7 +45,8 @@ GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for
 @register(
     Card(
         loop="label",
-        feedback="right or wrong",
+        feedback="bit",
+        draws=True,
         paper="Crammer & Gentile 2013, Fig. 1",
         bound="O(√(log²T/T)), labels by eq. 2 (Thm 1)",
         cost="K·nnz (diagonal), K·nnz·N (full)",

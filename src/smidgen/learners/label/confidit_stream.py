@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, inlined, kernel
 from smidgen.features.row import over_length
+from smidgen.learners.label.base import Shown, Stream
 from smidgen.learners.label.confidit_round import choose, settings_in, sign_of, step_diagonal, step_full
-from smidgen.learners.label.template import Shown, Stream
 from smidgen.randomness import U64
 from smidgen.state.classes import Block, best_class
 from smidgen.state.diagonal import diagonal_moments

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.learners.card import Card, register
+from smidgen.learners.label.base import Shown, Stream
 from smidgen.learners.label.plain import PlainLabelLearner, score_classes
-from smidgen.learners.label.template import Shown, Stream
-from smidgen.learners.registry import Card, register
 from smidgen.learners.rows import kept_row
 from smidgen.state.classes import Block, add_to_class, best_class, class_scores, fetch_rows
 from smidgen.types import Decision
@@ -39,7 +39,7 @@ def _stream(W: Block, K: int, stream: Stream, shown: Shown) -> None:
 @register(
     Card(
         loop="label",
-        feedback="the true label",
+        feedback="label",
         paper="Crammer & Singer 2003",
         bound="a mistake bound, in the paper",
         cost="K·nnz",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.errors import NotFinite
 from smidgen.features import Row
-from smidgen.learners.label.template import LabelLearner, pick
+from smidgen.learners.label.base import LabelLearner, pick
 from smidgen.learners.rows import kept_row
 from smidgen.state.classes import Block, best_class, padded
 from smidgen.state.diagonal import DiagonalClasses

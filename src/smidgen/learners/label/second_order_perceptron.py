@@ -9,9 +9,9 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.learners.card import Card, register
+from smidgen.learners.label.base import Csr, Shown, Stream, all_finite
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
-from smidgen.learners.label.template import Csr, Shown, Stream, all_finite
-from smidgen.learners.registry import Card, register
 from smidgen.state.classes import Block, Indices, add_to_class, best_class
 from smidgen.state.diagonal import diagonal_absorb
 from smidgen.state.full import full_absorb, full_moments
@@ -129,7 +129,7 @@ def _stream_full(V: Block, B: Block, K: int, stream: Stream, shown: Shown) -> No
 @register(
     Card(
         loop="label",
-        feedback="the true label",
+        feedback="label",
         paper="Cesa-Bianchi, Conconi & Gentile 2005",
         bound="a mistake bound, in the paper",
         cost="K·nnz (diagonal), K·nnz·N (full)",

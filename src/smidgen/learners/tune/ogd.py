@@ -5,15 +5,15 @@ from __future__ import annotations
 from smidgen import checks
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
-from smidgen.learners.registry import Card, register
-from smidgen.learners.tune.template import GradientTuner
+from smidgen.learners.card import Card, register
+from smidgen.learners.tune.base import GradientTuner
 from smidgen.optim import Gradient
 
 
 @register(
     Card(
         loop="tune",
-        feedback="the gradient there",
+        feedback="gradient",
         paper="Zinkevich 2003",
         bound="3GD/(2√T)",
         cost="N + a projection",

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
-from smidgen.learners.registry import Card, register
+from smidgen.learners.card import Card, register
 from smidgen.learners.tune import theory
-from smidgen.learners.tune.template import ValueTuner, as_reach
+from smidgen.learners.tune.base import ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
 from smidgen.types import FloatArray
 
@@ -94,7 +94,8 @@ class Phased(ValueTuner):
 @register(
     Card(
         loop="tune",
-        feedback="the loss there",
+        feedback="loss",
+        draws=True,
         paper="Flaxman, Kalai & McMahan 2005",
         bound="3F(NR/r)^(1/3)·T^(-1/6), or O(T^(-1/4)) if Lipschitz",
         cost="N + a projection",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from smidgen import checks
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
-from smidgen.learners.registry import Card, register
-from smidgen.learners.tune.template import GradientTuner
+from smidgen.learners.card import Card, register
+from smidgen.learners.tune.base import GradientTuner
 from smidgen.optim import Newton
 
 
 @register(
     Card(
         loop="tune",
-        feedback="the gradient there",
+        feedback="gradient",
         paper="Hazan, Agarwal & Kale 2007",
         bound="5(1/α + GD)·N·log T/T",
         cost="4N² + a projection",

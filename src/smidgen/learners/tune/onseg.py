@@ -10,7 +10,7 @@ from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
-from smidgen.learners.registry import Card, register
+from smidgen.learners.card import Card, register
 from smidgen.learners.tune import theory
 from smidgen.learners.tune.ogdeg import Phased
 from smidgen.optim import Newton
@@ -20,7 +20,8 @@ from smidgen.types import FloatArray
 @register(
     Card(
         loop="tune",
-        feedback="the loss there",
+        feedback="loss",
+        draws=True,
         paper="Liu, Li, Song, Liang, Jian & Liu 2018, Alg. 1",
         bound="as printed does not follow, see Differs",
         cost="4N² + a projection",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from smidgen import checks
 from smidgen.learners.coactive import RankingSVM
+from smidgen.learners.coactive.base import Coactive
 from smidgen.learners.coactive.ranking_svm import Retrained
-from smidgen.learners.coactive.template import Coactive
 from smidgen.types import FloatArray
 
 

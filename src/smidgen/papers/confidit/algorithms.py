@@ -7,10 +7,10 @@ from typing import Any
 from smidgen.errors import InvalidArgument
 from smidgen.learners.label.arow import AROW
 from smidgen.learners.label.banditron import Banditron
+from smidgen.learners.label.base import LabelLearner
 from smidgen.learners.label.confidit import Confidit
 from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
 from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
-from smidgen.learners.label.template import LabelLearner
 
 #: In the order of the columns of Table 3.
 NAMES = ("Perceptron", "2nd-order", "AROW", "Banditron", "Confidit")

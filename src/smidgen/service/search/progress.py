@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.service.curve import BLOCK
+from smidgen.service.insight.curve import BLOCK
 from smidgen.types import FloatArray
 
 #: A point is a mean over so many blocks of clicks.

@@ -11,18 +11,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from smidgen.service.assets import HEADERS, asset
-from smidgen.service.curve import LEARNT
-from smidgen.service.engine import Engine
+from smidgen.service.http.assets import HEADERS, asset
+from smidgen.service.http.reading import json_body
+from smidgen.service.http.running import Service, reply, service
+from smidgen.service.http.tokens import Scope, require
+from smidgen.service.insight.curve import LEARNT
 from smidgen.service.messages import Message
-from smidgen.service.reading import json_body
-from smidgen.service.running import Service, reply, service
+from smidgen.service.models.engine import Engine
 from smidgen.service.search.features import NAMES
 from smidgen.service.search.library import with_library
 from smidgen.service.search.progress import progress
 from smidgen.service.search.searches import SHOWN, decide, demo_name, search, shown, start_anew
 from smidgen.service.search.visitors import TASTE, VisitorsBody, visit, visitor
-from smidgen.service.tokens import Scope, require
 
 
 class QueryBody(Message):

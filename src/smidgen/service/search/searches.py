@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from smidgen.service.building import canonical
-from smidgen.service.engine import Engine
 from smidgen.service.messages import Candidate, DecisionBody, ModelBody
+from smidgen.service.models.building import canonical
+from smidgen.service.models.engine import Engine
 from smidgen.service.search.documents import Document
 from smidgen.service.search.features import NAMES, features
 from smidgen.service.search.index import Index

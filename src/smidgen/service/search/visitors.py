@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from smidgen.service.engine import Engine
 from smidgen.service.messages import FeedbackBody, Message
+from smidgen.service.models.engine import Engine
 from smidgen.service.search import words
 from smidgen.service.search.documents import is_private
 from smidgen.service.search.features import NAMES

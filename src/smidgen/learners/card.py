@@ -1,0 +1,148 @@
+"""The list of algorithms: every learner registers itself with a card that people and programs read.
+
+What a learner is stands here, beside its class, once. The service, the adapters, the benchmarks, the command line, the
+docs and the dashboard read the card; no other room names a learner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from smidgen import records
+from smidgen.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from smidgen.learners.base import Learner
+
+L = TypeVar("L", bound="type[Learner]")
+
+
+class Loop(StrEnum):
+    """What goes out; one name everywhere."""
+
+    RANK = "rank"
+    CHOOSE = "choose"
+    LABEL = "label"
+    FILTER = "filter"
+    TUNE = "tune"
+    DRAFT = "draft"
+
+
+class Feedback(StrEnum):
+    """What comes back; one name everywhere."""
+
+    BETTER = "better"
+    CLICKS = "clicks"
+    EDIT = "edit"
+    BIT = "bit"
+    LABEL = "label"
+    REWARD = "reward"
+    RELEVANCE = "relevance"
+    LOSS = "loss"
+    GRADIENT = "gradient"
+
+
+#: The same for people.
+IN_WORDS = {
+    Feedback.BETTER: "a better object",
+    Feedback.CLICKS: "clicks",
+    Feedback.EDIT: "the edited text",
+    Feedback.BIT: "right or wrong",
+    Feedback.LABEL: "the true label",
+    Feedback.REWARD: "a reward for what was shown",
+    Feedback.RELEVANCE: "relevant or not",
+    Feedback.LOSS: "the loss there",
+    Feedback.GRADIENT: "the gradient there",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What a person or a program wants to know of an algorithm before choosing it.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> card = smidgen.PreferencePerceptron.card
+    >>> [str(loop) for loop in card.loops], [str(kind) for kind in card.kinds]
+    (['rank', 'choose'], ['better', 'clicks'])
+    """
+
+    loop: str | tuple[str, ...]
+    """The loop it serves, or all of them: some of `Loop`."""
+    feedback: str | tuple[str, ...]
+    """The kinds of feedback that it learns from: some of `Feedback`."""
+    paper: str = ""
+    """Where it is described."""
+    bound: str = "none is known"
+    """How its regret is bounded, in words; the functions are in `smidgen.bounds`."""
+    cost: str = ""
+    """Operations per round, N features, n candidates."""
+    example: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments (beyond ``seed``) that make a small one, for demonstrations and for the laws."""
+    first: Mapping[str, Any] = field(default_factory=dict)
+    """Settings to begin with, of those that it cannot do without, as JSON can say them: what a form starts from."""
+    theorem: Any = None
+    """What theory promises of it: the name of a theorem of ours, or a function of the settings and the rounds."""
+    size: Callable[[Mapping[str, Any]], int] | None = None
+    """Bytes of state for given settings; None: 8 for every feature (and class)."""
+    draws: bool = False
+    """Whether it draws at random, so that the number of a decision matters."""
+    order_free: bool = False
+    """Whether the weights depend only on the set of decisions learnt, not on their order."""
+    not_served: str = ""
+    """Why the service does not offer it; empty if it does."""
+
+    def __post_init__(self) -> None:
+        for name, given, known in (("loop", self.loops, Loop), ("feedback", self.kinds, Feedback)):
+            if not given or (unknown := set(given) - set(known)):
+                told = sorted(map(str, unknown)) if given else "nothing"
+                raise InvalidArgument(f"the card's {name} is {told}", f"choose among {', '.join(known)}")
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """All loops it serves."""
+        return (self.loop,) if isinstance(self.loop, str) else tuple(self.loop)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds of feedback it learns from."""
+        return (self.feedback,) if isinstance(self.feedback, str) else tuple(self.feedback)
+
+    @property
+    def feedback_in_words(self) -> str:
+        """What it learns from, for people."""
+        return ", or ".join(IN_WORDS[Feedback(kind)] for kind in self.kinds)
+
+
+learners: dict[str, type[Learner]] = {}
+cards: dict[str, Card] = {}
+
+
+def register(card: Card) -> Callable[[L], L]:
+    """Enter a learner under its class name; ``cls.card`` is its card.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> @smidgen.register(smidgen.Card(loop="choose", feedback="better", example={"dim": 2}))
+    ... class Contrary(smidgen.PreferencePerceptron):
+    ...     '''One of yours.'''
+    >>> Contrary.card.loops
+    ('choose',)
+    >>> del smidgen.learners.learners["Contrary"], smidgen.learners.cards["Contrary"]  # so that no other page sees it
+    """
+
+    def enter(cls: L) -> L:
+        name = cls.__name__
+        if name in learners and learners[name].__qualname__ != cls.__qualname__:
+            raise InvalidArgument(f"a learner called {name} is registered already", "give the class another name")
+        records.structure(cls)
+        cls.card = card
+        learners[name], cards[name] = cls, card
+        return cls
+
+    return enter

@@ -1,0 +1,190 @@
+"""Algorithm 3: the template of every coactive learner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen._kernel import kernel
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback
+from smidgen.learners.base import Learner
+from smidgen.learners.card import Card, register
+from smidgen.optim import Additive, Rule
+from smidgen.optim.rule import as_direction
+from smidgen.structures import Choice, Ranking
+from smidgen.types import Decision, FloatArray, Structure
+
+PAPER = "Shivaswamy & Joachims 2015"
+
+
+@kernel
+def _vanishes(delta: FloatArray) -> bool:
+    """Whether Δ = 0."""
+    touched = 0
+    for i in range(delta.shape[0]):
+        touched += delta[i] != 0.0
+    return touched == 0
+
+
+class Coactive(Learner):
+    """One round of Algorithm 3: present the best object under w, receive a better one, step along the difference."""
+
+    def __init__(self, rule: Rule, *, params: Mapping[str, Any], seed: int) -> None:
+        super().__init__(params=params, seed=seed)
+        self._rule = rule
+        self._uninformative = 0
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        action, scores = present(context, self._rule.weights)
+        return Decision(
+            kind=self._kind,
+            settings=self._settings,
+            number=number,
+            action=action,
+            greedy=action,
+            context=context,
+            scores=scores,
+        )
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        delta = difference(decision.context, feedback, decision.action, self.dim)
+        self._rule.step(delta)
+        self._uninformative += _vanishes(delta)
+
+    def _predict(self, context: Any) -> Any:
+        return present(context, self._rule.weights)[0]
+
+    @property
+    def rule(self) -> Rule:
+        """The update rule with its present state."""
+        return self._rule
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return self._rule.dim
+
+    @property
+    def weights(self) -> FloatArray:
+        """A copy of the weights w."""
+        return self._rule.weights.copy()
+
+    @property
+    def uninformative(self) -> int:
+        """How many rounds taught nothing: ȳ = y, or a difference that the features do not see (Δ = 0)."""
+        return self._uninformative
+
+    def presented(self, decision: Decision) -> list[Any]:
+        """The objects that a decision puts before the user."""
+        return [decision.action]
+
+    def preferred(self, decision: Decision, feedback: Any) -> Any:
+        """The object that feedback calls better."""
+        return feedback
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"uninformative": np.array(self._uninformative), **self._rule.state()}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._uninformative = int(state["uninformative"])
+        self._rule.restore(state)
+
+
+@register(
+    Card(
+        loop=("rank", "choose"),
+        feedback=("better", "clicks"),
+        not_served="it takes an update rule, which is Python code and cannot be sent",
+        paper=f"{PAPER}, Alg. 3",
+        bound="that of the rule",
+        cost="argmax + one step of the rule",
+        example={"rule": Additive(dim=4)},
+    )
+)
+class CoactiveLearner(Coactive):
+    """Generic template: present the best object under w, receive a better one, step towards it (Algorithm 3).
+
+    Make a coactive learner from any update rule of `smidgen.optim`, or from one of yours. The named algorithms of
+    the paper are this template with a rule filled in.
+
+    Parameters
+    ----------
+    rule
+        How the weights move along Δ. Its settings count; the learner starts a fresh one of its own.
+    seed
+        Kept for twins and fingerprints; the template draws no randomness.
+
+    Notes
+    -----
+    **Update** y = argmax w·φ(x, y); Δ = φ(x, ȳ) − φ(x, y); the rule steps along Δ.
+    **Symbols** x: ``context``, y: ``decision.action``, ȳ: ``feedback``, φ: ``context.phi``, w: ``weights``.
+    **Assumes** utility w*·φ(x, y), linear in a joint feature map.
+    **Bound** that of the rule.
+    **Cost** one argmax to decide; two φ and one step of the rule to learn.
+    **Differs** feedback may come late and in any order; the paper's rounds are strictly in turn.
+
+    Examples
+    --------
+    Any object with ``phi`` and ``argmax`` will do, and any rule:
+
+    >>> import numpy as np, smidgen
+    >>> from smidgen.optim import Batched, Newton
+    >>> rule = Batched(rule=Newton(space=smidgen.Ball(dim=2, radius=1.0)), size=2)
+    >>> learner = smidgen.CoactiveLearner(rule=rule)
+    >>> menu = smidgen.Choice(np.eye(2))
+    >>> for _ in range(2):
+    ...     d = learner.decide(menu)
+    ...     learner.learn(d, 1)
+    >>> learner.predict(menu)
+    1
+
+    References
+    ----------
+    .. [1] P. Shivaswamy, T. Joachims. Coactive Learning. JAIR 53, 2015. Algorithm 3.
+    """
+
+    def __init__(self, *, rule: Rule, seed: int = 0) -> None:
+        if not isinstance(rule, Rule):
+            raise InvalidArgument(f"rule is {rule!r}", "give a rule of smidgen.optim, e.g. Additive(dim=3)")
+        super().__init__(rule.fresh(), params={"rule": rule.fresh()}, seed=seed)
+
+
+def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
+    """Argmax over y of w·φ(x, y), and the scores it went by where the structure has them."""
+    if isinstance(context, (Ranking, Choice)):
+        if context.rows.shape[1] != len(w):
+            context.check_dim(len(w))
+        scores = context.scores(w)
+        return context.best(scores), scores
+    if not isinstance(context, Structure):
+        raise InvalidArgument(
+            f"the context is a {type(context).__name__} without phi and argmax",
+            "give a Ranking, a Choice, or an object with the methods phi(y) and argmax(w)",
+        )
+    view = w.view()
+    view.flags.writeable = False
+    return context.argmax(view), None
+
+
+def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
+    """Δ = φ(x, ȳ) − φ(x, y), checked."""
+    if isinstance(context, (Ranking, Choice)):
+        if context.rows.shape[1] != dim:
+            context.check_dim(dim)
+        return context.difference(better, shown)
+    if not isinstance(context, Structure):
+        raise DecisionMismatch(
+            f"the decision's context is a {type(context).__name__} without phi",
+            "give the decision as decide made it",
+        )
+    try:
+        improved = context.phi(better)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InvalidFeedback(
+            f"{type(context).__name__}.phi does not know the feedback {better!r} ({error})",
+            "give an object of the form that its argmax returns",
+        ) from error
+    return as_direction(improved, dim) - as_direction(context.phi(shown), dim)

@@ -1,0 +1,168 @@
+"""What the filters have in common: forward or drop goes out, the relevance comes back only if forwarded."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen.errors import InvalidArgument, InvalidFeedback
+from smidgen.features import LONGEST, Row, as_row, as_stream
+from smidgen.learners.base import Learner
+from smidgen.learners.filter.history import FilterHistory
+from smidgen.learners.rows import kept_row
+from smidgen.types import Decision
+
+#: A stream for compiled code: CSR indices, values and row starts; relevance; the order of play.
+Stream: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]
+#: What was forwarded in each round, and what the margin alone would have forwarded.
+Shown: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+
+
+class Filter(Learner):
+    """Forward or drop; hear whether what was forwarded was relevant."""
+
+    #: Whether the relevance of dropped items is heard too.
+    sees_everything: ClassVar[bool] = False
+
+    def run(self, X: Any, y: Any, *, epochs: int = 1) -> FilterHistory:
+        """Play a labelled stream: round for round what the two verbs would do.
+
+        The filter hears the relevance of what it forwards and of nothing else (a full-information one hears all).
+
+        Parameters
+        ----------
+        X
+            One row of features per item: a 2-D array or a CSR matrix.
+        y
+            Whether each item is relevant: bools, or ±1.
+        epochs
+            How many passes.
+        """
+        csr, truth = self._stream(X), as_relevance(y)
+        if len(truth) != len(csr[2]) - 1:
+            raise InvalidArgument(f"X has {len(csr[2]) - 1} rows and y {len(truth)} labels", "give one label per row")
+        parts, order = [], np.arange(len(truth))
+        for _ in range(checks.whole("epochs", epochs, "give the number of passes")):
+            actions, greedy = np.empty(len(order), np.bool_), np.empty(len(order), np.bool_)
+            self._play((*csr, truth, order), self._decided + 1, (actions, greedy))
+            heard = np.flatnonzero(actions | self.sees_everything) + self._decided + 1
+            for start, stop in _ranges(heard):
+                self._learnt.add_range(int(start), int(stop))
+            self._decided += len(order)
+            parts.append(FilterHistory(actions, greedy, truth))
+        return FilterHistory.joined(parts)
+
+    def _stream(self, X: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
+        return as_stream(X, self.dim, np.float64)
+
+    def _play(self, stream: Stream, first: int, shown: Shown) -> None:
+        """Play the stream in rounds numbered from ``first``; by the two verbs where there is no compiled stream."""
+        indices, values, starts, truth, order = stream
+        before = {name: array.copy() for name, array in self._state().items()}
+        try:
+            for i, t in enumerate(order):
+                part = slice(starts[t], starts[t + 1])
+                decision = self._decide(Row(indices[part], values[part], self.dim), first + i)
+                shown[0][i], shown[1][i] = decision.action, decision.greedy
+                if decision.action or self.sees_everything:
+                    self._learn(decision, bool(truth[t]))
+        except BaseException:  # a kernel of the user's may fail half-way
+            self._restore(before)
+            raise
+
+    dim: int
+
+    def _row(self, context: Any) -> Row:
+        return as_row(context, self.dim, longest=LONGEST)
+
+    def _take_row(self, decision: Decision) -> Row:
+        return kept_row(decision, self.dim)
+
+    def _record(
+        self,
+        number: int,
+        context: Any,
+        forward: bool,
+        greedy: bool,
+        margin: float,
+        threshold: float | None,
+        propensity: float | None = None,
+    ) -> Decision:
+        return Decision(
+            kind=self._kind,
+            settings=self._settings,
+            number=number,
+            action=forward,
+            greedy=greedy,
+            context=context,
+            explored=forward and not greedy,
+            margin=margin,
+            threshold=threshold,
+            propensity=propensity,
+        )
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        if feedback is not True and feedback is not False and not isinstance(feedback, np.bool_):
+            raise InvalidFeedback(f"the feedback is {feedback!r}", "say True (relevant) or False")
+        if not decision.action and not self.sees_everything:
+            raise InvalidFeedback(
+                f"decision {decision.id} dropped its item, and a dropped item has no label",
+                "give feedback on what was forwarded only",
+            )
+        self._hear(decision, bool(feedback))
+
+    @abstractmethod
+    def _hear(self, decision: Decision, relevant: bool) -> None:
+        """Learn the relevance of an item."""
+
+
+class FullInformationFilter(Filter):
+    """A filter that hears the relevance of every item, forwarded or not, and learns from its features alone."""
+
+    sees_everything = True
+
+    @abstractmethod
+    def _margin(self, row: Row) -> float:
+        """How relevant the item seems."""
+
+    @abstractmethod
+    def _step(self, row: Row, relevant: bool) -> None:
+        """Learn the relevance of an item with these features."""
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        row = self._row(context)
+        margin = self._margin(row)
+        greedy = margin >= 0.0
+        return self._record(number, row, greedy, greedy, margin, 0.0)
+
+    def _hear(self, decision: Decision, relevant: bool) -> None:
+        self._step(self._take_row(decision), relevant)
+
+    def _predict(self, context: Any) -> bool:
+        return self._margin(self._row(context)) >= 0.0
+
+
+def as_relevance(y: Any) -> NDArray[np.bool_]:
+    """Check labels: bools, or ±1."""
+    hint = "give one bool per item (relevant or not), or +1 and -1"
+    try:
+        given = np.asarray(y)
+    except ValueError as error:
+        raise InvalidArgument(f"y is not a list of labels: {error}", hint) from error
+    if given.ndim != 1 or given.dtype.kind not in "bif":
+        raise InvalidArgument(f"y has shape {given.shape} and dtype {given.dtype}", hint)
+    if given.dtype.kind != "b" and not np.isin(given, (-1, 1)).all():
+        raise InvalidArgument(f"y holds {given[~np.isin(given, (-1, 1))][0]}", hint)
+    return given.astype(np.bool_) if given.dtype.kind == "b" else given > 0
+
+
+def _ranges(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rising numbers as rows of (first, last + 1)."""
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    firsts = numbers[np.concatenate([[0], breaks + 1])] if len(numbers) else numbers
+    lasts = numbers[np.concatenate([breaks, [len(numbers) - 1]])] if len(numbers) else numbers
+    return np.column_stack([firsts, lasts + 1])

@@ -1,0 +1,256 @@
+"""What the learners of the label loop have in common: rows in, labels out, whole streams in compiled code."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.errors import InvalidArgument, InvalidFeedback, NotFinite
+from smidgen.features import LONGEST, Row, as_row, as_stream
+from smidgen.learners.base import Learner
+from smidgen.learners.label.classes import Classes
+from smidgen.learners.label.history import LabelHistory
+from smidgen.state.classes import Block, best_class, class_scores, padded
+from smidgen.state.full import sparse_dot
+from smidgen.types import Decision, FloatArray
+
+#: Rows for compiled code: CSR indices, values and row starts.
+Csr: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]
+#: A labelled stream for compiled code: CSR indices, values and row starts; true labels; the order of play.
+Stream: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+#: What was shown in each round, and what had the highest score.
+Shown: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+DTYPES = {name: np.dtype(name) for name in ("float64", "float32")}
+
+
+@kernel
+def scores_by_feature(W: Block, rows: Csr, out: Block) -> None:
+    """out_ti = w_i · x_t, W stored by feature; what lies behind the weights is not read."""
+    indices, values, starts = rows
+    for t in range(out.shape[0]):
+        class_scores(W, indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]], out[t])
+
+
+@kernel
+def scores_by_class(W: Block, rows: Csr, out: Block) -> None:
+    """The same, W stored by class."""
+    indices, values, starts = rows
+    for t in range(out.shape[0]):
+        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
+        for c in range(out.shape[1]):
+            out[t, c] = sparse_dot(W[c], idx, val)
+
+
+@kernel
+def pick(every: Block, scores: FloatArray) -> int:
+    """Copy the scores of the classes that there are, without the padding; return the first class of highest score."""
+    for c in range(scores.shape[0]):
+        scores[c] = every[c]
+    return best_class(every, scores.shape[0])
+
+
+@kernel
+def all_finite(values: Block) -> bool:
+    """Whether every value is finite."""
+    strange = 0
+    for i in range(values.shape[0]):
+        strange += not np.isfinite(values[i])
+    return strange == 0
+
+
+class LabelLearner(Learner):
+    """One of K labels goes out; right or wrong (or the true label) comes back."""
+
+    #: What comes back: "one-bit" (a bool: was it right) or "full" (the true label).
+    feedback: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        n_classes: int | None,
+        labels: Sequence[Hashable] | None,
+        dtype: str,
+        params: Mapping[str, Any],
+        seed: int,
+    ) -> None:
+        self.dim = checks.dimension(dim)
+        self._classes = Classes(n_classes, labels)
+        self._dtype = DTYPES[checks.one_of("dtype", dtype, DTYPES)]
+        named = {"labels": list(self._classes.labels)} if self._classes.named else {"n_classes": len(self._classes)}
+        super().__init__(params={"dim": self.dim, **named, "dtype": dtype, **params}, seed=seed)
+
+    @property
+    def n_classes(self) -> int:
+        """K, the number of labels."""
+        return len(self._classes.labels)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels, in the order of the rows of `weights`."""
+        return list(self._classes.labels)
+
+    def add_classes(self, *labels: Hashable) -> None:
+        """Announce labels that were not known before; their weights start as all weights started.
+
+        Decisions made before stay valid. A twin that replays the log must be told at the same place.
+        """
+        self._classes.grow(labels)
+        if padded(self.n_classes) > self._columns:
+            self._widen(padded(self.n_classes))
+
+    def run(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        feedback: str | None = None,
+        epochs: int = 1,
+        shuffle: bool = False,
+    ) -> LabelHistory:
+        """Play the protocol on a labelled data set in compiled code: round for round what the two verbs would do.
+
+        The learner sees only what the protocol reveals: whether its label was right ("one-bit"), or the true label
+        ("full"). What it learns, it keeps; call it again to go on.
+
+        Parameters
+        ----------
+        X
+            One row of features per example: a 2-D array or a CSR matrix.
+        y
+            The true labels.
+        feedback
+            "one-bit" or "full": what this learner takes (`LabelLearner.feedback`), said again for the reader.
+        epochs
+            How many passes.
+        shuffle
+            Whether each pass goes in an order of its own, drawn from the seed and the number of decisions so far.
+        """
+        if feedback not in (None, self.feedback):
+            raise InvalidArgument(
+                f"feedback is {feedback!r} and a {type(self).__name__} takes {self.feedback!r}",
+                f"leave it out, or use a learner of {feedback} feedback",
+            )
+        csr = as_stream(X, self.dim, self._dtype)
+        truth = self._classes.indices(y)
+        if len(truth) != len(csr[2]) - 1:
+            raise InvalidArgument(f"X has {len(csr[2]) - 1} rows and y {len(truth)} labels", "give one label per row")
+        histories = []
+        for _ in range(checks.whole("epochs", epochs, "give the number of passes")):
+            order = np.arange(len(truth))
+            if checks.flag("shuffle", shuffle, "say True or False"):
+                np.random.default_rng([self._seed, self._decided]).shuffle(order)
+            actions, greedy = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+            self._play((*csr, truth, order), self._decided + 1, (actions, greedy))
+            self._learnt.add_range(self._decided + 1, self._decided + 1 + len(order))
+            self._decided += len(order)
+            histories.append(LabelHistory(actions, greedy, truth[order], self.labels))
+        return LabelHistory.joined(histories)
+
+    def scores(self, X: Any) -> FloatArray:
+        """The score of every class for many rows at once: what `decide` would write into ``decision.scores``.
+
+        Changes nothing. The greedy label of row t is ``labels[scores(X)[t].argmax()]``.
+
+        Parameters
+        ----------
+        X
+            One row of features per example: a 2-D array or a CSR matrix, which stays sparse.
+
+        Returns
+        -------
+        An array of shape (rows, n_classes), its columns in the order of `labels`.
+
+        Examples
+        --------
+        >>> import numpy as np, smidgen
+        >>> learner = smidgen.MulticlassPerceptron(dim=2, labels=["bug", "question"])
+        >>> learner.learn(learner.decide(np.array([0.0, 1.0])), "question")
+        >>> learner.scores(np.array([[0.0, 1.0], [0.0, -2.0], [1.0, 0.0]]))
+        array([[-1.,  1.],
+               [ 2., -2.],
+               [ 0.,  0.]])
+        """
+        rows = as_stream(X, self.dim, self._dtype)
+        out = np.zeros((len(rows[2]) - 1, self._columns), self._dtype)
+        self._score_rows(rows, out)
+        if not np.isfinite(out).all():
+            raise NotFinite("the features lead to scores that are not finite", "scale them down")
+        return np.ascontiguousarray(out[:, : self.n_classes], dtype=np.float64)
+
+    def _notes(self) -> dict[str, Any]:
+        return {"labels": self._classes.labels}
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        self._classes.grow(notes["labels"][self.n_classes :])
+
+    def _row(self, context: Any) -> Row:
+        return as_row(context, self.dim, self._dtype, LONGEST)
+
+    def _record(
+        self,
+        number: int,
+        row: Row,
+        action: int,
+        greedy: int,
+        scores: FloatArray,
+        propensity: float | None = None,
+        widths: FloatArray | None = None,
+    ) -> Decision:
+        label = self._classes.labels
+        return Decision(
+            kind=self._kind,
+            settings=self._settings,
+            number=number,
+            action=label[action],
+            greedy=label[greedy],
+            context=row,
+            explored=action != greedy,
+            propensity=propensity,
+            scores=scores,
+            widths=widths,
+        )
+
+    def _right(self, feedback: Any) -> bool:
+        if feedback is True or feedback is False:
+            return feedback
+        if not isinstance(feedback, np.bool_):
+            raise InvalidFeedback(
+                f"the feedback is {feedback!r} and must be True (the label was right) or False",
+                "compare the label with the truth, or use a full-information learner to give the label itself",
+            )
+        return bool(feedback)
+
+    @property
+    @abstractmethod
+    def _columns(self) -> int:
+        """How many classes there is room for."""
+
+    @abstractmethod
+    def _widen(self, columns: int) -> None:
+        """Make room for more classes."""
+
+    @abstractmethod
+    def _score_rows(self, rows: Csr, out: Block) -> None:
+        """Write the score of every row and class into ``out``, which is zero."""
+
+    @abstractmethod
+    def _play(self, stream: Stream, first: int, shown: Shown) -> None:
+        """Play the stream in rounds numbered from ``first``; write what was shown."""
+
+    def _play_by_verbs(self, stream: Stream, first: int, shown: Shown) -> None:
+        """The stream by the two verbs, for states that have no compiled stream of their own."""
+        indices, values, starts, truth, order = stream
+        for i, t in enumerate(order):
+            part = slice(starts[t], starts[t + 1])
+            decision = self._decide(Row(indices[part], values[part], self.dim), first + i)
+            shown[0][i], shown[1][i] = self._classes.index(decision.action), self._classes.index(decision.greedy)
+            true = self._classes.labels[truth[t]]
+            self._learn(decision, decision.action == true if self.feedback == "one-bit" else true)

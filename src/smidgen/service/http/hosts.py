@@ -1,0 +1,64 @@
+"""Without a token, only callers who meant this machine: a page elsewhere must not reach it by a name of its own."""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from smidgen.service.messages import ErrorDetail, ErrorReply
+
+
+class LoopbackHost:
+    """Refuses requests whose Host header names another machine, as long as no token exists.
+
+    A website can make a name of its own point to 127.0.0.1 and so have a visitor's browser call a service on the
+    visitor's machine. The browser then sends that name as the host.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request through, or answer 403."""
+        if scope["type"] == "http":
+            host = Headers(scope=scope).get("host", "")
+            if not loopback(host_name(host)) and not scope["app"].state.service.tokens.any():
+                detail = ErrorDetail(
+                    code="out_of_scope",
+                    message=f"the host is {host!r} and there is no token",
+                    hint="call 127.0.0.1 or localhost, or make a token: smidgen token create",
+                )
+                content = msgspec.json.encode(ErrorReply(error=detail))
+                await Response(content, 403, media_type="application/json")(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def host_name(header: str) -> str:
+    """The host without its port.
+
+    Examples
+    --------
+    >>> from smidgen.service.http.hosts import host_name
+    >>> host_name("localhost:8470"), host_name("[::1]:8470"), host_name("127.0.0.1")
+    ('localhost', '::1', '127.0.0.1')
+    """
+    if header.startswith("["):
+        return header[1:].partition("]")[0]
+    return header.partition(":")[0]
+
+
+@lru_cache(maxsize=64)
+def loopback(host: str) -> bool:
+    """Whether a host's name or address is this machine's own."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

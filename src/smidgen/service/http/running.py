@@ -1,0 +1,99 @@
+"""What every page and call of a running service has at hand: its open resources, rights, names, JSON out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen.service.http.metrics import Metrics
+from smidgen.service.http.tokens import Rights, Scope, Tokens, require
+from smidgen.service.insight.curve import Curves
+from smidgen.service.messages import Name
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.writer import Writer
+from smidgen.service.refusals import BadRequest, Unknown
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `smidgen serve` sets.
+
+    Attributes
+    ----------
+    data
+        The data folder.
+    max_body
+        The largest body in bytes.
+    snapshot_every, keyed_in_memory
+        See `Engine`.
+    synchronous
+        SQLite's setting.
+    """
+
+    data: Path
+    max_body: int = 8 << 20
+    snapshot_every: int = 20_000
+    keyed_in_memory: int = 2_000
+    synchronous: str = "FULL"
+
+
+@dataclass
+class Service:
+    """The open resources of a running service."""
+
+    options: Options
+    engine: Engine
+    writer: Writer
+    tokens: Tokens
+    metrics: Metrics = field(default_factory=Metrics)
+    curves: Curves = field(default_factory=Curves)
+
+    async def rights(self, request: Request, scope: Scope, model: str | None = None) -> Rights:
+        """The rights of the caller, if they cover this."""
+        rights = self.tokens.rights(request.headers.get("authorization"))
+        require(rights, scope, model)
+        return rights
+
+
+def service(request: Request) -> Service:
+    """The running service, from a request."""
+    found: Service = request.app.state.service
+    return found
+
+
+def reply(content: Any, status: int = 200) -> Response:
+    """JSON out."""
+    return Response(msgspec.json.encode(content), status, media_type=JSON)
+
+
+async def any_right(request: Request, name: str) -> None:
+    """A model may be looked at by whoever has any right to it."""
+    rights = service(request).tokens.rights(request.headers.get("authorization"))
+    if rights.model not in (None, name):
+        raise Unknown(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+
+
+def model_name(request: Request) -> str:
+    """The name in the path, if it can be one."""
+    try:
+        return msgspec.convert(request.path_params["name"], Name)
+    except msgspec.ValidationError as error:
+        raise BadRequest(
+            f"the model's name is {request.path_params['name']!r}",
+            "use letters, digits, dots, dashes and underscores, a letter or digit first, at most 100",
+        ) from error
+
+
+def whole_number(request: Request, name: str) -> int:
+    """A whole number of the query, 0 if it is not there."""
+    text = request.query_params.get(name, "0")
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise BadRequest(f"{name} is {text!r}", "give a whole number")
+    return int(text)

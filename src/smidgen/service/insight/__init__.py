@@ -1,0 +1,1 @@
+"""What the log tells people: curves, stories, audits, what-if."""

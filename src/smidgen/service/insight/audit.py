@@ -1,0 +1,193 @@
+"""Whether a log is whole: nothing missing, nothing twice, and learning it again gives the very bits of the snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from smidgen import records
+from smidgen.errors import InvalidRecord, SmidgenError
+from smidgen.learners import Learner
+from smidgen.learners.storage import decode
+from smidgen.service.models.served import Served
+from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.recording import DatabaseRecording, FileRecording, Line, Rebuilding, Recording
+from smidgen.service.store.snapshots import Snapshot
+
+
+@dataclass
+class Audit:
+    """What was found.
+
+    Attributes
+    ----------
+    name
+        The model or the file.
+    problems
+        What is wrong, in words; nothing if all is well.
+    events, decisions, learnt, late
+        How many there are.
+    keys
+        How many keys have decided; None for a model without keys.
+    compared
+        What the replayed learner was held against, bit for bit.
+    """
+
+    name: str
+    problems: list[str] = field(default_factory=list)
+    events: int = 0
+    decisions: int = 0
+    learnt: int = 0
+    late: int = 0
+    keys: int | None = None
+    compared: list[str] = field(default_factory=list)
+
+
+def audit_file(recording: FileRecording) -> Audit:
+    """Check an exported log by itself."""
+    return _Auditor(recording).run()
+
+
+def audit_model(seen: Inspection, model: Served) -> Audit:
+    """Check a model's log, its table of decisions, and the states that were written aside."""
+    snapshots = {snapshot.seq: snapshot for snapshot in seen.snapshots.of_log(model.id, seen.log)}
+    rows = seen.connection.execute("SELECT key, seq, state FROM key_states WHERE model = ?", (model.id,))
+    auditor = _Auditor(DatabaseRecording(seen, model), snapshots, {key: (seq, state) for key, seq, state in rows})
+    found = auditor.run()
+    _compare_tables(seen, model, found)
+    return found
+
+
+class _Auditor:
+    def __init__(
+        self,
+        recording: Recording,
+        snapshots: dict[int, Snapshot] | None = None,
+        states: dict[str, tuple[int, bytes]] | None = None,
+    ) -> None:
+        self._recording = recording
+        self._snapshots = snapshots or {}
+        self._states = states or {}
+        self._rebuilding = Rebuilding(recording)
+        self._replays = True
+        self._waiting: set[str] = set()
+        self._answered: set[str] = set()
+        self._version = 0
+        self._found = Audit(recording.name)
+
+    def run(self) -> Audit:
+        """Go through the log once."""
+        found = self._found
+        try:
+            for event in self._recording.lines():
+                self._take(event)
+        except InvalidRecord as error:
+            self._problem(error.problem)
+            self._replays = False
+        if not found.events:
+            self._problem("there are no events")
+        blueprint = self._rebuilding.blueprint
+        if blueprint is not None and blueprint.body.keyed:
+            found.keys = len(self._rebuilding.numbers)
+        return found
+
+    def _take(self, event: Line) -> None:
+        found = self._found
+        found.events += 1
+        if event.seq != found.events:
+            self._problem(f"event {found.events} has the number {event.seq}")
+            found.events = event.seq
+        if (event.type == "created") != (event.seq == 1):
+            self._problem(f"event {event.seq} is {event.type!r}; the first, and only that, creates the model")
+        if event.type == "decision":
+            self._take_decision(event)
+        elif event.type == "feedback":
+            self._take_feedback(event)
+        elif event.type not in ("created", "archived"):
+            self._problem(f"event {event.seq} has the unknown type {event.type!r}")
+        self._replay(event)
+
+    def _take_decision(self, event: Line) -> None:
+        self._found.decisions += 1
+        id = event.decision or ""
+        if id in self._waiting or id in self._answered:
+            self._problem(f"event {event.seq}: the decision {id} was made before")
+        self._waiting.add(id)
+        if event.number <= self._rebuilding.numbers.get(event.key, 0):
+            self._problem(f"event {event.seq} has the learner's number {event.number}, which does not rise")
+        try:
+            if (number := event.made().number) != event.number:
+                self._problem(f"event {event.seq} has the number {event.number} and its record {number}")
+        except SmidgenError as error:
+            self._problem(f"event {event.seq} holds a record that cannot be read: {error.problem}")
+
+    def _take_feedback(self, event: Line) -> None:
+        found, id = self._found, event.decision or ""
+        if id in self._answered:
+            self._problem(f"event {event.seq} answers the decision {id} for the second time")
+        elif id not in self._waiting:
+            self._problem(f"event {event.seq} answers the decision {id}, which was not made before")
+        self._waiting.discard(id)
+        self._answered.add(id)
+        if event.status == "late":
+            found.late += 1
+            if event.model_version is not None:
+                self._problem(f"event {event.seq} is late and yet has the version {event.model_version}")
+        elif event.learnt:
+            found.learnt += 1
+            if event.model_version != self._version + 1:
+                self._problem(f"event {event.seq} made version {event.model_version} after version {self._version}")
+            self._version = event.model_version if event.model_version is not None else self._version + 1
+        else:
+            self._problem(f"event {event.seq} has the status {event.status!r}")
+
+    def _replay(self, event: Line) -> None:
+        """Learn it again, and compare where a state was written aside."""
+        if not self._replays:
+            return
+        try:
+            self._rebuilding.take(event)
+        except SmidgenError as error:
+            self._problem(f"event {event.seq} cannot be replayed: {error.problem}")
+            self._replays = False
+            return
+        if (snapshot := self._snapshots.get(event.seq)) is not None:
+            self._compare_snapshot(snapshot)
+        if event.key is not None and (state := self._states.get(event.key)) is not None and state[0] == event.seq:
+            self._compare(f"the state of key {event.key!r}", event.key, state[1])
+
+    def _compare_snapshot(self, snapshot: Snapshot) -> None:
+        if (problem := snapshot.problem()) is not None:
+            self._problem(f"the snapshot {snapshot.path.name} cannot be used: {problem}")
+        else:
+            self._compare(f"the snapshot {snapshot.path.name}", None, snapshot.path.read_bytes())
+
+    def _compare(self, what: str, key: str | None, content: bytes) -> None:
+        learner = self._rebuilding.learner(key)
+        try:
+            learner.reserve(Learner.from_bytes(content, what).decisions)
+            same = records.same(list(decode(content, what)), list(decode(learner.to_bytes(), "the replay")))
+        except (SmidgenError, ValueError, KeyError, TypeError) as error:
+            self._problem(f"{what} cannot be read: {error}")
+            return
+        self._found.compared.append(what)
+        if not same:
+            self._problem(f"{what} is not what the log leads to")
+
+    def _problem(self, text: str) -> None:
+        self._found.problems.append(text)
+
+
+def _compare_tables(seen: Inspection, model: Served, found: Audit) -> None:
+    """The table of decisions says the same as the events."""
+    learnt, late, lost = seen.connection.execute(
+        "SELECT count(*) FILTER (WHERE x.status = 'learnt'), count(*) FILTER (WHERE x.status = 'late'),"
+        " count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision') FROM decisions x"
+        " LEFT JOIN events e ON e.model = x.model AND e.seq = x.seq WHERE x.model = ?",
+        (model.id,),
+    ).fetchone()
+    counts = (("decisions", model.decisions, found.decisions), ("learnt", learnt, found.learnt))
+    for what, table, events in (*counts, ("late", late, found.late), ("version", model.version, found.learnt)):
+        if table != events:
+            found.problems.append(f"the table of decisions counts {table} ({what}) and the events {events}")
+    if lost:
+        found.problems.append(f"{lost} decisions of the table have no event")

@@ -1,0 +1,185 @@
+"""Learning curves: sums over small blocks of the log, read once, kept, and merged into as many windows as a page shows.
+
+What has been learnt never changes, so a block is read once. A million decisions are read in steps that are short enough
+to let other requests through.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smidgen.service.insight.quality import wilson
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.served import Served
+from smidgen.service.models.writer import Writer
+from smidgen.types import FloatArray, IntArray
+
+BLOCK = 5
+STEP = 5_000
+PATIENCE_S = 0.7
+
+
+class Kind(NamedTuple):
+    """What a block sums up.
+
+    Attributes
+    ----------
+    sql
+        The query, by model, after, upto and block; gives the block's number, then the columns.
+    columns
+        The names of the sums.
+    last
+        The attribute of a model that says how far the numbers go.
+    """
+
+    sql: str
+    columns: tuple[str, ...]
+    last: str
+
+
+#: By learnt feedback. The lag is how many events, and so updates, came between a decision and its feedback, at most.
+LEARNT = Kind(
+    """
+    SELECT (learnt_version - 1) / :block, count(*), count(measure), total(measure), total(measure * measure),
+        count(position), total(position), max(min(feedback_seq - seq - 1, learnt_version - 1))
+    FROM decisions INDEXED BY decision_versions
+    WHERE model = :model AND learnt_version > :after AND learnt_version <= :upto GROUP BY 1
+    """,
+    ("n", "measured", "measure", "squares", "placed", "position", "lag"),
+    "version",
+)
+#: By events; those that are no decisions leave their blocks emptier.
+MADE = Kind(
+    """
+    SELECT (seq - 1) / :block, count(*), total(explored), count(forwarded), total(forwarded)
+    FROM decisions INDEXED BY decision_order
+    WHERE model = :model AND seq > :after AND seq <= :upto GROUP BY 1
+    """,
+    ("n", "explored", "asked", "forwarded"),
+    "seq",
+)
+
+
+class Sums(NamedTuple):
+    """The blocks of a model so far.
+
+    Attributes
+    ----------
+    rows
+        One row per block, the last one perhaps not full; the columns of the kind.
+    complete
+        Whether the whole log has been read; if not, ask again.
+    """
+
+    rows: FloatArray
+    complete: bool
+
+
+NOTHING = Sums(np.zeros((0, 0)), True)
+
+
+class Curves:
+    """The blocks of all models that somebody has looked at."""
+
+    def __init__(self) -> None:
+        self._full: dict[tuple[int, str], FloatArray] = {}
+
+    async def sums(self, writer: Writer, engine: Engine, model: Served, kind: Kind) -> Sums:
+        """The blocks up to now, or as far as a moment's patience goes."""
+        place, began = (model.id, kind.last), time.monotonic()
+        start = self._full.get(place, np.zeros((0, len(kind.columns))))
+        parts, done = [start], len(start) * BLOCK
+        while True:
+            read, last, done = await writer.do(partial(_read, engine, model, kind, done))
+            parts.append(read)
+            if done == last or time.monotonic() - began > PATIENCE_S:
+                break
+        rows = np.concatenate(parts)
+        if done // BLOCK > len(self._full.get(place, start)):
+            self._full[place] = rows[: done // BLOCK]
+        return Sums(rows, done == last)
+
+
+def _read(engine: Engine, model: Served, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
+    last = int(getattr(engine.model(model.name), kind.last))
+    upto = min(last, after + STEP)
+    out = np.zeros((math.ceil((upto - after) / BLOCK), len(kind.columns)))
+    values = {"model": model.id, "after": after, "upto": upto, "block": BLOCK}
+    for block, *sums in engine.connection.execute(kind.sql, values):
+        out[block - after // BLOCK] = sums
+    return out, last, upto
+
+
+def windows(rows: FloatArray, at_most: int) -> tuple[FloatArray, IntArray]:
+    """Merge blocks into at most so many windows of 1, 2, 5, 10, … blocks; the windows, and where each begins.
+
+    A last window that is less than half full joins the one before: two answers alone would look like a leap.
+    """
+    size, steps = 1, (2.0, 2.5, 2.0)
+    turn = 0
+    while math.ceil(len(rows) / size) > at_most:
+        size, turn = int(size * steps[turn % 3]), turn + 1
+    starts = np.arange(0, len(rows), size)
+    if len(starts) > 1 and 2 * rows[starts[-1] :, 0].sum() < rows[starts[-2] : starts[-1], 0].sum():
+        starts = starts[:-1]
+    return (np.add.reduceat(rows, starts, axis=0) if len(rows) else rows), starts
+
+
+def learnt_points(rows: FloatArray, *, share: bool, at_most: int | None = None) -> list[dict[str, Any]]:
+    """The loop's figure and the mean position per window of learnt feedback."""
+    merged, starts = windows(rows, at_most or _enough(rows))
+    lags = np.maximum.accumulate(np.maximum.reduceat(rows[:, 6], starts)) if len(rows) else rows[:, 6]
+    points, done = [], 0
+    for (n, measured, total, squares, placed, position, _), lag in zip(merged.tolist(), lags.tolist(), strict=True):
+        value, low, high = _figure(share, int(measured), total, squares)
+        points.append(
+            {
+                "from": done + 1,
+                "to": done + int(n),
+                "n": int(measured),
+                "value": value,
+                "low": low,
+                "high": high,
+                "position": position / placed if placed else None,
+                "lag": int(lag),
+            }
+        )
+        done += int(n)
+    return points
+
+
+def made_points(rows: FloatArray) -> list[dict[str, Any]]:
+    """The shares of explored and of forwarded decisions, per window of decisions."""
+    points, done = [], 0
+    for n, explored, asked, forwarded in windows(rows, _enough(rows))[0].tolist():
+        if n:
+            points.append(
+                {
+                    "from": done + 1,
+                    "to": done + int(n),
+                    "explored": explored / n,
+                    "forwarded": forwarded / asked if asked else None,
+                }
+            )
+        done += int(n)
+    return points
+
+
+def _enough(rows: FloatArray) -> int:
+    """Few windows while there is little to average over, more when there is plenty."""
+    return 15 if len(rows) < 400 else 50
+
+
+def _figure(share: bool, n: int, total: float, squares: float) -> tuple[float | None, float | None, float | None]:
+    if not n:
+        return None, None, None
+    if share:
+        return wilson(total, n)
+    mean = total / n
+    spread = math.sqrt(max(0.0, squares - n * mean * mean) / max(1, n - 1) / n)
+    return mean, mean - 1.959964 * spread, mean + 1.959964 * spread

@@ -1,0 +1,211 @@
+"""The dashboard: pages, and the figures behind them under /ui. All of it looks; only the sample model writes."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from smidgen.service.http.assets import HEADERS, asset, plotly
+from smidgen.service.http.reading import json_body
+from smidgen.service.http.running import Service, any_right, model_name, reply, service, whole_number
+from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
+from smidgen.service.insight.guarantee import guarantee
+from smidgen.service.insight.narration import recent, sentences
+from smidgen.service.insight.weights import keys, strengths
+from smidgen.service.models.catalogue import catalogue
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.sample import SampleBody, is_sample, play, sample_name
+from smidgen.service.models.served import Served
+
+MOST_MODELS = 100
+LAGS_OF = 500
+#: Upper ends of the bars of the histogram of lags, in seconds, with their names.
+LAGS = (
+    (1.0, "under 1 s"),
+    (10.0, "1–10 s"),
+    (60.0, "10–60 s"),
+    (600.0, "1–10 min"),
+    (3600.0, "10–60 min"),
+    (21600.0, "1–6 h"),
+    (86400.0, "6–24 h"),
+    (float("inf"), "over a day"),
+)
+
+
+async def home(request: Request) -> Response:
+    """GET /."""
+    return asset(request, "index.html")
+
+
+async def docs(request: Request) -> Response:
+    """GET /docs."""
+    return asset(request, "docs.html")
+
+
+async def file(request: Request) -> Response:
+    """GET /ui/files/{file}."""
+    return asset(request, request.path_params["file"])
+
+
+async def charts(request: Request) -> Response:
+    """GET /ui/plotly.js."""
+    return plotly(request)
+
+
+async def models(request: Request) -> Response:
+    """GET /ui/models.json?q=…: the models at a glance, each with a small curve."""
+    here = service(request)
+    rights = here.tokens.rights(request.headers.get("authorization"))
+    wanted = request.query_params.get("q", "").lower()
+    visible = await here.writer.do(
+        lambda: [model for model in here.engine.models.values() if rights.model in (None, model.name)]
+    )
+    mine = [model for model in visible if wanted in model.name.lower()]
+    mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
+    out = await asyncio.gather(*(_at_a_glance(here, model) for model in mine[:MOST_MODELS]))
+    return _told({"models": out, "of": len(mine), "all": len(visible), "scopes": sorted(rights.scopes)})
+
+
+async def learners(request: Request) -> Response:
+    """GET /ui/learners.json."""
+    service(request).tokens.rights(request.headers.get("authorization"))
+    return _told(catalogue())
+
+
+async def curve(request: Request) -> Response:
+    """GET /ui/models/{name}/curve.json."""
+    here, name = service(request), model_name(request)
+    await any_right(request, name)
+    model = await here.writer.do(partial(here.engine.model, name))
+    learnt = await here.curves.sums(here.writer, here.engine, model, LEARNT)
+    made = await here.curves.sums(here.writer, here.engine, model, MADE) if _explores(model) else NOTHING
+    lag = await here.writer.do(partial(_lag, here.engine, model))
+    points = learnt_points(learnt.rows, share=_share(model))
+    promise = guarantee(model, [(point["to"], point["lag"]) for point in points])
+    return _told(
+        {
+            "model": name,
+            "loop": model.blueprint.body.loop,
+            "measure": model.blueprint.translator.measure,
+            "complete": learnt.complete and made.complete,
+            "points": points,
+            "made": made_points(made.rows),
+            "bound": promise._asdict(),
+            "lag": lag,
+        }
+    )
+
+
+async def weights(request: Request) -> Response:
+    """GET /ui/models/{name}/weights.json?key=…&label=…."""
+    here, name = service(request), model_name(request)
+    await any_right(request, name)
+    asked = request.query_params
+    key, label = asked.get("key") or None, asked.get("label") or None
+    return _told(await here.writer.do(lambda: strengths(here.engine, here.engine.model(name), key, label)))
+
+
+async def some_keys(request: Request) -> Response:
+    """GET /ui/models/{name}/keys.json?prefix=…."""
+    here, name = service(request), model_name(request)
+    await any_right(request, name)
+    prefix = request.query_params.get("prefix", "")
+    return _told({"keys": await here.writer.do(lambda: keys(here.engine, here.engine.model(name), prefix))})
+
+
+async def latest(request: Request) -> Response:
+    """GET /ui/models/{name}/recent.json?before=SEQ."""
+    here, name = service(request), model_name(request)
+    await any_right(request, name)
+    before = whole_number(request, "before")
+    found = await here.writer.do(lambda: recent(here.engine, here.engine.model(name), before))
+    return _told({"decisions": found})
+
+
+async def story(request: Request) -> Response:
+    """GET /ui/decisions/{id}/story.json: the story as sentences."""
+    here = service(request)
+    rights = here.tokens.rights(request.headers.get("authorization"))
+    id = request.path_params["id"]
+    return _told({"decision": id, "lines": await here.writer.do(lambda: sentences(here.engine, id, rights.model))})
+
+
+async def sample(request: Request) -> Response:
+    """POST /ui/sample: play simulated users on the sample model, which is made if it is not there."""
+    here = service(request)
+    here.tokens.rights(request.headers.get("authorization"))
+    name = await here.writer.do(partial(sample_name, here.engine))
+    await here.rights(request, "admin", name)
+    body = await json_body(request, SampleBody, here.options.max_body)
+    for _ in range(body.users):
+        await here.writer.do(partial(play, here.engine, name))
+    return _told({"model": name, "played": body.users})
+
+
+def routes() -> list[Route]:
+    """The pages, their files, and their figures."""
+    model = "/ui/models/{name}"
+    return [
+        Route("/", home, methods=["GET"]),
+        Route("/docs", docs, methods=["GET"]),
+        Route("/ui/files/{file}", file, methods=["GET"]),
+        Route("/ui/plotly.js", charts, methods=["GET"]),
+        Route("/ui/models.json", models, methods=["GET"]),
+        Route("/ui/learners.json", learners, methods=["GET"]),
+        Route(model + "/curve.json", curve, methods=["GET"]),
+        Route(model + "/weights.json", weights, methods=["GET"]),
+        Route(model + "/keys.json", some_keys, methods=["GET"]),
+        Route(model + "/recent.json", latest, methods=["GET"]),
+        Route("/ui/decisions/{id}/story.json", story, methods=["GET"]),
+        Route("/ui/sample", sample, methods=["POST"]),
+    ]
+
+
+async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
+    seen = await here.writer.do(partial(here.engine.describe, model.name))
+    rows, _ = await here.curves.sums(here.writer, here.engine, model, LEARNT)
+    line = [point["value"] for point in learnt_points(rows, share=_share(model)) if point["value"] is not None]
+    return {**msgspec.to_builtins(seen), "sparkline": line, "sample": is_sample(model)}
+
+
+def _lag(engine: Engine, model: Served) -> dict[str, Any]:
+    """How long feedback took, over the last ones that were learnt."""
+    rows = engine.connection.execute(
+        "SELECT feedback_at - made_at FROM decisions INDEXED BY decision_versions"
+        " WHERE model = ? AND learnt_version > ?",
+        (model.id, model.version - LAGS_OF),
+    )
+    spans = [span for (span,) in rows]
+    counts = [0] * len(LAGS)
+    for span in spans:
+        counts[next(i for i, (end, _) in enumerate(LAGS) if span < end)] += 1
+    return {
+        "of": len(spans),
+        "median_s": statistics.median(spans) if spans else None,
+        "bars": [{"name": name, "n": n} for (_, name), n in zip(LAGS, counts, strict=True)],
+        "late": model.late,
+        "open": model.decisions - model.version - model.late,
+    }
+
+
+def _explores(model: Served) -> bool:
+    """Whether forwarding and exploring are shown: a ranking has positions instead, and tuning always explores."""
+    return model.blueprint.body.loop in ("choose", "label", "filter")
+
+
+def _share(model: Served) -> bool:
+    """Whether the loop's figure is a share of decisions."""
+    return model.blueprint.body.loop != "tune"
+
+
+def _told(content: Any) -> Response:
+    response = reply(content)
+    response.headers.update({**HEADERS, "cache-control": "no-store"})
+    return response

@@ -1,0 +1,76 @@
+"""How well a model does, by what its users did."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+
+from smidgen.service.clock import stamp
+from smidgen.service.messages import ModelReply, Quality
+from smidgen.service.models.served import Served
+
+LAST = 200
+
+
+def quality(connection: sqlite3.Connection, model: Served) -> Quality:
+    """The loop's figure over the last 200 learnt decisions, with a 95 % interval."""
+    values = [
+        value
+        for (value,) in connection.execute(
+            "SELECT measure FROM decisions WHERE model = ? AND learnt_version > ? AND measure IS NOT NULL",
+            (model.id, model.version - LAST),
+        )
+    ]
+    name = model.blueprint.translator.measure
+    if not values:
+        return Quality(measure=name, value=None, low=None, high=None, of=0)
+    share = model.blueprint.body.loop != "tune"
+    value, low, high = wilson(sum(values), len(values)) if share else normal(values)
+    return Quality(measure=name, value=value, low=low, high=high, of=len(values))
+
+
+def at_a_glance(connection: sqlite3.Connection, model: Served) -> ModelReply:
+    """A model's settings, counts and figures."""
+    body = model.blueprint.body
+    return ModelReply(
+        name=model.name,
+        loop=body.loop,
+        learner=body.learner,
+        params=body.params,
+        features=body.features if isinstance(body.features, list | None) else {"hashed": body.features.hashed},
+        labels=body.labels,
+        window_s=body.window_s,
+        keyed=model.keyed,
+        created_at=stamp(model.created_at),
+        archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
+        model_version=model.version,
+        decisions=model.decisions,
+        answered=model.version + model.late,
+        late=model.late,
+        keys=model.keys if model.keyed else None,
+        quality=quality(connection, model),
+    )
+
+
+def wilson(hits: float, n: float) -> tuple[float, float, float]:
+    """A share with Wilson's 95 % interval.
+
+    Examples
+    --------
+    >>> from smidgen.service.insight.quality import wilson
+    >>> tuple(round(x, 3) for x in wilson(8, 10))
+    (0.8, 0.49, 0.943)
+    """
+    z = 1.959964
+    p = hits / n
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return p, max(0.0, centre - half), min(1.0, centre + half)
+
+
+def normal(values: list[float]) -> tuple[float, float, float]:
+    """A mean with the normal 95 % interval."""
+    n = len(values)
+    mean = sum(values) / n
+    spread = math.sqrt(sum((x - mean) ** 2 for x in values) / max(1, n - 1) / n)
+    return mean, mean - 1.959964 * spread, mean + 1.959964 * spread

@@ -1,0 +1,1 @@
+"""Between the wire and the learners: one file per loop."""

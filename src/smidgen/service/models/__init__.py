@@ -1,0 +1,1 @@
+"""Models at work: settings, learners, decisions, feedback, one writer."""

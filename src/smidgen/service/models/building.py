@@ -1,0 +1,160 @@
+"""From a model's settings to its learners."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from typing import Any
+
+import msgspec
+
+from smidgen import geometry
+from smidgen.errors import SmidgenError
+from smidgen.learners import Learner, cards, learners
+from smidgen.service.loops.all_loops import TRANSLATORS, Translator
+from smidgen.service.loops.vectors import Vectors
+from smidgen.service.messages import Hashed, ModelBody
+from smidgen.service.models.sizes import REFUSALS, refuse_huge
+from smidgen.service.refusals import Impossible
+
+#: How many objects and lists may stand inside one another in a setting.
+DEEPEST = 8
+_SPACES = ("Ball", "Box", "Simplex", "L1Ball")
+
+
+class Blueprint:
+    """A model's settings, checked: makes its learners and translates its messages.
+
+    Parameters
+    ----------
+    body
+        What the app sent. Refused if the loop and the learner do not fit, or the learner refuses its arguments.
+    """
+
+    def __init__(self, body: ModelBody) -> None:
+        if body.learner not in (names := fitting(body.loop)):
+            raise Impossible(
+                f"{body.learner!r} is not a learner of the loop {body.loop} here", f"choose among {', '.join(names)}"
+            )
+        self.body = body
+        self._type = learners[body.learner]
+        accepted = inspect.signature(self._type).parameters
+        params = dict(body.params)
+        if "labels" in params:
+            raise Impossible("labels stands among the params", 'give "labels" beside "params"')
+        if unknown := params.keys() - accepted.keys():
+            raise Impossible(
+                f"{body.learner} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}"
+            )
+        if any(_deeper(value, DEEPEST) for value in params.values()):
+            raise Impossible(f"the params are nested more than {DEEPEST} deep", "see the learner's documentation")
+        if "learner" in accepted:
+            _refuse_missing(body.learner, params, accepted)
+        sized, takes = params, accepted
+        if (inner := _inner(params)) is not None:  # the features are those of the learner inside
+            sized = params["learner"] = dict(params["learner"])
+            takes = inspect.signature(inner).parameters
+        self._infer(sized, "dim", takes, _dim(body), "features")
+        self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
+        _refuse_missing(body.learner, params, accepted)
+        refuse_huge(lambda small: self._type(**_all_built(small)), params)
+        params = _all_built(params)
+        self._params = params
+        self._seed = params.get("seed", 0)
+        learner = self.learner(None)
+        self.dim: int | None = _features(learner)
+        self.translator: Translator = TRANSLATORS[body.loop](body, Vectors(body, self.dim))
+        self.names: list[str] | None = body.features if isinstance(body.features, list) else None
+        self.settings = learner.params
+        self.size = len(learner.to_bytes()) if body.keyed else 0
+
+    def learner(self, key: str | None) -> Learner:
+        """A fresh learner; every key has a seed of its own."""
+        params = dict(self._params)
+        if key is not None:
+            digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
+            params["seed"] = int.from_bytes(digest[:6], "little")
+        try:
+            return self._type(**params)
+        except SmidgenError:
+            raise
+        except REFUSALS as error:
+            raise Impossible(f"{self.body.learner} refuses its arguments: {error}", "see smidgen learners") from error
+
+    def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
+        if name not in accepted:
+            if value is not None:
+                raise Impossible(f"{self.body.learner} takes no {source}", f"leave {source} out")
+        elif value is not None and params.setdefault(name, value) != value:
+            raise Impossible(
+                f"{name} is {params[name]} and there are {value} {source}", f"leave {name} out, or mend it"
+            )
+        elif value is None and name not in params and accepted[name].default is inspect.Parameter.empty:
+            raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
+
+
+def fitting(loop: str) -> list[str]:
+    """The learners of a loop that the service can build."""
+    return [name for name, card in cards.items() if loop in card.loops and not card.not_served]
+
+
+def _refuse_missing(kind: str, given: dict[str, Any], accepted: Any) -> None:
+    """Say which argument is missing before the constructor does, in Python's words."""
+    for name, parameter in accepted.items():
+        if name not in given and parameter.default is inspect.Parameter.empty:
+            raise Impossible(f"{kind} needs {name}", f'give "{name}" among its settings')
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inside is not None and (levels == 0 or any(_deeper(each, levels - 1) for each in inside))
+
+
+def _inner(params: dict[str, Any]) -> type[Learner] | None:
+    """The class of the learner that another one wraps."""
+    setting = params.get("learner")
+    kind = setting.get("type") if isinstance(setting, dict) else None
+    return learners.get(kind) if isinstance(kind, str) else None
+
+
+def _features(learner: Learner) -> int | None:
+    """How many features a learner takes; one that wraps another takes what the other takes."""
+    inner = learner.params.get("learner")
+    return _features(inner) if isinstance(inner, Learner) else learner.params.get("dim")
+
+
+def canonical(body: ModelBody) -> bytes:
+    """The settings in one spelling, so that equal bodies are equal bytes."""
+    return msgspec.json.encode(body, order="deterministic")
+
+
+def _dim(body: ModelBody) -> int | None:
+    if isinstance(body.features, Hashed):
+        return body.features.hashed
+    if body.features is None:
+        return None
+    if len(set(body.features)) < len(body.features) or not body.features:
+        raise Impossible("features has a name twice, or none at all", "give each feature a name of its own")
+    return len(body.features)
+
+
+def _all_built(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: _built(value) for name, value in params.items()}
+
+
+def _built(value: Any) -> Any:
+    """Settings that are objects: ``{"type": "Ball", …}`` for a space, or the name of a learner."""
+    if not isinstance(value, dict) or "type" not in value:
+        return value
+    kind = value["type"]
+    target = getattr(geometry, kind) if kind in _SPACES else learners.get(kind) if isinstance(kind, str) else None
+    if target is None:
+        raise Impossible(f"there is no {kind!r} to build", f"choose {', '.join(_SPACES)} or a learner")
+    arguments = {name: _built(argument) for name, argument in value.items() if name != "type"}
+    _refuse_missing(kind, arguments, inspect.signature(target).parameters)
+    try:
+        return target(**arguments)
+    except SmidgenError:
+        raise
+    except REFUSALS as error:
+        raise Impossible(f"{kind} refuses its arguments: {error}", "see the documentation of it") from error

@@ -1,0 +1,67 @@
+"""A sample model with simulated users, so that a newcomer sees learning happen before writing any code."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from smidgen.service.messages import Candidate, DecisionBody, FeedbackBody, Message, ModelBody
+from smidgen.service.models.building import canonical
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.served import Served
+
+#: What the simulated readers like; the model never sees it.
+TASTE = {
+    "topic match": 1.0,
+    "freshness": 0.6,
+    "author followed": 0.5,
+    "has picture": 0.25,
+    "popularity": 0.1,
+    "length": -0.4,
+}
+SAMPLE = ModelBody(loop="rank", learner="PreferencePerceptron", features=list(TASTE), window_s=3600.0)
+CANDIDATES = 8
+LOOKED_AT = 5
+CARELESS = 0.05
+
+
+class SampleBody(Message):
+    """How many simulated users to play."""
+
+    users: Annotated[int, Meta(ge=1, le=200)] = 20
+
+
+def sample_name(engine: Engine) -> str:
+    """The name of the sample model, or the first free one for it."""
+    number = 1
+    while True:
+        name = "sample" if number == 1 else f"sample-{number}"
+        model = engine.models.get(name)
+        if model is None or is_sample(model):
+            return name
+        number += 1
+
+
+def is_sample(model: Served) -> bool:
+    """Whether simulated users may play on this model: its settings are the sample's, and so is its name."""
+    same = canonical(model.blueprint.body) == canonical(SAMPLE)
+    return same and model.archived_at is None and model.name.startswith("sample")
+
+
+def play(engine: Engine, name: str) -> None:
+    """One reader: gets a ranking, looks at the first five articles, and opens the one that pleases most.
+
+    One in twenty opens any of the five. The same number of decisions always brings the same reader.
+    """
+    engine.create(name, SAMPLE)
+    rng = np.random.default_rng([7, engine.model(name).decisions])
+    articles = rng.normal(size=(CANDIDATES, len(TASTE))).round(2)
+    ids = [f"article {letter}" for letter in "ABCDEFGH"]
+    candidates = [Candidate(id=id, features=row) for id, row in zip(ids, articles.tolist(), strict=True)]
+    reply = engine.decide(name, DecisionBody(candidates=candidates))
+    pleasure = dict(zip(ids, (articles @ np.array(list(TASTE.values()))).tolist(), strict=True))
+    seen = reply["ranking"][:LOOKED_AT]
+    opened = seen[int(rng.integers(len(seen)))] if rng.random() < CARELESS else max(seen, key=pleasure.__getitem__)
+    engine.feedback(reply["decision"], FeedbackBody(clicked=[opened]))

@@ -1,0 +1,1 @@
+"""What lasts: the log, the states, the tokens, behind one door."""

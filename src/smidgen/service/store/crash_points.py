@@ -1,0 +1,54 @@
+"""Named places where a test can kill the process, to see that nothing is lost. Without a test they do nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+#: Every place, in the order in which a feedback passes them. ``SMIDGEN_CRASH_AT=name:3`` kills at the third passing.
+POINTS = (
+    "migration",
+    "before-begin",
+    "after-begin",
+    "decision-appended",
+    "learnt",
+    "feedback-appended",
+    "key-state-written",
+    "before-commit",
+    "after-commit",
+    "snapshot-aside",
+    "snapshot-renamed",
+    "snapshot-synced",
+)
+VARIABLE = "SMIDGEN_CRASH_AT"
+
+_wanted = ""
+_left = 0
+
+
+def arm(text: str) -> None:
+    """Kill the process when it reaches ``name`` for the first time, or ``name:n`` for the n-th; '' disarms.
+
+    Examples
+    --------
+    >>> from smidgen.service.store.crash_points import arm, reach
+    >>> arm("before-commit:2")
+    >>> reach("before-commit")  # the next time would be the last
+    >>> arm("")
+    """
+    global _wanted, _left
+    _wanted, _, times = text.partition(":")
+    _left = int(times or 1)
+
+
+def reach(name: str) -> None:
+    """Pass a place; the end, if a test wants it so."""
+    global _left
+    if name != _wanted:
+        return
+    _left -= 1
+    if _left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+arm(os.environ.get(VARIABLE, ""))

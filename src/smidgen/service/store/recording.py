@@ -1,0 +1,231 @@
+"""A model's log from beginning to end, out of the database or out of an exported file, and the learners in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from smidgen import records
+from smidgen.errors import InvalidRecord, SmidgenError
+from smidgen.learners import Learner
+from smidgen.service.messages import ModelBody
+from smidgen.service.models.building import Blueprint
+from smidgen.service.models.served import Served
+from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.log import line
+from smidgen.types import Decision
+
+
+class Line(msgspec.Struct, kw_only=True):
+    """One event as the log says it; which fields there are depends on the type.
+
+    Attributes
+    ----------
+    seq, type, decision, key, at
+        The head of every event.
+    model
+        Of ``created``: the model's settings.
+    number, reply, ids, record
+        Of ``decision``: see `smidgen.service.store.log.DecisionEvent`.
+    feedback, status, learn, model_version
+        Of ``feedback``: see `smidgen.service.store.log.Answered`.
+    """
+
+    seq: int
+    type: str
+    decision: str | None = None
+    key: str | None = None
+    at: str = ""
+    model: ModelBody | None = None
+    number: int = 0
+    reply: dict[str, Any] = msgspec.field(default_factory=dict)
+    ids: list[str] = msgspec.field(default_factory=list)
+    record: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
+    feedback: dict[str, Any] = msgspec.field(default_factory=dict)
+    status: str | None = None
+    learn: Any = None
+    model_version: int | None = None
+
+    @property
+    def learnt(self) -> bool:
+        """Whether this is feedback that was learnt."""
+        return self.type == "feedback" and self.status == "learnt"
+
+    def made(self) -> Decision:
+        """Of a decision: the learner's own record."""
+        return Decision.from_json(bytes(self.record))
+
+    def told(self) -> Any:
+        """Of feedback: what the learner was told."""
+        try:
+            return records.unpack(self.learn)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidRecord(f"event {self.seq} holds no feedback: {error}", "export the log again") from error
+
+
+_lines = msgspec.json.Decoder(Line)
+
+
+def parse(text: bytes, place: str) -> Line:
+    """Read a line of the log; ``place`` is its name in refusals."""
+    try:
+        return _lines.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidRecord(f"{place} is not an event: {error}", "export the log again: smidgen log export") from error
+
+
+class Recording(ABC):
+    """A log that can be read from the beginning, and asked for the decisions that were passed on the way."""
+
+    name: str
+
+    @abstractmethod
+    def lines(self) -> Iterator[Line]:
+        """The events in order."""
+
+    @abstractmethod
+    def decision(self, id: str) -> Line | None:
+        """An earlier decision's event."""
+
+
+class FileRecording(Recording):
+    """A log that was exported as NDJSON. Decisions are looked up in the file, so a long log needs little memory.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._path = path
+        self._places: dict[str, int] = {}
+
+    def lines(self) -> Iterator[Line]:
+        """The events in order."""
+        place = 0
+        with self._path.open("rb") as file:
+            for count, text in enumerate(file, 1):
+                if text.strip():
+                    event = parse(text, f"line {count} of {self._path}")
+                    if event.type == "decision" and event.decision is not None:
+                        self._places[event.decision] = place
+                    yield event
+                place += len(text)
+
+    def decision(self, id: str) -> Line | None:
+        """An earlier decision's event."""
+        if id not in self._places:
+            return None
+        with self._path.open("rb") as file:
+            file.seek(self._places[id])
+            return parse(file.readline(), f"decision {id} of {self._path}")
+
+
+class DatabaseRecording(Recording):
+    """The log of a model in a data folder.
+
+    Parameters
+    ----------
+    seen
+        The data folder.
+    model
+        The model.
+    """
+
+    def __init__(self, seen: Inspection, model: Served) -> None:
+        self.name = model.name
+        self._seen = seen
+        self._model = model.id
+
+    def lines(self) -> Iterator[Line]:
+        """The events in order."""
+        rows = self._seen.connection.execute(
+            "SELECT seq, type, decision, key, at, body FROM events WHERE model = ? ORDER BY seq", (self._model,)
+        )
+        for row in rows:
+            yield parse(line(*row), f"event {row[0]} of {self.name}")
+
+    def decision(self, id: str) -> Line | None:
+        """An earlier decision's event."""
+        row = self._seen.connection.execute(
+            "SELECT e.seq, e.type, e.decision, e.key, e.at, e.body FROM decisions x"
+            " JOIN events e ON e.model = x.model AND e.seq = x.seq WHERE x.id = ? AND x.model = ?",
+            (id, self._model),
+        ).fetchone()
+        return parse(line(*row), f"event {row[0]} of {self.name}") if row is not None else None
+
+
+class Rebuilding:
+    """The learners that a log leads to, event by event, from nothing but the log.
+
+    Parameters
+    ----------
+    recording
+        The log, to look up decisions.
+
+    Attributes
+    ----------
+    blueprint
+        The model's settings, once its first event was taken.
+    learners
+        By key; None is the key of a model without keys.
+    numbers
+        The number of each learner's latest decision.
+    seq, version
+        The last event, and how many feedbacks were learnt.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.blueprint: Blueprint | None = None
+        self.learners: dict[str | None, Learner] = {}
+        self.numbers: dict[str | None, int] = {}
+        self.seq = 0
+        self.version = 0
+
+    def take(self, event: Line) -> None:
+        """Take the next event."""
+        self.seq = event.seq
+        if event.type == "created":
+            if event.model is None:
+                raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
+            self.blueprint = Blueprint(event.model)
+        elif event.type == "decision":
+            self.numbers[event.key] = event.number
+        elif event.learnt:
+            decision = self._recording.decision(event.decision or "")
+            if decision is None:
+                raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
+            self.learner(event.key).learn(decision.made(), event.told())
+            self.version += 1
+
+    def learner(self, key: str | None) -> Learner:
+        """The learner of a key, with the numbers of its decisions taken."""
+        if key not in self.learners:
+            if self.blueprint is None:
+                raise InvalidRecord(
+                    f"{self._recording.name} does not begin with the model's settings", "export the log from its start"
+                )
+            self.learners[key] = self.blueprint.learner(key)
+        learner = self.learners[key]
+        learner.reserve(self.numbers.get(key, 0))
+        return learner
+
+
+def rebuild(recording: Recording) -> Rebuilding:
+    """Take the whole log."""
+    rebuilt = Rebuilding(recording)
+    for event in recording.lines():
+        try:
+            rebuilt.take(event)
+        except SmidgenError as error:
+            raise InvalidRecord(f"event {event.seq} cannot be replayed: {error.problem}", error.hint) from error
+    if rebuilt.blueprint is None:
+        raise InvalidRecord(f"{recording.name} holds no events", "give an exported log")
+    return rebuilt
