@@ -9,6 +9,7 @@ Set ``NUMBA_DISABLE_JIT=1`` to run every kernel as plain Python: slow, but a deb
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -68,11 +69,16 @@ def _njit(function: Callable[P, R], sources: set[str], more: dict[str, Any]) -> 
     # calls, and they may stand in other files: so the stamp of a cached kernel is that of all its sources.
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
-        stats = [(source, os.stat(source)) for source in sorted(sources)]
-        index._source_stamp = [(source, stat.st_size, stat.st_mtime_ns) for source, stat in stats]
+        index._source_stamp = [_content(source) for source in sorted(sources)]
     if hasattr(index, "_load_index"):
         index._load_index = partial(_load_index, index._load_index)
     return cast("Callable[P, R]", compiled)
+
+
+@cache
+def _content(source: str) -> tuple[str, str]:
+    """A file by its name and what it says: a copy of the sources, with its cache, need not be compiled anew."""
+    return Path(source).name, hashlib.blake2b(Path(source).read_bytes(), digest_size=16).hexdigest()
 
 
 def _load_index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
