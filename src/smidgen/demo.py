@@ -22,6 +22,8 @@ from smidgen.evaluate.plots import figure_type, regret_plot
 from smidgen.evaluate.simulate import User
 from smidgen.learners import Learner, Loop, cards, learners
 
+#: What the demo is about, unless somebody names a learner.
+THEOREM = "preferences"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -29,7 +31,7 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 class Demo:
     """What to play."""
 
-    learner: str
+    learner: str | None
     user: str
     alpha: float
     queries: int
@@ -44,13 +46,14 @@ def make_learner(demo: Demo) -> Learner:
     coactive: dict[str, Callable[..., Learner]] = {
         name: cls for name, cls in learners.items() if Loop.RANK in cards[name].loops and "dim" in cards[name].example
     }
-    checks.one_of("learner", demo.learner, coactive)
+    name = demo.learner or next(each for each in coactive if cards[each].theorem == THEOREM)
+    checks.one_of("learner", name, coactive)
     largest = 4.0 / np.sqrt(demo.features) * 3.0  # top-5 discounts sum to 2.95; |N(0,1)| hardly exceeds 4
-    known = {**cards[demo.learner].first, "bound": largest, "radius": 1.0, "horizon": demo.queries}
-    accepted = inspect.signature(coactive[demo.learner]).parameters
+    known = {**cards[name].first, "bound": largest, "radius": 1.0, "horizon": demo.queries}
+    accepted = inspect.signature(coactive[name]).parameters
     wanted = [name for name, each in accepted.items() if each.default is inspect.Parameter.empty or name == "horizon"]
     extra = {name: known[name] for name in wanted if name in known}
-    return coactive[demo.learner](dim=demo.features, seed=demo.seed, **extra)
+    return coactive[name](dim=demo.features, seed=demo.seed, **extra)
 
 
 def make_user(demo: Demo, stream: RankingStream) -> User:

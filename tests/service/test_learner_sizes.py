@@ -82,8 +82,9 @@ def test_settings_nested_too_deep_are_refused() -> None:
 
 
 def test_only_learners_that_can_be_built_are_offered() -> None:
-    given = {"loop": "rank", "learner": "CoactiveLearner", "params": {"dim": 3}}
-    with pytest.raises(Impossible, match="not a learner of the loop rank here") as refused:
-        Blueprint(model(given))
-    assert "PreferencePerceptron" in str(refused.value)
-    assert str(refused.value).count("CoactiveLearner") == 1
+    for name, why in (("CoactiveLearner", "an update rule"), ("RankingSVM", "fits all feedback anew")):
+        given = {"loop": "rank", "learner": name, "params": {"dim": 3}}
+        with pytest.raises(Impossible, match=f"not a learner of the loop rank here: .*{why}") as refused:
+            Blueprint(model(given))
+        assert "PreferencePerceptron" in str(refused.value)
+        assert str(refused.value).count(name) == 1

@@ -209,7 +209,7 @@ def _value(settings: dict[str, Any], points: Rounds) -> Guarantee:
 
 
 def _newton_value(settings: dict[str, Any], points: Rounds) -> Guarantee:
-    return Guarantee(why_not="The printed bound of ONSEG grows faster than the rounds: it promises nothing (see docs).")
+    return Guarantee(why_not="The printed bound grows faster than the rounds: it promises nothing (see docs).")
 
 
 #: By the names that the cards say.

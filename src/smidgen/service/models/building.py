@@ -35,8 +35,10 @@ class Blueprint:
     def __init__(self, body: ModelBody) -> None:
         loop = loops.find(body.loop)
         if body.learner not in (names := fitting(body.loop)):
+            why = cards[body.learner].not_served if body.learner in cards else ""
             raise Impossible(
-                f"{body.learner!r} is not a learner of the loop {body.loop} here", f"choose among {', '.join(names)}"
+                f"{body.learner!r} is not a learner of the loop {body.loop} here{': ' if why else ''}{why}",
+                f"choose among {', '.join(names)}",
             )
         self.body = body
         self._type = learners[body.learner]
