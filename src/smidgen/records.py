@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -27,6 +28,8 @@ TAG = "$"
 DEEPEST = 64
 _ARRAY, _LONG = 1, 2  # MessagePack's own numbers for what it has no word for: arrays, whole numbers beyond 64 bits
 _LONGEST = 1024  # bytes of a whole number
+_LEAST, _MOST = -(2**63), 2**64 - 1  # the whole numbers that MessagePack has words for
+_INFINITE = {text: float(text) for text in ("inf", "-inf", "nan")}  # JSON has no words for these
 _PLAIN = (str, int, float, bool, type(None))
 _DTYPES = {text: np.dtype(text) for text in ("<f8", "<f4", "<i8", "<i4", "|i1", "|u1", "<u4", "<u8", "|b1")}
 
@@ -104,6 +107,8 @@ def pack(value: Any) -> Any:
         return {TAG: "array", "dtype": little.dtype.str, "shape": list(value.shape), "data": data}
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {TAG: "float", "text": str(float(value))}
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, tuple):
@@ -145,6 +150,8 @@ def unpack(value: Any) -> Any:
         return _array(value)
     if tag == "tuple":
         return tuple(unpack(value["items"]))
+    if tag == "float":
+        return _INFINITE[value["text"]]
     return _entry(tag).build(_fields(value))
 
 
@@ -213,11 +220,13 @@ def _lean(value: Any, depth: int) -> Any:
     kind = type(value)
     if kind is str or kind is float or kind is bool or value is None:
         return value
+    if kind is int and _LEAST <= value <= _MOST:
+        return value
     if isinstance(value, np.ndarray):
         return msgspec.msgpack.Ext(_ARRAY, raw_arrays.write(value))
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:
+    if isinstance(value, int) and not _LEAST <= value <= _MOST:
         size = value.bit_length() // 8 + 1
         if size > _LONGEST:
             raise NotSaveable(f"a whole number of {size} bytes cannot be written", f"use at most {_LONGEST}")
@@ -314,4 +323,4 @@ def same(a: Any, b: Any) -> bool:
         return a is b or same(fields(a), fields(b))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    return bool(a == b)
+    return bool(a == b) or (isinstance(a, float) and math.isnan(a) and math.isnan(b))
