@@ -35,7 +35,7 @@ def nursery() -> Iterator[Nursery]:
 def torment(nursery: Nursery, folder: Path, points: list[str], seed: int) -> None:
     """One service after the other on the same folder, killed at each of the points ('' is: at any time)."""
     rng, data = random.Random(seed), folder / "data"
-    engine_with(data, list(NAMES)).connection.close()
+    engine_with(data, list(NAMES)).store.close()
     writers = [Writer(number, seed) for number in range(3)]
     before = 0
     for point in points:
@@ -101,7 +101,7 @@ def test_killed_in_a_migration(nursery: Nursery, tmp_path: Path) -> None:
 def test_the_command_takes_its_crash_point_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine_with(tmp_path, list(NAMES)).connection.close()
+    engine_with(tmp_path, list(NAMES)).store.close()
     monkeypatch.setenv(crash_points.VARIABLE, "decision-appended:3")
     with Live(tmp_path) as live:
         line = Line(live.url)
@@ -120,22 +120,23 @@ def test_the_command_takes_its_crash_point_from_the_environment(
 
 
 DAMAGE = {
-    "feedback on .* is lost": "DELETE FROM events WHERE model = 1 AND seq = 5;"
-    "UPDATE decisions SET status = NULL, learnt_version = NULL WHERE learnt_version = 2",
+    "feedback on .* is lost": "DELETE FROM events WHERE slot = 1 AND seq = 5;"
+    "UPDATE decisions SET feedback_seq = NULL, version = NULL WHERE version = 2;"
+    "UPDATE slots SET seq = 4, version = 1 WHERE id = 1",
     "decision .* is lost": "UPDATE events SET body = CAST(replace(CAST(body AS TEXT), 'd3', 'd9') AS BLOB)"
-    " WHERE model = 1 AND seq = 2",
-    "applied twice": "INSERT INTO events SELECT model, 6, type, decision, key, at, body FROM events"
-    " WHERE model = 1 AND seq = 5",
-    "nobody sent": "UPDATE events SET body = CAST(replace(CAST(body AS TEXT), 'clicked', 'better') AS BLOB)"
-    " WHERE model = 1 AND seq = 5",
-    "weights of rank": "UPDATE decisions SET status = 'late' WHERE model = 1 AND learnt_version = 1",
+    " WHERE slot = 1 AND seq = 2",
+    "applied twice": "INSERT INTO events SELECT slot, 6, type, version, at, decision, key, made, salt, chain, body"
+    " FROM events WHERE slot = 1 AND seq = 5; UPDATE slots SET seq = 6 WHERE id = 1",
+    "nobody sent": "UPDATE events SET body = CAST(replace(CAST(body AS TEXT), 'clicked', 'renamed') AS BLOB)"
+    " WHERE slot = 1 AND seq = 5",
+    "weights of rank": "UPDATE decisions SET seq = 4 WHERE slot = 1 AND version = 1",
 }
 
 
 @pytest.mark.parametrize("found", DAMAGE)
 def test_the_checks_would_notice(found: str, nursery: Nursery, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    engine_with(data, list(NAMES)).connection.close()
+    engine_with(data, list(NAMES)).store.close()
     victim = nursery.start(data)
     assert victim is not None
     writers = [Writer(0, seed=5)]

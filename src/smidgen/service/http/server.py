@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import signal
 import socket
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from smidgen.service.http.hosts import loopback
 from smidgen.service.http.running import Options
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.refusals import NotAllowed, StorageFailed
-from smidgen.service.store.database import open_database
+from smidgen.service.store.sqlite import SQLiteStore
 
 
 def serve(options: Options, host: str, port: int, announce: Callable[[str], None] | None = None) -> None:
@@ -120,13 +119,8 @@ def _address(listener: socket.socket) -> str:
 
 
 def _has_token(data: Path) -> bool:
+    store = SQLiteStore(data)
     try:
-        connection = open_database(data)
-    except sqlite3.Error as error:
-        raise StorageFailed(
-            f"the database in {data} cannot be opened: {error}", "restore it from a backup, or choose another --data"
-        ) from error
-    try:
-        return Tokens(connection).any()
+        return Tokens(store).any()
     finally:
-        connection.close()
+        store.close()
