@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+from smidgen import records
 from smidgen.service.messages import FeedbackBody, FeedbackReply, digest
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
@@ -64,7 +65,7 @@ class Answers:
         model, key = made.model, made.key
         held = self._learners.get(model, key)
         reaction = model.blueprint.translator.reaction(held.learner, made.decision, made.ids, body)
-        content = bodies.write(bodies.FeedbackBody(body.given(), bodies.write_value(reaction.learn)))
+        content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(reaction.learn)))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:

@@ -150,7 +150,7 @@ class Decisions:
         name, expires = _name(now), now + blueprint.body.window_s
         answer = blueprint.translator.answer(decision, ids)
         told = reply(name, model.version, decision, expires) | answer
-        record = bodies.brief(learner, decision)
+        record = learner.brief(decision)
         content = bodies.DecisionBody(decision.number, model.version, blueprint.body.window_s, ids, record)
         row = Asked(
             name,

@@ -86,13 +86,19 @@ class Registry:
 
 def resolved(blueprint: Blueprint) -> dict[str, Any]:
     """What is recorded with a model beside its body: what was left open there and settled when it was made."""
-    return {"learner": blueprint.body.learner}
+    return {"learner": blueprint.body.learner, "settings": blueprint.record()}
+
+
+def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
+    """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
+    settings = (found or {}).get("settings")
+    return Blueprint.recorded(body, settings) if settings is not None else Blueprint(body)
 
 
 def served(reading: Reading) -> list[Served]:
     """The models of a store, in the order of their making, without their learners."""
     return [
-        _served(row, Blueprint(msgspec.json.decode(row.body, type=ModelBody)), reading.counts(row.slot))
+        _served(row, recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved), reading.counts(row.slot))
         for row in reading.models()
     ]
 

@@ -95,29 +95,19 @@ def read_fields(body: bytes | None, seq: int) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"body": found}
 
 
-def brief(learner: Learner, decision: Decision) -> bytes:
-    """A decision without what its learner knows anyway."""
-    return decision.to_json()
-
-
 def recall(learner: Learner, record: bytes, seq: int) -> Decision:
-    """The decision that `brief` wrote, for the same learner."""
+    """The decision that the learner, or a twin of it, wrote with `Learner.brief`."""
     try:
-        return Decision.from_json(record)
-    except (InvalidRecord, ValueError, TypeError, KeyError) as error:
+        return learner.recall(record)
+    except InvalidRecord as error:
         raise _unreadable(seq, error) from error
 
 
-def write_value(value: Any) -> bytes:
-    """What a learner is told, as bytes."""
-    return records.to_json(value)
-
-
 def read_value(content: bytes, seq: int) -> Any:
-    """What `write_value` wrote."""
+    """What a learner was told, as `smidgen.records.encode` wrote it."""
     try:
-        return records.from_json(content)
-    except (InvalidRecord, ValueError, TypeError, KeyError) as error:
+        return records.decode(content)
+    except InvalidRecord as error:
         raise _unreadable(seq, error) from error
 
 

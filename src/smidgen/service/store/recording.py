@@ -15,6 +15,7 @@ from smidgen.learners import Learner
 from smidgen.service.clock import stamp
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
 from smidgen.service.store.events import Event
 from smidgen.service.store.inspection import Inspection
@@ -34,10 +35,10 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     ----------
     seq, type, decision, key, at
         The head of every event.
-    model
-        Of ``created``: the model's settings.
+    model, resolved
+        Of ``created``: the model's settings, and what was left open in them and settled then.
     number, reply, ids, record
-        Of ``decision``: see `smidgen.service.store.log.DecisionEvent`.
+        Of ``decision``: see `smidgen.service.store.log.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
         Of ``feedback``: see `smidgen.service.store.log.Answered`.
     """
@@ -48,6 +49,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     key: str | None = None
     at: str = ""
     model: ModelBody | None = None
+    resolved: dict[str, Any] | None = None
     number: int = 0
     reply: dict[str, Any] = msgspec.field(default_factory=dict)
     ids: list[str] = msgspec.field(default_factory=list)
@@ -238,7 +240,7 @@ class Rebuilding:
         if event.type == "created":
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
-            self.blueprint = Blueprint(event.model)
+            self.blueprint = recorded(event.model, event.resolved)
         elif event.type == "decision":
             self.numbers[event.key] = event.number
         elif event.learnt:
