@@ -128,7 +128,7 @@ DAMAGE = {
     "applied twice": "INSERT INTO events SELECT slot, 6, type, version, at, decision, key, made, salt, chain, body"
     " FROM events WHERE slot = 1 AND seq = 5; UPDATE slots SET seq = 6 WHERE id = 1",
     "nobody sent": "UPDATE events SET body = swapped(body, 'clicked', 'renamed') WHERE slot = 1 AND seq = 5",
-    "weights of rank": "UPDATE decisions SET seq = 4 WHERE slot = 1 AND version = 1",
+    "weights of rank": "UPDATE decisions SET seq = 6 - seq WHERE slot = 1",
 }
 
 

@@ -165,7 +165,8 @@ def shown(content: bytes) -> str:
 
 def test_a_sync_that_ends_after_the_reply_does_not_count(tmp_path: Path) -> None:
     path = tmp_path / "calls.txt"
-    written = f'7 pwrite64(4</x/smidgen.db-wal>, "{shown(b"\0clicked\x91\xa8click-3!")}", 9, 0) = 9\n'
+    page = shown(b"\0clicked\x91\xa8click-3!")
+    written = f'7 pwrite64(4</x/smidgen.db-wal>, "{page}", 9, 0) = 9\n'
     begun, ended = "8 fdatasync(4</x/smidgen.db-wal> <unfinished ...>\n", "8 <... fdatasync resumed>) = 0\n"
     said = shown(b'{"status":"learnt","model_version":3}')
     reply = f'7 sendto(5<TCP:[1]>, "{said}", 9, 0, NULL, 0) = 9\n'
