@@ -97,7 +97,7 @@ def read_trace(path: Path) -> Traced:
     found = Traced()
     written, synced, clicks = b"", b"", set()
     for call in _finished(iter(path.read_text(errors="replace").splitlines())):
-        log = "smidgen.db-wal>" in call
+        log = b"smidgen.db-wal" in _content(call) or "smidgen.db-wal>" in call  # strace may write paths so too
         if log and call.startswith(("pwrite64(", "write(")):
             written += _content(call)
         elif log and call.startswith(("fsync(", "fdatasync(")) and call.endswith("= 0"):

@@ -28,6 +28,8 @@ from smidgen.types import Decision, FloatArray
         bound="by the inner filter's mistakes, in the paper",
         cost="that of the inner filter",
         example={"learner": PerceptronFilter(dim=4)},
+        first={"learner": {"type": "RidgeFull"}},
+        size=lambda settings: settings["learner"].card.size(settings["learner"].params),
     )
 )
 class AppleTasting(Filter):

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smidgen.service.insight.quality import committed, wilson
+from smidgen.service.insight.intervals import wilson
+from smidgen.service.insight.quality import committed
 from smidgen.service.models.served import Served
 from smidgen.service.store.protocol import Question, Reading
 from smidgen.types import FloatArray, IntArray

@@ -111,7 +111,7 @@ class EventLog:
         decision = bodies.recall(self._learner(model, event.key), body.record, event.seq)
         ids, expires = list(body.ids), event.at + body.window_s
         told = reply(event.decision or "", body.model_version, decision, expires)
-        told |= model.blueprint.translator.answer(decision, ids)
+        told |= model.blueprint.loop.answer(decision, ids)
         return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision)
 
     def learnt(self, model: Served, learner: Learner, key: str | None, after: int) -> Iterator[Learnt]:
