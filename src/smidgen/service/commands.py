@@ -56,6 +56,27 @@ def serve(
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
 
 
+def upgrade(
+    data: Data = DATA,
+    check: Annotated[bool, typer.Option("--check", help="Only look: convert elsewhere and compare.")] = False,
+) -> None:
+    """Convert a data folder of smidgen 0.1 to the present format; the old database is kept beside the new one.
+
+    Every event is written anew and compared: the same replies, the same versions, and a replay from nothing. Stop the
+    service first. A folder of the present format is left as it is.
+    """
+    from smidgen.service.store.upgrade import KEPT
+    from smidgen.service.store.upgrade import upgrade as convert
+
+    found = convert(data, check=check)
+    if found is None:
+        typer.echo(f"{data} has the present format")
+        return
+    size = f"{found.bytes_before:,} bytes before, {found.bytes_after:,} after"
+    typer.echo(f"{data}: {found.models} models, {found.events} events; {size}")
+    typer.echo("it can be converted: smidgen upgrade" if check else f"converted; the old database is {data / KEPT}")
+
+
 @token.command("create")
 def create_token(
     scope: Annotated[str, typer.Option(help="Some of decide,feedback,admin, with commas between.")],

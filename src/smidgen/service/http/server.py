@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import signal
 import socket
 import sys
@@ -17,6 +16,7 @@ from smidgen.service.http.hosts import loopback
 from smidgen.service.http.running import Options
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.refusals import NotAllowed, StorageFailed
+from smidgen.service.store.lock import only_one
 from smidgen.service.store.sqlite import SQLiteStore
 
 
@@ -35,7 +35,7 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
     announce
         Called with the service's address when it can be reached.
     """
-    with _only_one(options.data):
+    with only_one(options.data):
         if not _has_token(options.data) and not loopback(host):
             raise NotAllowed(
                 f"{host} can be reached from other machines and there is no token",
@@ -71,26 +71,6 @@ class _Server(uvicorn.Server):
 def _end(number: int, frame: object) -> None:
     """The signal was for us: uvicorn raises it once more when everything is finished."""
     sys.exit(0)
-
-
-@contextmanager
-def _only_one(data: Path) -> Iterator[None]:
-    """Hold the data folder: two services on one log would not know of each other's events."""
-    try:
-        data.mkdir(parents=True, exist_ok=True)
-        lock = (data / "lock").open("a")
-    except OSError as error:
-        raise StorageFailed(
-            f"the data folder {data} cannot be used: {error.strerror}", "choose another --data"
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StorageFailed(
-                f"another service uses the data folder {data}", "stop it, or choose another --data"
-            ) from error
-        yield
 
 
 @contextmanager

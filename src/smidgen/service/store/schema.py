@@ -86,9 +86,10 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
         connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
+            refuse_other(schema(connection), folder)  # before anything is written to the file
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {synchronous}")
-            _migrate(connection, folder)
+            _migrate(connection)
         except BaseException:
             connection.close()
             raise
@@ -147,10 +148,9 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA cache_size = -65536")
 
 
-def _migrate(connection: sqlite3.Connection, folder: Path) -> None:
+def _migrate(connection: sqlite3.Connection) -> None:
     """Apply what is missing. A migration commits together with its own record, or not at all."""
     done = schema(connection)
-    refuse_other(done, folder)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS migrations"
         " (version INTEGER PRIMARY KEY, what TEXT NOT NULL, at REAL NOT NULL) STRICT"
