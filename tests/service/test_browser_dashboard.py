@@ -15,8 +15,7 @@ import pytest
 from service.bodies import MODELS, decision_body, reaction
 from service.browser import Visit, chromium, served, window
 from service.guests import guest_loop
-from smidgen.service.http.tokens import Tokens
-from smidgen.service.store.database import open_database
+from service.mint import Mint
 
 REFUSED = "Failed to load resource"
 
@@ -285,9 +284,7 @@ def test_nothing_sticks_out_on_a_small_screen(browser: Any, address: str) -> Non
 def test_the_page_asks_for_a_token_and_keeps_it_in_the_tab(light: Any, tmp_path: Path) -> None:
     with served(tmp_path) as address:
         play(address, "rank", 2)
-        connection = open_database(tmp_path)
-        _, token = Tokens(connection).create(["admin"], None, 0.0)
-        connection.close()
+        _, token = Mint(tmp_path).create(["admin"], None, 0.0)
         _with_token(Visit(light, address), token)
 
 
