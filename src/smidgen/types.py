@@ -53,8 +53,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         has been forwarded).
     teams
         For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
-    more
-        Fields that a newer smidgen wrote and this one does not know: kept, compared, and written back.
+    unknown
+        Fields that a newer smidgen wrote and this one does not know: kept, compared, and written back. None if there
+        are none; `more` is the same as a mapping.
 
     Examples
     --------
@@ -80,12 +81,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     margin: float | None = None
     threshold: float | None = None
     teams: IntArray | None = None
-    more: dict[str, Any] = msgspec.field(default_factory=dict)
+    unknown: dict[str, Any] | None = None
 
     @property
     def id(self) -> str:
         """A name for this decision, the same in every replay."""
         return f"{self.settings}-{self.number}"
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Fields that a newer smidgen wrote, by name."""
+        return dict(self.unknown or {})
 
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
@@ -107,7 +113,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
 
     def _fields(self) -> dict[str, Any]:
         named = ((name, getattr(self, name)) for name in _NAMES)
-        return {**{name: value for name, value in named if value is not None or name in _REQUIRED}, **self.more}
+        fields = {name: value for name, value in named if value is not None or name in _REQUIRED}
+        return fields if self.unknown is None else {**fields, **self.unknown}
 
     @classmethod
     def of(cls, fields: Any) -> Decision:
@@ -128,7 +135,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         if fields.keys() <= _KNOWN:
             return cls(**fields)
         known = {name: value for name, value in fields.items() if name in _KNOWN}
-        return cls(**known, more={name: value for name, value in fields.items() if name not in _KNOWN})
+        return cls(**known, unknown={name: value for name, value in fields.items() if name not in _KNOWN})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -139,7 +146,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         return hash(self.id)
 
 
-_NAMES = tuple(name for name in Decision.__struct_fields__ if name != "more")
+_NAMES = tuple(name for name in Decision.__struct_fields__ if name != "unknown")
 _KNOWN = frozenset(_NAMES)
 _REQUIRED = {"kind", "settings", "number", "action", "greedy", "context"}
 _CHECKED: dict[str, Any] = {

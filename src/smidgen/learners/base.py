@@ -52,7 +52,8 @@ class Learner(Versioned, ABC):
         return made
 
     def __init__(self, *, params: Mapping[str, Any] | None = None, seed: int) -> None:
-        given = self.__dict__.pop("_arguments", {})
+        given = self._arguments
+        del self._arguments  # not by way of __dict__, which would make every attribute slower to find
         self._seed = checks.seed(seed)
         cls = type(self)
         if params is None:
