@@ -48,7 +48,7 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
             refused = True
         store.rollback()
         hold(refused, "the same decision's id, or the same request's id, is not entered twice")
-    batch(store, lambda: store.decided(other.slot, [asked(1304, key=k, number=n) for k, n in (("b", 1),)]))
+    batch(store, lambda: store.decided(other.slot, [asked(1304, key="b", number=1)]))
     batch(store, lambda: store.decided(other.slot, [asked(1305, key="a", number=1), asked(1306, key="b", number=2)]))
     numbers = [store.last_number(other.slot, key) for key in ("a", "b", "c")]
     hold(numbers == [1, 2, 0], "the last number of a learner is that of its key")
@@ -103,8 +103,8 @@ def the_fold_is_in_order(make: Callable[[], Store], store: Store) -> None:
     """What was learnt comes in the order of the log."""
     row = model(store, "fold")
     keys = ["a", "b", "a", "a"]
-    asked = [asked(1500 + n, key=key, number=n + 1) for n, key in enumerate(keys)]
-    batch(store, lambda: store.decided(row.slot, asked))
+    made = [asked(1500 + n, key=key, number=n + 1) for n, key in enumerate(keys)]
+    batch(store, lambda: store.decided(row.slot, made))
     order = [(2, "a"), (0, "a"), (1, "b")]
     batch(store, lambda: store.answered(row.slot, [feedback(1500 + n, key=key) for n, key in order]))
     batch(store, lambda: store.answered(row.slot, [feedback(1503, key="a", at=1e9)]))
