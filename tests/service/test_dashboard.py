@@ -25,7 +25,7 @@ from smidgen.service.insight.quality import wilson
 from smidgen.service.insight.weights import keys
 from smidgen.service.refusals import Unknown
 from smidgen.service.store import bodies
-from smidgen.service.store.protocol import Asked, Told
+from smidgen.service.store.rows import Asked, Told
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import secrets
 from typing import Literal, NamedTuple
 
 from smidgen.service.refusals import Impossible, NotAllowed, OutOfScope, Unknown
-from smidgen.service.store.protocol import Reading, Store, TokenRow
+from smidgen.service.store.protocol import Reading, Store
+from smidgen.service.store.rows import TokenRow
 
 Scope = Literal["decide", "feedback", "admin"]
 SCOPES: tuple[Scope, ...] = ("decide", "feedback", "admin")
