@@ -17,8 +17,12 @@ from functools import cache, partial, update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A", bound=np.generic)
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
@@ -157,3 +161,21 @@ def borrowing(function: Callable[P, R]) -> Callable[P, R]:
     calls may make arrays for itself.
     """
     return _Lazy(function, forceinline=True, _nrt=False) if JIT else function
+
+
+def ordinary(array: NDArray[A]) -> NDArray[A]:
+    """The array itself if it is contiguous, aligned and may be written to, else a copy that is.
+
+    numba compiles a kernel for every kind of array that it meets, and an array that was read back from bytes may not be
+    written to, while a fresh one may: so whoever hands arrays of both origins to a kernel makes them one kind first.
+    """
+    return array if array.flags.carray else array.copy()
+
+
+def constant(array: NDArray[A]) -> NDArray[A]:
+    """The other kind: the array itself if it is contiguous and may not be written to, else a view or copy like that."""
+    flags = array.flags
+    if flags.writeable or not flags.c_contiguous or not flags.aligned:
+        array = np.require(array, requirements=["C", "A"]).view()
+        array.setflags(write=False)
+    return array
