@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache, partial, update_wrapper
 from pathlib import Path
@@ -23,6 +24,9 @@ from numpy.typing import NDArray
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A", bound=np.generic)
+
+#: Kernels are put in place by one thread at a time.
+_one_by_one = threading.RLock()
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
@@ -38,6 +42,10 @@ class _Lazy(Generic[P, R]):
 
     def compile(self) -> Callable[P, R]:
         """Compile this kernel and those that it calls, and put the results where the lazy ones stood."""
+        with _one_by_one:
+            return self._compile()
+
+    def _compile(self) -> Callable[P, R]:
         if self.compiled is None:
             module = self.function.__globals__
             sources = {self.function.__code__.co_filename}

@@ -32,7 +32,7 @@ IN_REPLY = (
 SERVE = """
 import os, sys
 from pathlib import Path
-from smidgen.service.http.running import Options
+from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
 options = Options(Path(sys.argv[1]), synchronous=sys.argv[2])
 serve(options, "127.0.0.1", 0, lambda url: print(url, os.getpid(), flush=True))

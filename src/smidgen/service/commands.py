@@ -45,7 +45,7 @@ def serve(
     from smidgen.errors import MissingExtra
 
     try:
-        from smidgen.service.http.running import Options
+        from smidgen.service.http.options import Options
         from smidgen.service.http.server import serve as run
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]

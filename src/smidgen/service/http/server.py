@@ -10,15 +10,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
-from smidgen.service.http.app import create_app
 from smidgen.service.http.hosts import loopback
-from smidgen.service.http.running import Options
+from smidgen.service.http.options import Options
+from smidgen.service.http.starting import Starting
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.refusals import NotAllowed, StorageFailed
 from smidgen.service.store.database import open_database
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
 
 
 def serve(options: Options, host: str, port: int, announce: Callable[[str], None] | None = None) -> None:
@@ -34,7 +38,7 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
     host, port
         Where to listen; port 0 is any free one.
     announce
-        Called with the service's address when it can be reached.
+        Called with the service's address when it can decide; before that only /healthz answers.
     """
     with _only_one(options.data):
         if not _has_token(options.data) and not loopback(host):
@@ -43,9 +47,20 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
                 "make one first: smidgen token create --scope decide,feedback,admin",
             )
         with _listening(host, port) as listener:
+            failures: list[Exception] = []
+
+            def failed(error: Exception) -> None:
+                failures.append(error)
+                server.should_exit = True
+
+            def ready() -> None:
+                if announce is not None:
+                    announce(_address(listener))
+
             config = uvicorn.Config(
-                create_app(options),
+                Starting(lambda: create_app(options), ready, failed),
                 http="h11",
+                lifespan="on",
                 log_level="warning",
                 access_log=False,
                 proxy_headers=False,  # who is behind a proxy is nothing that the service goes by
@@ -54,19 +69,17 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
             )
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _end)
-            _Server(config, lambda: announce(_address(listener)) if announce is not None else None).run([listener])
+            server = uvicorn.Server(config)
+            server.run([listener])
+            if failures:
+                raise failures[0]
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn's, which says when it has begun."""
+def create_app(options: Options) -> Starlette:
+    """The application, imported when it is needed: that takes a second, during which /healthz answers already."""
+    from smidgen.service.http.app import create_app as create
 
-    def __init__(self, config: uvicorn.Config, begun: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._begun = begun
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._begun()
+    return create(options)
 
 
 def _end(number: int, frame: object) -> None:
