@@ -16,6 +16,8 @@ class Options:
         The data folder.
     max_body
         The largest body in bytes.
+    max_connections
+        How many connections are served at once; past it they are turned away.
     snapshot_every, keyed_in_memory
         See `Engine`.
     synchronous
@@ -24,6 +26,7 @@ class Options:
 
     data: Path
     max_body: int = 8 << 20
+    max_connections: int = 1_000
     snapshot_every: int = 20_000
     keyed_in_memory: int = 2_000
     synchronous: str = "FULL"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
+import resource
 import signal
 import socket
 import sqlite3
@@ -16,6 +18,7 @@ import uvicorn
 
 from smidgen.service.http.hosts import loopback
 from smidgen.service.http.options import Options
+from smidgen.service.http.protocol import IDLE_S, Guarded, guarded
 from smidgen.service.http.starting import Starting
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.refusals import NotAllowed, StorageFailed
@@ -23,6 +26,9 @@ from smidgen.service.store.database import open_database
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+#: Open files that are not connections: the database, snapshots, pipes, and those that are just being turned away.
+SPARE_FILES = 100
 
 
 def serve(options: Options, host: str, port: int, announce: Callable[[str], None] | None = None) -> None:
@@ -59,7 +65,10 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
 
             config = uvicorn.Config(
                 Starting(lambda: create_app(options), ready, failed),
-                http="h11",
+                http=guarded(_connections(options.max_connections)),
+                loop="uvloop",
+                ws="none",
+                timeout_keep_alive=2 * int(IDLE_S),  # `_Server` looks after the connections itself
                 lifespan="on",
                 log_level="warning",
                 access_log=False,
@@ -69,10 +78,33 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
             )
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _end)
-            server = uvicorn.Server(config)
+            server = _Server(config)
             server.run([listener])
             if failures:
                 raise failures[0]
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn's, which also ends connections that keep it waiting."""
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % 10 == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Guarded) and connection.overdue(now):
+                    connection.end()
+        return await super().on_tick(counter)
+
+
+def _connections(wanted: int) -> int:
+    """How many connections the service can take: each is an open file, and some are needed for the rest."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - SPARE_FILES))
 
 
 def create_app(options: Options) -> Starlette:
