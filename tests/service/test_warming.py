@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from smidgen._kernel import JIT
-from smidgen.service.loops.all_loops import TRANSLATORS
+from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Hashed, ModelBody
 from smidgen.service.models.building import Blueprint, fitting
 from smidgen.service.models.catalogue import catalogue
 from smidgen.service.models.warming import ROUNDS, Warming, rehearse
 
-SERVED = [(loop, name) for loop in TRANSLATORS for name in fitting(loop)]
+SERVED = [(loop, name) for loop in loops for name in fitting(loop)]
 
 
 def body(loop: str, name: str, hashed: bool = False) -> ModelBody:

@@ -18,9 +18,11 @@ import numpy as np
 
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.service.messages import Candidate, DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.refusals import Impossible
 from smidgen.types import Decision
 
 #: How many rounds are played, and for how long after the first two; large learners take their time.
@@ -90,20 +92,20 @@ def recover(models: Iterable[Served], learners: LearnerCache, warming: Warming, 
 
 def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) -> int:
     """Decide, learn, write and read back on a fresh twin, as requests will; how many rounds were learnt."""
-    translator, twin = blueprint.translator, blueprint.learner(None)
+    loop, twin = blueprint.loop, blueprint.learner(None)
     rng, learnt, ends = np.random.default_rng(0), 0, math.inf
     for number in range(ROUNDS):
         if number == 2:
             ends = time.monotonic() + SECONDS
         if stopped() or time.monotonic() > ends:
             break
-        context, ids = translator.context(_request(blueprint, rng))
+        context, ids = loop.context(_request(blueprint, rng))
         decision = twin.decide(context)
-        answer = translator.answer(decision, ids)
+        answer = loop.answer(decision, ids)
         if number == 1:
             twin, decision = _written(twin, decision, blueprint)
         try:
-            reaction = translator.reaction(twin, decision, ids, _reaction(blueprint, twin, answer, ids, number))
+            reaction = loop.react(twin, decision, ids, _reaction(blueprint, twin, answer, ids, number))
             twin.learn(decision, reaction.learn)
             learnt += 1
         except SmidgenError:  # nothing can be said of this decision: an item that was dropped, say
@@ -119,36 +121,36 @@ def _name(body: ModelBody) -> bytes:
 
 
 def _request(blueprint: Blueprint, rng: np.random.Generator) -> DecisionBody:
-    """A request as apps send it."""
-    loop, vectors = blueprint.body.loop, blueprint.translator.vectors
+    """A request as apps send it; what is neither candidates nor features is taken from the loop's own example."""
+    loop, vectors = blueprint.loop, blueprint.loop.vectors
 
     def features() -> Any:
         if vectors.hashed:
             return {f"feature {i}": value for i, value in enumerate(rng.normal(size=NAMES).tolist())}
         return rng.normal(size=vectors.dim).tolist()
 
-    if loop in ("rank", "choose"):
-        return DecisionBody(candidates=[Candidate(id=str(i), features=features()) for i in range(CANDIDATES)])
-    return DecisionBody(features=features() if vectors.dim is not None and loop != "tune" else None)
+    asked: dict[str, Any] = dict(loop.example.request)
+    if "candidates" in asked:
+        asked["candidates"] = [{"id": str(i), "features": features()} for i in range(CANDIDATES)]
+    if "features" in asked:
+        asked["features"] = features() if vectors.dim is not None else None
+    body: DecisionBody = msgspec.convert(asked, loops.decision)
+    return body
 
 
 def _reaction(blueprint: Blueprint, twin: Learner, answer: Any, ids: Any, number: int) -> FeedbackBody:
-    """What users say, now this, now that."""
-    loop, even = blueprint.body.loop, number % 2 == 0
-    if loop == "rank":
-        return FeedbackBody(better=list(ids)) if even else FeedbackBody(clicked=[answer["ranking"][-1]])
-    if loop == "choose":
-        return FeedbackBody(better=answer["pair"][-1] if "pair" in answer else ids[number % len(ids)])
-    if loop == "label":
-        if "bit" in twin.card.kinds:
-            return FeedbackBody(correct=even)
-        labels = blueprint.body.labels or [str(i) for i in range(2)]
-        return FeedbackBody(label=labels[number % len(labels)])
-    if loop == "filter":
-        return FeedbackBody(relevant=even)
-    if "gradient" in twin.card.kinds:
-        return FeedbackBody(gradient=[0.5 if even else -0.5] * len(answer["point"]))
-    return FeedbackBody(loss=0.0 if even else 0.5)
+    """What a user may say of an answer, now this, now that."""
+    offered = blueprint.loop.offered(type(twin), answer, ids)
+    if offered.options:
+        said = offered.options[number % len(offered.options)].feedback
+    elif offered.entry is not None and offered.entry.field:
+        value = 0.5 * (number % 2)
+        many = next((len(each) for each in answer.values() if isinstance(each, list)), 1)
+        said = {offered.entry.field: [value] * many if offered.entry.many else value}
+    else:
+        raise Impossible(offered.note or "nothing can be said of it", "ask for another decision")
+    body: FeedbackBody = loops.feedback(**said)
+    return body
 
 
 def _written(twin: Learner, decision: Decision, blueprint: Blueprint) -> tuple[Learner, Decision]:
