@@ -122,7 +122,7 @@ def test_trailers_are_not_headers(live: Live) -> None:
 
 def test_an_offer_to_upgrade_is_declined_and_the_body_kept(live: Live) -> None:
     """As Java's client and curl --http2 send it."""
-    body = b'{"loop": "nonsense"}'
+    body = b'{"nonsense": 1}'
     offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
     head = b"PUT /v1/models/a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     sized = head + offer + b"Content-Length: %d\r\n\r\n" % len(body)
@@ -308,6 +308,13 @@ def test_a_fault_behind_a_request_is_not_told_as_its_answer() -> None:
     assert wire.aborted
     assert wire.written == b""
     made.data_received(b"more")
+
+
+def test_a_fault_in_a_body_is_told(live: Live) -> None:
+    chunked = b"PUT /v1/models/a HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n"
+    json = b"Content-Type: application/json\r\n\r\n"
+    for chunks in (b"zz\r\n", b"2\n{}\r\n", b"2\r\n{}\n0\r\n\r\n", b"2\r\n{}x\r\n"):
+        assert statuses(told(live, chunked + json + chunks)) == [400]
 
 
 def test_a_fault_of_our_own_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -111,7 +111,11 @@ class Guarded(HttpToolsProtocol):
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer and close; nobody is told but the caller, or the log would be his to fill."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        waiting = self.cycle is not None and not self.cycle.response_complete
+        own = (
+            not self._in_head and not self._complete and not self.pipeline
+        )  # the fault is in the body that it waits for
+        if waiting and (self.cycle.response_started or not own):
             self.transport.abort()  # an answer now would be taken for that of the request before
         elif not self.transport.is_closing():
             self.transport.write(refusal.response())
