@@ -67,6 +67,11 @@ class Versioned:
         """The number of the settings that hold here: `settings_version`, or an older one."""
         return self._built_at or self.settings_version
 
+    @classmethod
+    def at(cls, version: int, **arguments: Any) -> Self:
+        """One with the defaults of an older `settings_version` wherever an argument is not given."""
+        return cls.from_settings({**arguments, VERSION: version})
+
     def to_record(self) -> dict[str, Any]:
         """All arguments that make such an object anew."""
         raise NotImplementedError

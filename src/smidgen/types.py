@@ -26,7 +26,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     kind
         The class of the learner that decided.
     settings
-        A fingerprint of all its settings, the seed among them: learners with equal fingerprints are twins.
+        A fingerprint of the settings that were asked for, the seed among them: learners with equal fingerprints are
+        twins.
     number
         1, 2, … per learner. Together with the settings it names the decision (`id`).
     action

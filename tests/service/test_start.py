@@ -6,11 +6,12 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -19,7 +20,7 @@ import pytest
 from service.asgi import Caller
 from service.pulse import Pulse
 from smidgen._kernel import JIT
-from smidgen.service.store.database import open_database
+from smidgen.service.store.inspection import writing
 
 FILTER = {"loop": "filter", "learner": "PerceptronFilter", "features": ["a", "b"]}
 TUNE = {
@@ -106,10 +107,9 @@ def test_it_ends_when_it_is_told_to_while_it_starts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_opened_ends_it_with_one_line(tmp_path: Path) -> None:
-    connection = open_database(tmp_path)
-    body = b'{"loop":"rank","learner":"Gone"}'
-    connection.execute("INSERT INTO models (name, body, created_at) VALUES ('bad', ?, 0)", (body,))
-    connection.close()
+    with writing(tmp_path) as store:
+        bad = store.create("bad", b'{"loop":"rank","learner":"Gone"}', {}, 0.0)
+        store.append(bad.slot, "created", 0.0, None)
     done = subprocess.run(
         [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--data", str(tmp_path)],
         capture_output=True,
@@ -141,9 +141,9 @@ def test_a_model_that_cannot_be_recovered_keeps_nobody_else_from_deciding(
             made = caller.post(f"/v1/models/{name}/decisions", {"features": [1.0, 0.5]}).json()
             caller.post(f"/v1/decisions/{made['decision']}/feedback", {"relevant": True})
     shutil.rmtree(tmp_path / "snapshots")
-    connection = open_database(tmp_path)
-    connection.execute("UPDATE events SET body = x'7b' WHERE model = 2 AND type = 'feedback'")
-    connection.close()
+    with closing(sqlite3.connect(tmp_path / "smidgen.db")) as connection:
+        connection.execute("UPDATE events SET body = x'7b' WHERE slot = 2 AND type = 'feedback'")
+        connection.commit()
     with Caller(tmp_path) as caller:
         assert caller.post("/v1/models/good/decisions", {"features": [1.0, 0.5]}).status_code == 201
     assert "model bad could not be recovered" in caplog.text

@@ -51,12 +51,20 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this row."""
-        return {"indices": self.indices, "values": self.values, "dim": self.dim}
+        everything = _everything(self.dim) if len(self.indices) == self.dim else None
+        all_of_them = self.indices is everything or (everything is not None and same(self.indices, everything))
+        return {"indices": None if all_of_them else self.indices, "values": self.values, "dim": self.dim}
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Row:
         """Rebuild from `to_record`, with every check: the bytes may come from anywhere."""
-        indices, values, dim = np.asarray(fields["indices"]), np.asarray(fields["values"]), int(fields["dim"])
+        given, values, dim = fields["indices"], np.asarray(fields["values"]), int(fields["dim"])
+        if given is None:
+            if values.shape != (dim,) or values.dtype.kind != "f":
+                raise InvalidFeatures(f"the row has not the {dim} values that it says", "give what to_record gave")
+            check_finite(values, "the row", "give finite numbers")
+            return cls(_everything(dim), values, dim)
+        indices = np.asarray(given)
         fits = indices.ndim == 1 and indices.shape == values.shape and indices.dtype.kind in "iu"
         if not fits or values.dtype.kind != "f" or len(np.unique(indices)) != len(indices):
             raise InvalidFeatures("the row's indices and values do not fit together", "give what to_record gave")

@@ -71,6 +71,27 @@ def serve(
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
 
 
+def upgrade(
+    data: Data = DATA,
+    check: Annotated[bool, typer.Option("--check", help="Only look: convert elsewhere and compare.")] = False,
+) -> None:
+    """Convert a data folder of smidgen 0.1 to the present format; the old database is kept beside the new one.
+
+    Every event is written anew and compared: the same replies, the same versions, and a replay from nothing. Stop the
+    service first. A folder of the present format is left as it is.
+    """
+    from smidgen.service.store.upgrade import KEPT
+    from smidgen.service.store.upgrade import upgrade as convert
+
+    found = convert(data, check=check)
+    if found is None:
+        typer.echo(f"{data} has the present format")
+        return
+    size = f"{found.bytes_before:,} bytes before, {found.bytes_after:,} after"
+    typer.echo(f"{data}: {found.models} models, {found.events} events; {size}")
+    typer.echo("it can be converted: smidgen upgrade" if check else f"converted; the old database is {data / KEPT}")
+
+
 @token.command("create")
 def create_token(
     scope: Annotated[str, typer.Option(help="Some of decide,feedback,admin, with commas between.")],
@@ -81,12 +102,12 @@ def create_token(
 
     The id, by which it can be revoked, goes to standard error.
     """
-    from smidgen.service.http.tokens import Tokens
+    from smidgen.service.http.tokens import create
     from smidgen.service.store.inspection import writing
 
     scopes = [word.strip() for word in scope.split(",") if word.strip()]
-    with writing(data) as connection:
-        id, made = Tokens(connection).create(scopes, model, time.time())
+    with writing(data) as store:
+        id, made = create(store, scopes, model, time.time())
     typer.echo(made)
     typer.echo(f"id {id}; end it with: smidgen token revoke {id}", err=True)
 
@@ -94,11 +115,11 @@ def create_token(
 @token.command("revoke")
 def revoke_token(id: Annotated[str, typer.Argument(help="The token's id.")], data: Data = DATA) -> None:
     """End a token, at once."""
-    from smidgen.service.http.tokens import Tokens
+    from smidgen.service.http.tokens import revoke
     from smidgen.service.store.inspection import existing, writing
 
-    with writing(existing(data)) as connection:
-        Tokens(connection).revoke(id, time.time())
+    with writing(existing(data)) as store:
+        revoke(store, id, time.time())
     typer.echo(f"token {id} is revoked")
 
 
@@ -109,13 +130,13 @@ def list_tokens(data: Data = DATA) -> None:
     from rich.table import Table
 
     from smidgen.service.clock import stamp
-    from smidgen.service.http.tokens import Tokens
     from smidgen.service.store.inspection import Inspection
 
     table = Table("id", "scope", "model", "made", "revoked", box=None, header_style="bold")
     with Inspection(data) as seen:
-        for id, scopes, model, made, revoked in Tokens(seen.connection).list():
-            table.add_row(id, scopes, model or "all", stamp(made), stamp(revoked) if revoked is not None else "")
+        for each in seen.reading.tokens():
+            ended = stamp(each.revoked_at) if each.revoked_at is not None else ""
+            table.add_row(each.id, each.scopes, each.model or "all", stamp(each.created_at), ended)
     Console().print(table if table.rows else "there are no tokens; on this machine the service needs none")
 
 
@@ -158,10 +179,8 @@ def list_snapshots(data: Data = DATA) -> None:
     table = Table("model", "after event", "of", "bytes", "written", "file", box=None, header_style="bold")
     with Inspection(data) as seen:
         for model in seen.models():
-            for each in seen.snapshots.of(model.id):
-                file = each.path.stat()
-                size, at = str(file.st_size), stamp(file.st_mtime)
-                table.add_row(model.name, str(each.seq), str(model.seq), size, at, str(each.path))
+            for each in seen.reading.states(model.slot):
+                table.add_row(model.name, str(each.seq), str(model.seq), str(each.size), stamp(each.at), each.place)
     Console().print(table if table.rows else "there are no snapshots")
 
 
@@ -171,16 +190,16 @@ def verify_snapshots(data: Data = DATA) -> None:
 
     A bad snapshot loses nothing: the service skips it and replays more of the log. The exit status is 1 if one is bad.
     """
+    from smidgen.service.models.served import state_problem
     from smidgen.service.store.inspection import Inspection
 
     bad = good = 0
     with Inspection(data) as seen:
         for model in seen.models():
-            for each in seen.snapshots.of(model.id):
-                foreign = each.mark != seen.log.mark(model.id, each.seq)
-                problem = each.problem() or ("it is not of this log, which has another past" if foreign else None)
+            for each in seen.reading.states(model.slot):
+                problem = state_problem(each)
                 bad, good = bad + (problem is not None), good + (problem is None)
-                typer.echo(f"{model.name} {each.path.name}: {problem or 'good'}", err=problem is not None)
+                typer.echo(f"{model.name} {Path(each.place).name}: {problem or 'good'}", err=problem is not None)
     typer.echo(f"{good} good, {bad} bad")
     if bad:
         raise typer.Exit(1)
@@ -191,7 +210,7 @@ def _from_database(data: Path) -> list[ModelReply]:
     from smidgen.service.store.inspection import Inspection
 
     with Inspection(data) as seen:
-        return [at_a_glance(seen.connection, model) for model in seen.models()]
+        return [at_a_glance(seen.reading, model) for model in seen.models()]
 
 
 def _from_service(url: str, token: str | None) -> list[ModelReply]:

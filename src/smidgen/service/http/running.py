@@ -17,25 +17,43 @@ from smidgen.service.http.tokens import Rights, Scope, Tokens, require
 from smidgen.service.insight.curve import Curves
 from smidgen.service.messages import ModelBody, Name
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.served import Served
 from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import BadRequest, Unknown
+from smidgen.service.store.log import EventLog
+from smidgen.service.store.protocol import Reading
 
 JSON = "application/json"
 
 
 @dataclass
 class Service:
-    """The open resources of a running service."""
+    """The open resources of a running service.
+
+    Attributes
+    ----------
+    engine, writer
+        What changes something, and the one who may.
+    reading, log
+        What is committed, for everything that only looks.
+    """
 
     options: Options
     engine: Engine
     writer: Writer
+    reading: Reading
+    log: EventLog
     tokens: Tokens
     warming: Warming
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
+
+    def models(self) -> list[Served]:
+        """The models that are committed, in the order of their making."""
+        slots = self.engine.slots
+        return [slots[row.slot] for row in self.reading.models() if row.slot in slots]
 
     async def rights(self, request: Request, scope: Scope, model: str | None = None) -> Rights:
         """The rights of the caller, if they cover this."""

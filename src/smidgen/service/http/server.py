@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import resource
 import signal
 import socket
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +20,8 @@ from smidgen.service.http.protocol import IDLE_S, Guarded, guarded
 from smidgen.service.http.starting import Starting
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.refusals import NotAllowed, StorageFailed
-from smidgen.service.store.database import open_database
+from smidgen.service.store.lock import only_one
+from smidgen.service.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -46,7 +45,7 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
     announce
         Called with the service's address when it can decide; before that only /healthz answers.
     """
-    with _only_one(options.data):
+    with only_one(options.data):
         if not _has_token(options.data) and not loopback(host):
             raise NotAllowed(
                 f"{host} can be reached from other machines and there is no token",
@@ -120,26 +119,6 @@ def _end(number: int, frame: object) -> None:
 
 
 @contextmanager
-def _only_one(data: Path) -> Iterator[None]:
-    """Hold the data folder: two services on one log would not know of each other's events."""
-    try:
-        data.mkdir(parents=True, exist_ok=True)
-        lock = (data / "lock").open("a")
-    except OSError as error:
-        raise StorageFailed(
-            f"the data folder {data} cannot be used: {error.strerror}", "choose another --data"
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StorageFailed(
-                f"another service uses the data folder {data}", "stop it, or choose another --data"
-            ) from error
-        yield
-
-
-@contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
     """A socket at the address, or one line that says why not."""
     try:
@@ -165,13 +144,8 @@ def _address(listener: socket.socket) -> str:
 
 
 def _has_token(data: Path) -> bool:
+    store = SQLiteStore(data)
     try:
-        connection = open_database(data)
-    except sqlite3.Error as error:
-        raise StorageFailed(
-            f"the database in {data} cannot be opened: {error}", "restore it from a backup, or choose another --data"
-        ) from error
-    try:
-        return Tokens(connection).any()
+        return Tokens(store).any()
     finally:
-        connection.close()
+        store.close()

@@ -116,7 +116,7 @@ async def _figures(here: Service, name: str) -> dict[str, Any]:
         return {"model": name, "features": names, "weights": [0.0] * len(names), "taste": taste, **_nothing()}
     model = here.engine.model(name)
     values = await here.writer.do(lambda: here.engine.learners.get(model, None).learner.weights.tolist())
-    sums = await here.curves.sums(here.writer, here.engine, model, LEARNT)
+    sums = await here.curves.sums(here.reading, model, LEARNT)
     counts = {"learnt": model.version, "decisions": model.decisions, "points": progress(sums.rows)}
     return {"model": name, "features": names, "weights": values, "taste": taste, **counts}
 
