@@ -24,7 +24,7 @@ from service.mint import Mint
 from service.victims import Line
 from smidgen.errors import SmidgenError
 from smidgen.service.http import reading
-from smidgen.service.http.running import Options
+from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
 from smidgen.service.models.writer import Writer
 

@@ -38,7 +38,7 @@ import json, os, sys, tempfile
 from pathlib import Path
 from service.bodies import engine_with, play
 from smidgen.service.store import crash_points
-from smidgen.service.http.running import Options
+from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
 
 def announce(address):

@@ -32,27 +32,42 @@ snapshot = typer.Typer(
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Where to listen. Other than this machine only with a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any free one.")] = 8470,
+    host: Annotated[
+        str, typer.Option(envvar="SMIDGEN_HOST", help="Where to listen. Other than this machine only with a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="0 is any free one.")] = 8470,
     data: Annotated[Path, typer.Option(help="The data folder; made if it is not there.")] = DATA,
-    max_body: Annotated[int, typer.Option(min=1024, help="The largest body of a request, in bytes.")] = 8 << 20,
-    snapshot_every: Annotated[int, typer.Option(min=1, help="Events of a model between two snapshots.")] = 20_000,
-    keyed_in_memory: Annotated[int, typer.Option(min=1, help="How many keyed learners stay in memory.")] = 2_000,
+    max_body: Annotated[
+        int, typer.Option(envvar="SMIDGEN_MAX_BODY", min=1024, help="The largest body of a request, in bytes.")
+    ] = 8 << 20,
+    max_connections: Annotated[
+        int, typer.Option(envvar="SMIDGEN_MAX_CONNECTIONS", min=1, help="How many connections are served at once.")
+    ] = 1_000,
+    snapshot_every: Annotated[
+        int, typer.Option(envvar="SMIDGEN_SNAPSHOT_EVERY", min=1, help="Events of a model between two snapshots.")
+    ] = 20_000,
+    keyed_in_memory: Annotated[
+        int, typer.Option(envvar="SMIDGEN_KEYED_IN_MEMORY", min=1, help="How many keyed learners stay in memory.")
+    ] = 2_000,
 ) -> None:
     """Run the decision service in the foreground, with a dashboard; Ctrl-C or SIGTERM stops it gracefully."""
     from smidgen.errors import MissingExtra
 
     try:
-        from smidgen.service.http.running import Options
+        from smidgen.service.http.options import Options
         from smidgen.service.http.server import serve as run
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing in ("", "smidgen"):
             raise
         raise MissingExtra(f"the service needs {missing}", 'pip install "smidgen[service]"') from error
-    options = Options(data, max_body=max_body, snapshot_every=snapshot_every, keyed_in_memory=keyed_in_memory)
+    options = Options(
+        data,
+        max_body=max_body,
+        max_connections=max_connections,
+        snapshot_every=snapshot_every,
+        keyed_in_memory=keyed_in_memory,
+    )
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, ordinary
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.base import Learner
@@ -254,7 +254,7 @@ class LabelLearner(Learner):
         indices, values, starts, truth, order = stream
         for i, t in enumerate(order):
             part = slice(starts[t], starts[t + 1])
-            decision = self._decide(Row(indices[part], values[part], self.dim), first + i)
+            decision = self._decide(Row(indices[part], ordinary(values[part]), self.dim), first + i)
             shown[0][i], shown[1][i] = self._classes.index(decision.action), self._classes.index(decision.greedy)
             true = self._classes.labels[truth[t]]
             self._learn(decision, decision.action == true if self.feedback == "one-bit" else true)

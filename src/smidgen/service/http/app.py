@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -21,8 +22,9 @@ from smidgen.service import search
 from smidgen.service.http.hosts import LoopbackHost
 from smidgen.service.http.inflight import LIMIT, InFlight
 from smidgen.service.http.openapi import document
+from smidgen.service.http.options import Options
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import JSON, Options, Service, any_right, model_name, reply, service, whole_number
+from smidgen.service.http.running import JSON, Service, any_right, model_name, reply, service, whole_number
 from smidgen.service.http.tokens import Tokens, require
 from smidgen.service.insight import dashboard
 from smidgen.service.insight.quality import at_a_glance, committed
@@ -30,6 +32,7 @@ from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ErrorDetail, ErrorReply, ModelBody
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.stories import tell
+from smidgen.service.models.warming import Warming, recover
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import Busy, Unknown
 from smidgen.service.store.log import EventLog
@@ -43,6 +46,8 @@ async def create_model(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await here.rights(request, "admin", name)
     body = await json_body(request, ModelBody, here.options.max_body)
+    if name not in here.engine.models:
+        await here.warm(body)
     new, model = await here.writer.do(lambda: here.engine.create(name, body))
     return reply(model, 201 if new else 200)
 
@@ -170,24 +175,40 @@ def routes() -> list[Route]:
 
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
-    """The service as an ASGI application."""
+    """The service as an ASGI application. Models are read and kernels compiled aside from the event loop."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        engine = Engine(
-            options.data,
-            clock=clock,
-            snapshot_every=options.snapshot_every,
-            keyed_in_memory=options.keyed_in_memory,
-            synchronous=options.synchronous,
-        )
+        stopping = threading.Event()
+        warming = Warming(stopping.is_set)
+
+        def opened() -> Engine:
+            engine = Engine(
+                options.data,
+                clock=clock,
+                snapshot_every=options.snapshot_every,
+                keyed_in_memory=options.keyed_in_memory,
+                synchronous=options.synchronous,
+            )
+            recover(engine.models.values(), engine.learners, warming, stopping.is_set)
+            return engine
+
+        opening = asyncio.ensure_future(asyncio.to_thread(opened))
+        try:
+            engine = await asyncio.shield(opening)
+        except asyncio.CancelledError:  # it ends before it has begun
+            stopping.set()
+            (await opening).close()
+            raise
         writer = Writer(engine)
         writer.start()
         reading = engine.store.reader()  # the engine's own connection waits for every commit
-        app.state.service = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading))
+        app.state.service = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading), warming)
         try:
             yield
         finally:
+            stopping.set()
+            app.state.service.close()
             await writer.stop()
             reading.close()
             engine.close()

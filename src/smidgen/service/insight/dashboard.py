@@ -21,7 +21,7 @@ from smidgen.service.insight.narration import offered, recent, sentences
 from smidgen.service.insight.quality import at_a_glance, committed
 from smidgen.service.insight.weights import keys, strengths
 from smidgen.service.models.catalogue import catalogue, described
-from smidgen.service.models.sample import SampleBody, is_sample, play, sample_name
+from smidgen.service.models.sample import SAMPLE, SampleBody, is_sample, play, sample_name
 from smidgen.service.models.served import Served
 from smidgen.service.store.protocol import Reading
 
@@ -161,6 +161,7 @@ async def sample(request: Request) -> Response:
     name = await here.writer.do(partial(sample_name, here.engine))
     await here.rights(request, "admin", name)
     body = await json_body(request, SampleBody, here.options.max_body)
+    await here.warm(SAMPLE)
     for _ in range(body.users):
         await here.writer.do(partial(play, here.engine, name))
     return _told({"model": name, "played": body.users})
