@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.learners import Card, Learner, load, register
+    from smidgen.learners.choose import LinUCB, RewardHistory, SquareCB, ThompsonChoice
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
         CoactiveLearner,
@@ -82,6 +83,7 @@ _HOME = {
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
     "Learner": "learners",
+    "LinUCB": "learners.choose",
     "MulticlassPerceptron": "learners.label",
     "OGD": "learners.tune",
     "OGDEG": "learners.tune",
@@ -93,6 +95,7 @@ _HOME = {
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
     "Recommendation": "evaluate.recommend",
+    "RewardHistory": "learners.choose",
     "RidgeFil": "learners.filter",
     "RidgeFull": "learners.filter",
     "SecondOrderPerceptron": "learners.label",
@@ -100,7 +103,9 @@ _HOME = {
     "SimpleFil": "learners.filter",
     "Simplex": "geometry",
     "SmidgenError": "errors",
+    "SquareCB": "learners.choose",
     "Structure": "types",
+    "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
     "bounds": "evaluate",
     "from_chain": "structures",
@@ -143,6 +148,7 @@ __all__ = [
     "L1Ball",
     "LabelHistory",
     "Learner",
+    "LinUCB",
     "MulticlassPerceptron",
     "PRidgeFil",
     "PerceptronFilter",
@@ -150,6 +156,7 @@ __all__ = [
     "Ranking",
     "RankingSVM",
     "Recommendation",
+    "RewardHistory",
     "RidgeFil",
     "RidgeFull",
     "SecondOrderPerceptron",
@@ -157,7 +164,9 @@ __all__ = [
     "SimpleFil",
     "Simplex",
     "SmidgenError",
+    "SquareCB",
     "Structure",
+    "ThompsonChoice",
     "TuneHistory",
     "bounds",
     "data",

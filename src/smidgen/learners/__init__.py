@@ -1,6 +1,6 @@
 """The algorithms, one file each, grouped by loop."""
 
-from smidgen.learners import coactive, filter, label, tune
+from smidgen.learners import choose, coactive, filter, label, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, cards, learners, register
 
@@ -10,6 +10,7 @@ __all__ = [
     "Learner",
     "Loop",
     "cards",
+    "choose",
     "coactive",
     "filter",
     "label",
