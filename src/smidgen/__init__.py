@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, learners, optim, structures, users
+    from smidgen import data, errors, geometry, learners, offline, optim, structures, users
     from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
@@ -119,7 +119,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "learners", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "learners", "offline", "optim", "structures", "users")
 
 __all__ = [
     "AROW",
@@ -177,6 +177,7 @@ __all__ = [
     "learners",
     "load",
     "losses",
+    "offline",
     "optim",
     "recommend",
     "register",
