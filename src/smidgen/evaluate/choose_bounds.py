@@ -98,8 +98,9 @@ def linucb(
     Notes
     -----
     [1], Theorem 3, whose proof adds 2β‖x‖ in the norm of A⁻¹ over the rounds; for κ ≥ β it is β + κ. The gap of a
-    round is at most 1, and β ≥ 1 is taken. **Assumes** E[r] = w*·x, full covariance, no forgetting. **Differs** the lag is ours:
-    with τ examples missing, A + τL²·I ≥ V, the matrix of all of them, and A ≥ aI, so that A⁻¹ ≤ (1 + τL²/a)·V⁻¹.
+    round is at most 1, and β ≥ 1 is taken. **Assumes** E[r] = w*·x, full covariance, no forgetting. **Differs** the
+    lag is ours: with τ examples missing, A + τL²·I ≥ V, the matrix of all of them, and A ≥ aI, so that
+    A⁻¹ ≤ (1 + τL²/a)·V⁻¹.
 
     Examples
     --------

@@ -8,16 +8,19 @@ which it was last written.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, inlined
 from smidgen.state.classes import Indices
-from smidgen.state.offers import row_indices, row_values, usable
+from smidgen.state.offers import Offer, row_indices, row_values, usable
 from smidgen.state.root import LEARNT, STRANGE
 from smidgen.types import FloatArray, IntArray
+
+#: What columns fade by: a₀, λ, and the rounds learnt.
+Fading: TypeAlias = tuple[float, float, float]
 
 
 @inlined
@@ -44,27 +47,26 @@ def _row_moments(
     return mean, spread
 
 
-@kernel
-def column_moments(
-    D: FloatArray,
-    idx: Indices,
-    val: FloatArray,
-    starts: IntArray,
-    first: int,
-    fading: tuple[float, float, float],
-    means: FloatArray,
-    spreads: FloatArray,
-) -> None:
-    """w·x and xᵀA⁻¹x of the rows from the first-th on; ``fading`` is (a₀, λ, rounds learnt)."""
-    ridge, keep, now = fading
-    for k in range(means.shape[0]):
+@borrowing
+def column_moments(D: FloatArray, offer: Offer, first: int, fading: Fading, out: FloatArray) -> None:
+    """w·x and xᵀA⁻¹x of the rows from the first-th on, into the first two rows of ``out``."""
+    (idx, val, starts), (ridge, keep, now) = offer, fading
+    for k in range(out.shape[1]):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
-        means[k], spreads[k] = _row_moments(D, indices, x, ridge, keep, now)
+        out[0, k], out[1, k] = _row_moments(D, indices, x, ridge, keep, now)
 
 
-@kernel
-def column_learn(D: FloatArray, idx: Indices, val: FloatArray, y: float, fading: tuple[float, float, float]) -> int:
+@borrowing
+def column_learn(
+    D: FloatArray, idx: Indices, val: FloatArray, starts: IntArray, row: int, y: float, fading: Fading
+) -> int:
     """With u = x/a: w ← w + (y − w·x)·u/(1 + x·u), then a ← a + x²; all of them faded once more before."""
+    x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
+    return _step(D, indices, x, y, fading)
+
+
+@borrowing
+def _step(D: FloatArray, idx: Indices, val: FloatArray, y: float, fading: Fading) -> int:
     ridge, keep, now = fading[0], fading[1], fading[2] + 1.0
     if not usable(val):
         return STRANGE
@@ -112,13 +114,14 @@ class ColumnRidge:
         made.D[:, 0], made.D[:, 1], made.D[:, 2:] = w, a, now
         return made
 
-    def fading(self, now: float) -> tuple[float, float, float]:
+    def fading(self, now: float) -> Fading:
         """What the kernels need to fade by: a₀, λ, and the rounds learnt."""
         return self.ridge, self.keep, now
 
-    def hear(self, idx: Indices, val: FloatArray, y: float, now: float) -> int:
-        """Learn an example, if that leads to finite numbers."""
-        return column_learn(self.D, idx, val, y, self.fading(now))
+    def hear(self, offer: Offer, row: int, y: float, now: float) -> int:
+        """Learn one row of an offer, if that leads to finite numbers."""
+        idx, val, starts = offer
+        return column_learn(self.D, idx, val, starts, row, y, self.fading(now))
 
     def faded(self, now: float) -> tuple[FloatArray, FloatArray]:
         """The weights and the diagonal of A, as they are after ``now`` rounds."""

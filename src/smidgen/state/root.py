@@ -16,21 +16,23 @@ References
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import borrowing, inlined, kernel
 from smidgen.geometry.cholesky import factor, invert_lower
 from smidgen.state.classes import Indices
-from smidgen.state.offers import row_indices, row_values, usable
+from smidgen.state.offers import Offer, row_indices, row_values, usable
 from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot
 from smidgen.vector.memory import aligned, zeros
 from smidgen.vector.row_sums import sum_rows
 
 Slots = NDArray[np.int32]
+#: Room for the rows of R that an example meets, and for its values there.
+Rooms: TypeAlias = tuple[Indices, FloatArray]
 #: What became of an example: learnt; refused, since a number is not finite; not learnt, for want of free rows.
 LEARNT, STRANGE, FULL = 0, 1, 2
 #: How many rows there are at first where columns claim them one by one.
@@ -58,12 +60,12 @@ def _known(slots: Slots, idx: Indices, val: FloatArray, where: Indices, what: Fl
     return n, rest
 
 
-@kernel
+@inlined
 def lean(
-    R: FloatArray, slots: Slots, idx: Indices, val: FloatArray, where: Indices, what: FloatArray, out: FloatArray
+    R: FloatArray, slots: Slots, idx: Indices, val: FloatArray, rooms: Rooms, out: FloatArray
 ) -> tuple[float, float]:
     """Out = Sᵀx, zero behind it; returns w·x, and the sum of squares of entries whose columns have no row yet."""
-    rows, rest = R.shape[0], 0.0
+    rows, rest, (where, what) = R.shape[0], 0.0, rooms
     if slots.shape[0] == 0:
         sum_rows(R, idx, val, out)
     else:
@@ -76,43 +78,28 @@ def lean(
 
 
 @kernel
-def root_moments(
-    R: FloatArray,
-    slots: Slots,
-    idx: Indices,
-    val: FloatArray,
-    starts: IntArray,
-    first: int,
-    ridge: float,
-    means: FloatArray,
-    spreads: FloatArray,
+def room_for(R: FloatArray, slots: Slots) -> Rooms:
+    """Room to gather the entries of one row in."""
+    n = R.shape[0] if slots.shape[0] > 0 else 0
+    return np.empty(n, np.uint32), np.empty(n)
+
+
+@borrowing
+def write_moments(
+    R: FloatArray, slots: Slots, offer: Offer, first: int, ridge: float, rooms: Rooms, room: FloatArray, out: FloatArray
 ) -> None:
-    """w·x and xᵀA⁻¹x of the rows from the first-th on, as many as there is room for."""
-    out, where, what = np.empty(R.shape[1]), np.empty(R.shape[0], np.uint32), np.empty(R.shape[0])
-    for k in range(means.shape[0]):
+    """w·x and xᵀA⁻¹x of the rows from the first-th on, into the first two rows of ``out``."""
+    idx, val, starts = offer
+    for k in range(out.shape[1]):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
-        mean, rest = lean(R, slots, indices, x, where, what, out)
-        means[k], spreads[k] = mean, dot(out, out) + rest / ridge
+        mean, rest = lean(R, slots, indices, x, rooms, room)
+        out[0, k], out[1, k] = mean, dot(room, room) + rest / ridge
 
 
 @kernel
-def root_means(
-    R: FloatArray, slots: Slots, idx: Indices, val: FloatArray, starts: IntArray, first: int, means: FloatArray
-) -> None:
-    """The means alone, to the bit."""
-    weight = R.shape[0]
-    for k in range(means.shape[0]):
-        x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
-        mean = 0.0
-        if slots.shape[0] == 0:
-            for e in range(x.shape[0]):
-                mean += x[e] * R[indices[e], weight]
-        else:
-            for e in range(x.shape[0]):
-                slot = slots[indices[e]]
-                if x[e] != 0.0 and slot >= 0:
-                    mean += x[e] * R[slot, weight]
-        means[k] = mean
+def root_moments(R: FloatArray, slots: Slots, offer: Offer, first: int, ridge: float, out: FloatArray) -> None:
+    """The same, in room of its own."""
+    write_moments(R, slots, offer, first, ridge, room_for(R, slots), np.empty(R.shape[1]), out)
 
 
 @inlined
@@ -145,8 +132,17 @@ def _step(R: FloatArray, out: FloatArray, rate: float, shrink: float) -> None:
         R[i, rows] += rate * product
 
 
-@kernel
-def root_learn(R: FloatArray, slots: Slots, used: IntArray, idx: Indices, val: FloatArray, y: float) -> int:
+@borrowing
+def write_step(
+    R: FloatArray,
+    slots: Slots,
+    used: IntArray,
+    idx: Indices,
+    val: FloatArray,
+    y: float,
+    rooms: Rooms,
+    out: FloatArray,
+) -> int:
     """A ← A + xxᵀ, w ← w + (y − w·x)·A_new⁻¹x; changes nothing where it cannot."""
     rows, many = R.shape[0], slots.shape[0] > 0
     if not usable(val):
@@ -156,8 +152,7 @@ def root_learn(R: FloatArray, slots: Slots, used: IntArray, idx: Indices, val: F
     before = used[0]
     if many:
         used[0] = _claim(slots, idx, val, before)
-    out, where, what = np.empty(R.shape[1]), np.empty(rows, np.uint32), np.empty(rows)
-    mean, _ = lean(R, slots, idx, val, where, what, out)
+    mean, _ = lean(R, slots, idx, val, rooms, out)
     spread = dot(out, out)
     if not (math.isfinite(mean) and math.isfinite(spread)):
         _give_back(slots, idx, used, before)
@@ -169,6 +164,21 @@ def root_learn(R: FloatArray, slots: Slots, used: IntArray, idx: Indices, val: F
             row = slots[idx[k]] if many else idx[k]
             R[row, rows + 1] += val[k] * val[k]
     return LEARNT
+
+
+@kernel
+def _step_alone(R: FloatArray, slots: Slots, used: IntArray, idx: Indices, val: FloatArray, y: float) -> int:
+    """`write_step` in room of its own."""
+    return write_step(R, slots, used, idx, val, y, room_for(R, slots), np.empty(R.shape[1]))
+
+
+@borrowing
+def root_learn(
+    R: FloatArray, slots: Slots, used: IntArray, idx: Indices, val: FloatArray, starts: IntArray, row: int, y: float
+) -> int:
+    """The same for one of the rows of an offer."""
+    x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
+    return _step_alone(R, slots, used, indices, x, y)
 
 
 @inlined
@@ -267,15 +277,19 @@ class RootRidge:
             F[every, every] = self.ridge
         return R, F
 
-    def hear(self, idx: Indices, val: FloatArray, y: float) -> int:
-        """Learn an example, if that leads to finite numbers and there is a row for each of its columns."""
+    def hear(self, offer: Offer, row: int, y: float) -> int:
+        """Learn one row of an offer, if that leads to finite numbers and each of its columns has a row of R."""
+        idx, val, starts = offer
         if self.keep < 1.0:
-            return fading_learn(self.R, self.slots, self.used, self.F, idx, val, y, self.ridge, self.keep)
-        return root_learn(self.R, self.slots, self.used, idx, val, y)
+            x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
+            return fading_learn(self.R, self.slots, self.used, self.F, indices, x, y, self.ridge, self.keep)
+        return root_learn(self.R, self.slots, self.used, idx, val, starts, row, y)
 
-    def missing(self, idx: Indices, val: FloatArray) -> int:
-        """How many rows the columns of an example still lack."""
-        return int(np.count_nonzero(self.slots[idx[val != 0.0]] < 0))
+    def missing(self, offer: Offer, row: int) -> int:
+        """How many rows of R the columns of an example still lack."""
+        idx, val, starts = offer
+        x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
+        return int(np.count_nonzero(self.slots[indices[x != 0.0]] < 0))
 
     def grow(self, rows: int) -> None:
         """Make room for more rows."""

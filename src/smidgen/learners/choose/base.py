@@ -31,9 +31,8 @@ from smidgen.learners.choose.stream import Played, Shown, play_columns, play_roo
 from smidgen.learners.choose.table import as_played
 from smidgen.learners.reward import as_reward
 from smidgen.randomness import COIN, DIRECTION, stream_key
-from smidgen.state.classes import Indices
 from smidgen.state.columns import ColumnRidge
-from smidgen.state.offers import Offer, offer, row_indices, row_values
+from smidgen.state.offers import Offer, offer
 from smidgen.state.root import FULL, LEARNT, RootRidge, Slots
 from smidgen.structures import Choice
 from smidgen.types import Decision, FloatArray
@@ -157,7 +156,7 @@ class RewardLearner(Learner):
         self._learnt.add_range(first, first + T)
         self._decided += T
         actions, greedy, p = shown
-        masks = played[2] if len(played[2]) else np.ones((1, 1), np.bool_)
+        masks = played[2].reshape(-1, table.shape[1]) if len(played[2]) else np.ones((1, 1), np.bool_)
         best = np.where(masks, table, -np.inf).max(axis=1)
         return RewardHistory(actions, greedy, table[np.arange(T), actions], best, p)
 
@@ -172,9 +171,7 @@ class RewardLearner(Learner):
             else:
                 t, why = play_columns(ridge.D, self._marks, self._numbers, self._keys, played, place, shown)
             if t < T and why == FULL:
-                (idx, val, starts), stride = played[0], played[1]
-                row = t * stride + int(shown[0][t])
-                self._make_room(row_indices(idx, starts, row), row_values(idx, val, starts, row))
+                self._make_room(played[0], t * played[1] + int(shown[0][t]))
             elif t < T:
                 _refuse(why)
 
@@ -229,26 +226,24 @@ class RewardLearner(Learner):
 
     def _hear(self, rows: Rows, action: int, reward: float) -> None:
         """Learn the reward of one row."""
-        idx, val, starts = offer(rows)
-        indices, values = row_indices(idx, starts, action), row_values(idx, val, starts, action)
-        ridge = self._ridge
+        ridge, given = self._ridge, offer(rows)
         if isinstance(ridge, RootRidge):
-            why = ridge.hear(indices, values, reward)
+            why = ridge.hear(given, action, reward)
             if why == FULL:
-                self._make_room(indices, values)
+                self._make_room(given, action)
                 self._hear(rows, action, reward)
                 return
         else:
-            why = ridge.hear(indices, values, reward, self._numbers[ROUNDS])
+            why = ridge.hear(given, action, reward, self._numbers[ROUNDS])
         if why != LEARNT:
             _refuse(-1)
         self._numbers[ROUNDS] += 1.0
 
-    def _make_room(self, indices: Indices, values: FloatArray) -> None:
+    def _make_room(self, given: Offer, row: int) -> None:
         """More rows for columns that come into use; beyond the most that there may be, A becomes its diagonal."""
         ridge = self._ridge
         if isinstance(ridge, RootRidge):
-            wanted = int(ridge.used[0]) + ridge.missing(indices, values)
+            wanted = int(ridge.used[0]) + ridge.missing(given, row)
             if wanted <= LARGE:
                 ridge.grow(min(LARGE, max(wanted, 2 * len(ridge.R))))
             else:
@@ -295,7 +290,7 @@ def _other_candidates(context: Any) -> tuple[Rows, Mask]:
 
 def _index(action: Any, rows: Rows, mask: Mask) -> int:
     """The action as the index of a candidate that was on offer."""
-    if not checks.is_whole(action) or not 0 <= action < rows.shape[0]:
+    if (type(action) is not int and not checks.is_whole(action)) or not 0 <= action < rows.shape[0]:
         raise InvalidFeedback(f"the action is {action!r}", f"give one of 0 … {rows.shape[0] - 1}")
     if len(mask) and not mask[action]:
         raise InvalidFeedback(f"candidate {action} was not on offer", "name one that may be chosen")

@@ -11,9 +11,9 @@ from smidgen._kernel import kernel
 from smidgen.learners.choose.shares import Mask, on_offer
 from smidgen.randomness import U64, direction_room, fill_normals
 from smidgen.state.classes import Indices
-from smidgen.state.columns import column
-from smidgen.state.offers import row_indices, row_values
-from smidgen.state.root import Slots, lean
+from smidgen.state.columns import Fading, column
+from smidgen.state.offers import Offer, row_indices, row_values
+from smidgen.state.root import Slots, lean, room_for
 from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot
 
@@ -71,9 +71,7 @@ def root_samples(
     R: FloatArray,
     slots: Slots,
     used: IntArray,
-    idx: Indices,
-    val: FloatArray,
-    starts: IntArray,
+    offer: Offer,
     first: int,
     ridge: float,
     mask: Mask,
@@ -81,13 +79,13 @@ def root_samples(
     out: FloatArray,
 ) -> None:
     """Estimates, spreads and shares of the rows from the first-th on, with full A, into the three rows of ``out``."""
-    K, over, extra, rows = out.shape[1], 1.0 / math.sqrt(ridge), 0, R.shape[0]
-    leans, where, what = np.empty((K, R.shape[1])), np.empty(rows, np.uint32), np.empty(rows)
+    (idx, val, starts), K, over, extra = offer, out.shape[1], 1.0 / math.sqrt(ridge), 0
+    leans, rooms = np.empty((K, R.shape[1])), room_for(R, slots)
     loose = _room(idx, starts, first, K if slots.shape[0] > 0 else 0)
     begins, which, much = loose if slots.shape[0] > 0 else (np.zeros(K + 1, np.int64), loose[1], loose[2])
     for k in range(K):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
-        mean, rest = lean(R, slots, indices, x, where, what, leans[k])
+        mean, rest = lean(R, slots, indices, x, rooms, leans[k])
         out[0, k], out[1, k] = mean, dot(leans[k], leans[k]) + rest / ridge
         at = begins[k]
         if slots.shape[0] > 0:
@@ -119,17 +117,15 @@ def _unmark(marks: Slots, idx: Indices, starts: IntArray, first: int, K: int) ->
 def column_samples(
     D: FloatArray,
     marks: Slots,
-    idx: Indices,
-    val: FloatArray,
-    starts: IntArray,
+    offer: Offer,
     first: int,
-    fading: tuple[float, float, float],
+    fading: Fading,
     mask: Mask,
     draws: tuple[float, int, U64, int],
     out: FloatArray,
 ) -> None:
     """The same with diagonal A. ``marks`` is −1 for every column, before and after."""
-    K, extra, (ridge, keep, now) = out.shape[1], 0, fading
+    (idx, val, starts), K, extra, (ridge, keep, now) = offer, out.shape[1], 0, fading
     begins, which, much = _room(idx, starts, first, K)
     for k in range(K):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)

@@ -33,7 +33,7 @@ STRANGE, TOO_MUCH = -1, -2
 
 
 @inlined
-def _settle(out: FloatArray, mask: Mask, numbers: FloatArray, key: U64, number: int) -> tuple[int, int]:
+def settle(out: FloatArray, mask: Mask, numbers: FloatArray, key: U64, number: int) -> tuple[int, int]:
     """The action and the greedy one, from estimates, spreads and (of samples) shares in the rows of ``out``.
 
     Leaves the widths in the second row, and the propensities in the third.
@@ -70,8 +70,8 @@ def decide_root(
     out: FloatArray,
 ) -> tuple[int, int]:
     """One decision with full A among the rows from the first-th on: estimates, widths and propensities into ``out``."""
-    root_moments(R, slots, idx, val, starts, first, numbers[RIDGE], out[0], out[1])
-    return _settle(out, mask, numbers, keys[:2], number)
+    root_moments(R, slots, (idx, val, starts), first, numbers[RIDGE], out)
+    return settle(out, mask, numbers, keys[:2], number)
 
 
 @borrowing
@@ -89,8 +89,8 @@ def decide_columns(
 ) -> tuple[int, int]:
     """The same with diagonal A."""
     fading = (numbers[RIDGE], numbers[KEEP], numbers[ROUNDS])
-    column_moments(D, idx, val, starts, first, fading, out[0], out[1])
-    return _settle(out, mask, numbers, keys[:2], number)
+    column_moments(D, (idx, val, starts), first, fading, out)
+    return settle(out, mask, numbers, keys[:2], number)
 
 
 @kernel
@@ -110,8 +110,8 @@ def sample_root(
 ) -> tuple[int, int]:
     """`decide_root` by posterior samples."""
     draws = (numbers[WIDTH], int(numbers[COUNT]), keys[2:], number)
-    root_samples(R, slots, used, idx, val, starts, first, numbers[RIDGE], mask, draws, out)
-    return _settle(out, mask, numbers, keys[:2], number)
+    root_samples(R, slots, used, (idx, val, starts), first, numbers[RIDGE], mask, draws, out)
+    return settle(out, mask, numbers, keys[:2], number)
 
 
 @kernel
@@ -131,8 +131,8 @@ def sample_columns(
     """`decide_columns` by posterior samples."""
     draws = (numbers[WIDTH], int(numbers[COUNT]), keys[2:], number)
     fading = (numbers[RIDGE], numbers[KEEP], numbers[ROUNDS])
-    column_samples(D, marks, idx, val, starts, first, fading, mask, draws, out)
-    return _settle(out, mask, numbers, keys[:2], number)
+    column_samples(D, marks, (idx, val, starts), first, fading, mask, draws, out)
+    return settle(out, mask, numbers, keys[:2], number)
 
 
 def pack(

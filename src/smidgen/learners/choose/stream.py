@@ -7,22 +7,22 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.learners.choose.round import (
     KEEP,
     RIDGE,
     ROUNDS,
     RULE,
     decide_columns,
-    decide_root,
     sample_columns,
     sample_root,
+    settle,
 )
 from smidgen.learners.choose.shares import SAMPLES
 from smidgen.randomness import U64
 from smidgen.state.columns import column_learn
 from smidgen.state.offers import Offer, row_indices, row_values
-from smidgen.state.root import LEARNT, Slots, fading_learn, root_learn
+from smidgen.state.root import LEARNT, Slots, fading_learn, room_for, write_moments, write_step
 from smidgen.types import FloatArray, IntArray
 
 #: What is played: the rows of all candidates; how many rows lie between one round and the next (0: the same again);
@@ -34,10 +34,11 @@ Shown: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 Place: TypeAlias = tuple[int, int]
 
 
-@kernel
-def _mask(masks: NDArray[np.bool_], t: int) -> NDArray[np.bool_]:
+@inlined
+def _mask(masks: NDArray[np.bool_], t: int, K: int) -> NDArray[np.bool_]:
     """Which candidates are on offer in round t; empty: all."""
-    return masks[min(t, masks.shape[0] - 1)] if masks.shape[0] > 0 else np.empty(0, np.bool_)
+    first = min(t * K, masks.shape[0] - K)
+    return masks[max(first, 0) : max(first + K, 0)]
 
 
 @kernel
@@ -53,15 +54,16 @@ def play_root(
     shown: Shown,
 ) -> tuple[int, int]:
     """Rounds with full A, until they are over or one cannot be played: which that is, and why (an action below 0)."""
-    (idx, val, starts), stride, masks, rewards = played
-    first, begin = place
-    out, why = np.empty((3, rewards.shape[1])), 0
-    for t in range(begin, rewards.shape[0]):
-        mask, number, row = _mask(masks, t), first + t, t * stride
+    offer, stride, masks, rewards = played
+    (idx, val, starts), (first, begin), (T, K) = offer, place, rewards.shape
+    rooms, room, out, why = room_for(R, slots), np.empty(R.shape[1]), np.empty((3, K)), 0
+    for t in range(begin, T):
+        mask, number, row = _mask(masks, t, K), first + t, t * stride
         if numbers[RULE] == SAMPLES:
             action, greedy = sample_root(R, slots, used, idx, val, starts, row, mask, numbers, keys, number, out)
         else:
-            action, greedy = decide_root(R, slots, idx, val, starts, row, mask, numbers, keys, number, out)
+            write_moments(R, slots, offer, row, numbers[RIDGE], rooms, room, out)
+            action, greedy = settle(out, mask, numbers, keys[:2], number)
         if action < 0:
             return t, action
         shown[0][t], shown[1][t], shown[2][t] = action, greedy, out[2, action]
@@ -69,11 +71,11 @@ def play_root(
         if numbers[KEEP] < 1.0:
             why = fading_learn(R, slots, used, F, indices, x, rewards[t, action], numbers[RIDGE], numbers[KEEP])
         else:
-            why = root_learn(R, slots, used, indices, x, rewards[t, action])
+            why = write_step(R, slots, used, indices, x, rewards[t, action], rooms, room)
         if why != LEARNT:
             return t, why
         numbers[ROUNDS] += 1.0
-    return rewards.shape[0], 0
+    return T, 0
 
 
 @kernel
@@ -83,9 +85,10 @@ def play_columns(
     """The same with diagonal A."""
     (idx, val, starts), stride, masks, rewards = played
     first, begin = place
-    out, why = np.empty((3, rewards.shape[1])), 0
-    for t in range(begin, rewards.shape[0]):
-        mask, number, row = _mask(masks, t), first + t, t * stride
+    T, K = rewards.shape
+    out, why = np.empty((3, K)), 0
+    for t in range(begin, T):
+        mask, number, row = _mask(masks, t, K), first + t, t * stride
         if numbers[RULE] == SAMPLES:
             action, greedy = sample_columns(D, marks, idx, val, starts, row, mask, numbers, keys, number, out)
         else:
@@ -93,10 +96,9 @@ def play_columns(
         if action < 0:
             return t, action
         shown[0][t], shown[1][t], shown[2][t] = action, greedy, out[2, action]
-        x, indices = row_values(idx, val, starts, row + action), row_indices(idx, starts, row + action)
         fading = (numbers[RIDGE], numbers[KEEP], numbers[ROUNDS])
-        why = column_learn(D, indices, x, rewards[t, action], fading)
+        why = column_learn(D, idx, val, starts, row + action, rewards[t, action], fading)
         if why != LEARNT:
             return t, why
         numbers[ROUNDS] += 1.0
-    return rewards.shape[0], 0
+    return T, 0

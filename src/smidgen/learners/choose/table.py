@@ -61,9 +61,9 @@ def _rewards(rewards: Any) -> FloatArray:
 
 
 def _masks(available: Any, T: int, K: int) -> NDArray[np.bool_]:
-    """Which candidates are on offer: a row for each round, one for all, or none."""
+    """Which candidates are on offer: K bools for each round, one after the other, or K for all, or none."""
     if available is None:
-        return np.empty((0, K), np.bool_)
+        return np.empty(0, np.bool_)
     hint = f"give {K} bools, or {T} × {K}, at least one of them true in every round"
     try:
         masks = np.atleast_2d(np.ascontiguousarray(available))
@@ -73,4 +73,4 @@ def _masks(available: Any, T: int, K: int) -> NDArray[np.bool_]:
         raise InvalidArgument(f"available has shape {masks.shape} and dtype {masks.dtype}", hint)
     if not masks.any(axis=1).all():
         raise InvalidArgument("available leaves no candidate to choose in some round", hint)
-    return masks.astype(np.bool_, copy=False)
+    return masks.astype(np.bool_, copy=False).reshape(-1)
