@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, learners, optim, structures, users
+    from smidgen import data, errors, geometry, learners, offline, optim, structures, users
     from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.learners import Card, Learner, Recommended, load, register
+    from smidgen.learners.choose import LinUCB, RewardHistory, SquareCB, ThompsonChoice
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
         CoactiveLearner,
@@ -83,6 +84,7 @@ _HOME = {
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
     "Learner": "learners",
+    "LinUCB": "learners.choose",
     "MulticlassPerceptron": "learners.label",
     "OGD": "learners.tune",
     "OGDEG": "learners.tune",
@@ -95,6 +97,7 @@ _HOME = {
     "RankingSVM": "learners.coactive",
     "Recommendation": "evaluate.recommend",
     "Recommended": "learners",
+    "RewardHistory": "learners.choose",
     "RidgeFil": "learners.filter",
     "RidgeFull": "learners.filter",
     "SecondOrderPerceptron": "learners.label",
@@ -102,7 +105,9 @@ _HOME = {
     "SimpleFil": "learners.filter",
     "Simplex": "geometry",
     "SmidgenError": "errors",
+    "SquareCB": "learners.choose",
     "Structure": "types",
+    "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
     "bounds": "evaluate",
     "from_chain": "structures",
@@ -117,7 +122,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "learners", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "learners", "offline", "optim", "structures", "users")
 
 __all__ = [
     "AROW",
@@ -146,6 +151,7 @@ __all__ = [
     "L1Ball",
     "LabelHistory",
     "Learner",
+    "LinUCB",
     "MulticlassPerceptron",
     "PRidgeFil",
     "PerceptronFilter",
@@ -154,6 +160,7 @@ __all__ = [
     "RankingSVM",
     "Recommendation",
     "Recommended",
+    "RewardHistory",
     "RidgeFil",
     "RidgeFull",
     "SecondOrderPerceptron",
@@ -161,7 +168,9 @@ __all__ = [
     "SimpleFil",
     "Simplex",
     "SmidgenError",
+    "SquareCB",
     "Structure",
+    "ThompsonChoice",
     "TuneHistory",
     "bounds",
     "data",
@@ -172,6 +181,7 @@ __all__ = [
     "learners",
     "load",
     "losses",
+    "offline",
     "optim",
     "recommend",
     "recommended",

@@ -40,6 +40,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         Whether exploration changed the action, or put a rival beside it.
     propensity
         The probability of the action where it was drawn.
+    propensities
+        The probability of every candidate, where one was drawn among several; 0 for those not on offer.
     perturbation
         The unit direction of a perturbed weight vector or point.
     reach
@@ -74,6 +76,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     context: Any
     explored: bool = False
     propensity: float | None = None
+    propensities: FloatArray | None = None
     perturbation: FloatArray | None = None
     reach: float | None = None
     scores: FloatArray | None = None
@@ -155,6 +158,7 @@ _CHECKED: dict[str, Any] = {
     "number": int,
     "explored": bool,
     "propensity": float,
+    "propensities": np.ndarray,
     "margin": float,
     "threshold": float,
     "perturbation": np.ndarray,

@@ -87,6 +87,18 @@ class Coactive:
 
 
 @dataclass(frozen=True)
+class Rewarded(Coactive):
+    """Choose, and hear a number in [0, 1] for what was shown."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        return [0.0, 1.0, 0, 1, float(rng.random()), np.float32(rng.random())][rng.integers(6)]
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, -0.1, 1.5, 2, [0.5], 0.5j)
+
+
+@dataclass(frozen=True)
 class Label:
     """One of K labels, and right or wrong (or the true label)."""
 
@@ -103,7 +115,9 @@ class Label:
         return bool(decision.action == truth) if learner.feedback == "one-bit" else truth
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
-        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 0.5)
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3)
+        if "reward" not in cards[decision.kind].kinds:
+            yield 0.5
 
     def unusable(self) -> Iterator[Any]:
         yield from (None, 3, np.zeros(DIM + 1), np.full(DIM, np.nan), np.zeros((2, DIM)), ["a"] * DIM)
@@ -167,6 +181,7 @@ LOOPS: dict[tuple[str, str], list[Any]] = {
     ("label", "label"): [Label("rows")],
     ("rank", "better"): [Coactive("ranking"), Coactive("structure")],
     ("choose", "better"): [Coactive("choice")],
+    ("choose", "reward"): [Rewarded("choice")],
 }
 
 
@@ -210,6 +225,19 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "printed": {"beta": None},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "l1": {"space": L1Ball(dim=3), "delta": 0.1},
+    },
+    "LinUCB": {
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "diagonal forgetting": {"covariance": "diagonal", "forgetting": 0.9},
+        "highest bound": {"floor": 0.0},
+        "least share": {"min_share": 0.1},
+    },
+    "SquareCB": {"diagonal": {"covariance": "diagonal"}, "floor": {"floor": 0.3}, "no draw": {"draw": False}},
+    "ThompsonChoice": {
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "no draw": {"draw": False, "floor": 0.1},
     },
     "AROW": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
 }

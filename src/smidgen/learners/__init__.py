@@ -1,6 +1,6 @@
 """The algorithms, one file each, grouped by loop."""
 
-from smidgen.learners import coactive, filter, label, tune
+from smidgen.learners import choose, coactive, filter, label, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
 from smidgen.learners.recommended import recommended
@@ -12,6 +12,7 @@ __all__ = [
     "Loop",
     "Recommended",
     "cards",
+    "choose",
     "coactive",
     "filter",
     "label",
