@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.recommend import Recommendation, recommend
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
+    from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.learners import Card, Learner, load, register
     from smidgen.learners.coactive import (
@@ -51,10 +52,11 @@ if TYPE_CHECKING:
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
+    from smidgen.learners.pipeline import Explanation, Pipeline
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.structures import Candidates, Choice, ExtendedRanking, Ranking, from_chain, from_clicks
     from smidgen.types import Decision, Structure
 
 __version__ = "0.1.0"
@@ -67,6 +69,7 @@ _HOME = {
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
     "Box": "geometry",
+    "Candidates": "structures",
     "Card": "learners",
     "Choice": "structures",
     "Client": "client",
@@ -75,6 +78,7 @@ _HOME = {
     "ConvexPreferencePerceptron": "learners.coactive",
     "Decision": "types",
     "DuelingBandit": "learners.coactive",
+    "Explanation": "learners.pipeline",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
@@ -89,6 +93,7 @@ _HOME = {
     "ONSEG": "learners.tune",
     "PRidgeFil": "learners.filter",
     "PerceptronFilter": "learners.filter",
+    "Pipeline": "learners.pipeline",
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
@@ -102,6 +107,7 @@ _HOME = {
     "SmidgenError": "errors",
     "Structure": "types",
     "TuneHistory": "evaluate.tuning",
+    "Vectorizer": "features",
     "bounds": "evaluate",
     "from_chain": "structures",
     "from_clicks": "structures",
@@ -128,6 +134,7 @@ __all__ = [
     "Banditron",
     "BatchPreferencePerceptron",
     "Box",
+    "Candidates",
     "Card",
     "Choice",
     "Client",
@@ -136,6 +143,7 @@ __all__ = [
     "ConvexPreferencePerceptron",
     "Decision",
     "DuelingBandit",
+    "Explanation",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
     "FilterHistory",
@@ -146,6 +154,7 @@ __all__ = [
     "MulticlassPerceptron",
     "PRidgeFil",
     "PerceptronFilter",
+    "Pipeline",
     "PreferencePerceptron",
     "Ranking",
     "RankingSVM",
@@ -159,6 +168,7 @@ __all__ = [
     "SmidgenError",
     "Structure",
     "TuneHistory",
+    "Vectorizer",
     "bounds",
     "data",
     "errors",

@@ -83,6 +83,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         """A name for this decision, the same in every replay."""
         return f"{self.settings}-{self.number}"
 
+    @property
+    def ids(self) -> tuple[Any, ...] | None:
+        """The ids of the candidates, by position: ``decision.ids[decision.action]`` is the item chosen."""
+        return getattr(self.context, "ids", None)
+
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__}

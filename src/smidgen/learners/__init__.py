@@ -3,12 +3,14 @@
 from smidgen.learners import coactive, filter, label, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, cards, learners, register
+from smidgen.learners.pipeline import Pipeline
 
 __all__ = [
     "Card",
     "Feedback",
     "Learner",
     "Loop",
+    "Pipeline",
     "cards",
     "coactive",
     "filter",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks, records
-from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable
+from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable, NotTeachable
 from smidgen.learners import storage
 from smidgen.learners.card import Card, learners
 from smidgen.state import LearntNumbers
@@ -33,6 +33,7 @@ class Learner(ABC):
         self._seed = checks.seed(seed)
         self._params = {**params, "seed": self._seed}
         self._decided = 0
+        self._taught = 0
         self._learnt = LearntNumbers()
         self._kind = type(self).__name__
         self._settings = _fingerprint(self._kind, self._params)
@@ -53,6 +54,16 @@ class Learner(ABC):
         if number > self._decided:  # a twin's log leaves its numbers taken here too
             self._decided = number
 
+    def teach(self, context: Any, answer: Any) -> None:
+        """Learn from an example whose answer is known (history, a few seeds), without a decision.
+
+        The answer is the true label, the relevance, the best object, as the learner's loop has it. Examples take no
+        decision number; `rounds` counts them. A learner that learns only from what it has shown refuses.
+        """
+        number = self._taught + 1
+        self._teach(context, answer, number)
+        self._taught = number
+
     def predict(self, context: Any = None) -> Any:
         """The greedy action for ``context``. Changes nothing and draws no randomness."""
         return self._predict(context)
@@ -64,8 +75,8 @@ class Learner(ABC):
 
     @property
     def rounds(self) -> int:
-        """How many decisions have been learnt from."""
-        return len(self._learnt)
+        """How many decisions have been learnt from, and how many examples."""
+        return len(self._learnt) + self._taught
 
     @property
     def decisions(self) -> int:
@@ -90,7 +101,7 @@ class Learner(ABC):
             params = records.pack(self._params)
         except NotSaveable as error:
             raise NotSaveable(f"{type(self).__name__} cannot be saved: {error.problem}", error.hint) from error
-        header = {"kind": type(self).__name__, "params": params, "decided": self._decided}
+        header = {"kind": type(self).__name__, "params": params, "decided": self._decided, "taught": self._taught}
         header |= {"notes": records.pack(self._notes())}
         return storage.encode(header, {"learnt": self._learnt.ranges(), **self._state()})
 
@@ -104,6 +115,7 @@ class Learner(ABC):
         learner = learners[kind](**records.unpack(header["params"]))
         learner._learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
         learner._decided = int(header["decided"])
+        learner._taught = int(header.get("taught", 0))
         learner._take_notes(records.unpack(header["notes"]))
         learner._restore({name: np.array(array) for name, array in arrays.items()})
         return learner
@@ -132,6 +144,13 @@ class Learner(ABC):
     @abstractmethod
     def _learn(self, decision: Decision, feedback: Any) -> None:
         """Check the feedback, then step; a refusal leaves everything as it was."""
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """Learn the example of that number; a refusal leaves everything as it was."""
+        raise NotTeachable(
+            f"a {self._kind} cannot be taught: it compares what it has shown with what came back",
+            "let it decide and learn, or teach a learner of another kind",
+        )
 
     @abstractmethod
     def _predict(self, context: Any) -> Any: ...
