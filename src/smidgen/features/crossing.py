@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,27 +11,11 @@ from smidgen.errors import InvalidArgument
 from smidgen.features import limits
 from smidgen.features.book import Book, bounded
 from smidgen.features.gathered import Gathered
+from smidgen.features.told import Known, Told
 from smidgen.types import FloatArray, IntArray
 
 SIGN = " × "
 Pairs = tuple[tuple[str, str], ...]
-
-
-class Told(NamedTuple):
-    """A feature by its name: its value, and whether it is a number."""
-
-    name: str
-    value: float
-    number: bool
-
-
-class Entries(NamedTuple):
-    """Features with an id: row, id, value; those from ``categories`` on are numbers."""
-
-    rows: IntArray
-    ids: IntArray
-    values: FloatArray
-    categories: int
 
 
 def as_pairs(crosses: Any) -> str | Pairs:
@@ -64,6 +48,11 @@ def lies_under(path: str, of: str) -> bool:
     return path == of or path.startswith(f"{of}.")
 
 
+def _only(known: Known, which: Any) -> Known:
+    """Some of the features."""
+    return known._replace(rows=known.rows[which], ids=known.ids[which], values=known.values[which])
+
+
 class Crossing:
     """Makes crosses by what the book knows; the tables are a quick way to it, and hold known names only."""
 
@@ -78,7 +67,7 @@ class Crossing:
         self._tables = {}
 
     def cross(
-        self, context: list[Told], known: Entries, fresh: list[tuple[int, str, float, bool]], into: Gathered
+        self, context: list[Told], known: Known, fresh: list[tuple[int, str, float, bool]], into: Gathered
     ) -> Any:
         """Cross a context with all candidates.
 
@@ -143,20 +132,20 @@ class Crossing:
             self._tables.setdefault(name, {})[other] = found
         return found
 
-    def _fitting(self, told: Told, known: Entries) -> Entries:
+    def _fitting(self, told: Told, known: Known) -> Known:
         """The features that one of the context is crossed with."""
         part = known
         if told.number:  # a number with a number: only where it is asked for
             stop = known.categories if self.pairs == "auto" else len(known.rows)
-            part = Entries(known.rows[:stop], known.ids[:stop], known.values[:stop], known.categories)
+            part = _only(known, slice(stop))
         if self.pairs != "auto":
             names, capacity = self._book.names, self._book.capacity
             asked = [i < capacity and self._asked(told.name, names[i]) for i in part.ids.tolist()]
             mask = np.array(asked, np.bool_)
-            part = Entries(part.rows[mask], part.ids[mask], part.values[mask], 0)
+            part = _only(part, mask)
         if len(part.values) and not part.values.all():
             mask = part.values != 0.0
-            part = Entries(part.rows[mask], part.ids[mask], part.values[mask], 0)
+            part = _only(part, mask)
         return part
 
     def _asked(self, name: str, other: str) -> bool:
@@ -166,8 +155,8 @@ class Crossing:
         return any(lies_under(path, a) and lies_under(second, b) for a, b in self.pairs)
 
     def _within_limit(
-        self, size: int, known: Entries, fresh: list[tuple[int, str, float, bool]]
-    ) -> tuple[Entries, list[tuple[int, str, float, bool]]]:
+        self, size: int, known: Known, fresh: list[tuple[int, str, float, bool]]
+    ) -> tuple[Known, list[tuple[int, str, float, bool]]]:
         """The first features of each candidate, as many as the limit lets be crossed with so many of the context."""
         each = limits.CROSSES // max(size, 1)
         counts: dict[int, int] = {}
@@ -180,7 +169,7 @@ class Crossing:
                 rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(most) - most, most)
                 mask = rank < each
                 stop = int(mask[: known.categories].sum())
-                known = Entries(known.rows[mask], known.ids[mask], known.values[mask], stop)
+                known = _only(known, mask)._replace(categories=stop)
         later = []
         for entry in fresh:
             counts[entry[0]] = counts.get(entry[0], 0) + 1

@@ -15,10 +15,14 @@ from smidgen.records import same, structure
 from smidgen.types import FloatArray, IntArray
 
 FEW = 32  # entries that are sorted by insertion
+_NONE: IntArray = np.empty(0, np.int64)
+_NOTHING: FloatArray = np.empty(0)
+for _empty in (_NONE, _NOTHING):
+    _empty.flags.writeable = False
 
 
 @kernel
-def _sort_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: int) -> int:
+def sort_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: int) -> int:
     """Sort the entries first … last − 1 by column, add up those of one column; return how many are left."""
     if last - first <= FEW:
         for i in range(first + 1, last):
@@ -42,14 +46,6 @@ def _sort_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last:
 
 
 @kernel
-def lay_row(ids: IntArray, values: FloatArray, column_of: NDArray[np.uint32], columns: NDArray[np.uint32]) -> int:
-    """One row: write the columns of these ids, sorted, those of one column added up; return how many are left."""
-    for k in range(ids.shape[0]):
-        columns[k] = column_of[ids[k]]
-    return _sort_row(columns, values, 0, ids.shape[0])
-
-
-@kernel
 def lay_rows(
     n: int, rows: IntArray, columns: NDArray[np.uint32], values: FloatArray
 ) -> tuple[IntArray, NDArray[np.uint32], FloatArray]:
@@ -67,7 +63,7 @@ def lay_rows(
     filled = 0
     for i in range(n):
         first, last = starts[i], starts[i + 1]
-        count = _sort_row(laid, worth, first, last)
+        count = sort_row(laid, worth, first, last)
         starts[i] = filled
         for k in range(first, first + count):
             laid[filled], worth[filled] = laid[k], worth[k]
@@ -107,17 +103,17 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
     indices: NDArray[np.uint32]
     values: FloatArray
     names: tuple[str, ...] = ()
-    new_rows: IntArray
-    new_names: IntArray
-    new_values: FloatArray
-    slots: IntArray
-    raw: FloatArray
-    new_numbers: IntArray
-    new_raw: FloatArray
-    terms: IntArray
-    new_terms: IntArray
+    new_rows: IntArray = _NONE
+    new_names: IntArray = _NONE
+    new_values: FloatArray = _NOTHING
+    slots: IntArray = _NONE
+    raw: FloatArray = _NOTHING
+    new_numbers: IntArray = _NONE
+    new_raw: FloatArray = _NOTHING
+    terms: IntArray = _NONE
+    new_terms: IntArray = _NONE
     texts: tuple[str, ...] = ()
-    text_counts: IntArray
+    text_counts: IntArray = _NONE
     clipped: int = 0
     ids: tuple[str | int, ...] | None = None
     top: int | None = None

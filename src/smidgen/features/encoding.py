@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from smidgen.features.crossing import Crossing, Entries, Told
-from smidgen.features.encoded import Encoded, lay_row, lay_rows
+from smidgen.features.crossing import Crossing
+from smidgen.features.encoded import Encoded, lay_rows
 from smidgen.features.gathered import Gathered
 from smidgen.features.memory import CONTEXT, Memory
+from smidgen.features.one_row import one_row
 from smidgen.features.reading import Reader
-from smidgen.features.scaling import standardise
-from smidgen.features.words import weigh
+from smidgen.features.told import Known, Told, known, new_names, told, weighed
 from smidgen.types import FloatArray, IntArray
 
-_NONE: IntArray = np.empty(0, np.int64)
-_NOTHING: FloatArray = np.empty(0)
-for _empty in (_NONE, _NOTHING):
-    _empty.flags.writeable = False
+
+class Some(NamedTuple):
+    """Features of some rows: those with an id as arrays, those whose name is new as (row, place, value)."""
+
+    rows: IntArray
+    ids: IntArray
+    values: FloatArray
+    new: list[tuple[int, int, float]]
+
+
+def _some(entries: list[tuple[int, int, float]]) -> Some:
+    """Entries (row, id, value) apart; an id of −1 − place stands for a new name."""
+    old = [entry for entry in entries if entry[1] >= 0]
+    new = [(row, -1 - found, value) for row, found, value in entries if found < 0]
+    rows, ids = np.array([entry[0] for entry in old], np.int64), np.array([entry[1] for entry in old], np.int64)
+    return Some(rows, ids, np.array([entry[2] for entry in old], np.float64), new)
 
 
 class Encoder:
@@ -38,213 +49,115 @@ class Encoder:
         self._cross.forget()
         self._absent = {}
 
-    def record(self, record: Any, mains: bool = True) -> Encoded:
+    def record(self, record: Any) -> Encoded:
         """One record as one row."""
         g = Gathered()
         self.reader.read(record, self.reader.root(""), "", g)
-        for slot in sorted(self._memory.expected[""].difference(g.slots)):
-            self._indicate(slot, g)
-        if self._constant and mains:
+        self._notice_absent(g, "")
+        if self._constant:
             g.cats.append(0)
-        crosses = self._cross.within(self._told(g), g) if self._cross.pairs and self._cross.pairs != "auto" else []
-        if g.names or crosses or len(g.texts) > 1:
-            g.end_row()
-            return self._laid(g, 1, [crosses] if crosses else [])
-        return self._one_row(g)
+        more: list[Some] = []
+        if self._cross.pairs and self._cross.pairs != "auto":
+            features = told(g, self._memory, self._scale, self._constant)
+            more.append(_some([(0, found, value) for found, value in self._cross.within(features, g)]))
+        if not g.names and not more and len(g.texts) < 2:
+            return one_row(g, self._memory, self._scale)
+        g.end_row()
+        return self._laid(g, known(g, self._memory, self._scale), more)
 
-    def _one_row(self, g: Gathered) -> Encoded:
-        """The common case: everything is known, and there is at most one text."""
-        memory, cats, slots = self._memory, len(g.cats), g.slots
-        numbers = memory.scaling.ids
-        ids = np.array(g.cats + [numbers[slot] for slot in slots] + g.terms, np.int64)
-        values = np.ones(len(ids))
-        where, raw = np.array(slots, np.int64), np.array(g.raw, np.float64)
-        clipped = self._scaled(where, raw, values[cats : cats + len(slots)])
-        terms, counts = _NONE, _NONE
-        texts: tuple[str, ...] = ()
-        if g.terms:
-            path, terms, part = g.texts[0][0], ids[cats + len(slots) :], values[cats + len(slots) :]
-            part[:] = g.weights
-            seen = np.array([memory.frequencies.rows.get(path, 0)], np.float64)
-            weigh(memory.frequencies.df, np.array([0, len(part)]), terms, seen, part)
-            texts, counts = (path,), np.ones(1, np.int64)
-        columns = np.empty(len(ids), np.uint32)
-        kept = lay_row(ids, values, memory.book.columns, columns)
-        return Encoded(
-            dim=memory.book.dim,
-            starts=np.array([0, kept]),
-            indices=columns[:kept],
-            values=values[:kept],
-            new_rows=_NONE,
-            new_names=_NONE,
-            new_values=_NOTHING,
-            slots=where,
-            raw=raw,
-            new_numbers=_NONE,
-            new_raw=_NOTHING,
-            terms=terms,
-            new_terms=_NONE,
-            texts=texts,
-            text_counts=counts,
-            clipped=clipped,
-        )
+    def laid(self, g: Gathered) -> Encoded:
+        """Many records as rows, without a context."""
+        every = known(g, self._memory, self._scale)
+        return self._laid(g, every, [self._indicators(g, every), self._constants(g.row)])
 
-    def laid(self, g: Gathered, n: int, mains: bool = True) -> Encoded:
-        """So many records as rows, without a context."""
-        extra = [self._indicators(g, n)]
-        if self._constant and mains:
-            extra.append((np.arange(n), np.zeros(n, np.int64), np.ones(n)))
-        return self._laid(g, n, extra)
-
-    def candidates(self, g: Gathered, n: int, context: Any, mains: bool, ids: Any, top: int | None) -> Encoded:
-        """So many candidates, crossed with their context; with ``mains`` also what all of them share."""
-        extra, about = [self._indicators(g, n)], Gathered()
-        if self._constant and mains:
-            extra.append((np.arange(n), np.zeros(n, np.int64), np.ones(n)))
+    def candidates(self, g: Gathered, context: Any, mains: bool, ids: Any, top: int | None) -> Encoded:
+        """Candidates, crossed with their context; with ``mains`` also what is the same for all of them."""
+        about, every, n = Gathered(), known(g, self._memory, self._scale), g.row
+        more = [self._indicators(g, every)]
+        if mains:
+            more.append(self._constants(n))
         if context is not None:
             self.reader.read(context, self.reader.root(CONTEXT), CONTEXT, about)
-            for slot in sorted(self._memory.expected[CONTEXT].difference(about.slots)):
-                self._indicate(slot, about)
-            told = self._told(about)
-            new: list[Any] = []
-            if told and self._cross.pairs:
-                fresh = [(row, name, 1.0, False) for (row, _), name in zip(g.new, _names(g), strict=True)]
-                *known, new = self._cross.cross(told, self._entries(g), fresh, g)
-                extra.append(tuple(known))
-            extra.append([(-1 - place, value, row) for row, place, value in new])
+            self._notice_absent(about, CONTEXT)
+            features = told(about, self._memory, self._scale, False)
+            if features and self._cross.pairs:
+                fresh = [(row, name, 1.0, False) for (row, _), name in zip(g.new, new_names(g), strict=True)]
+                more.append(Some(*self._cross.cross(features, every, fresh, g)))
             if mains:
-                extra += self._shared(about, n, g)
-        return self._laid(g, n, extra, about, candidates=True, ids=ids, top=top)
+                more += [self._shared(each, n, g) for each in features]
+        return self._laid(g, every, more, about, candidates=True, ids=ids, top=top)
 
-    def _shared(self, about: Gathered, n: int, g: Gathered) -> list[Any]:
-        """What the context says by itself, the same in every row; its texts are read once per row."""
-        told, rows = self._told(about), np.arange(n)
-        out: list[Any] = []
-        for each in told:
-            found = self._memory.book.find(each.name)
-            place = found if found >= 0 else -1 - g.place(each.name)
+    def _constants(self, n: int) -> Some:
+        n = n if self._constant else 0
+        return Some(np.arange(n), np.zeros(n, np.int64), np.ones(n), [])
+
+    def _shared(self, each: Told, n: int, g: Gathered) -> Some:
+        """What the context says by itself, the same in every row."""
+        found = self._memory.book.find(each.name)
+        if found < 0:
+            place = g.place(each.name)
+            return Some(*(np.empty(0, np.int64),) * 2, np.empty(0), [(row, place, each.value) for row in range(n)])
+        return Some(np.arange(n), np.full(n, found), np.full(n, each.value), [])
+
+    def _notice_absent(self, g: Gathered, kind: str) -> None:
+        """Add the indicators of numbers that are absent from one record."""
+        for slot in sorted(self._memory.expected[kind].difference(g.slots)):
+            found = self._indicator(slot, g)
             if found >= 0:
-                out.append((rows, np.full(n, place), np.full(n, each.value)))
+                g.cats.append(found)
             else:
-                out.append([(place, each.value, row) for row in range(n)])
-        names = list(about.names)
-        for (path, _, first), (_, _, last) in zip(
-            about.texts, [*about.texts[1:], ("", 0, len(about.terms))], strict=True
-        ):
-            for row in range(n):
-                g.texts.append((path, row, len(g.terms)))
-                g.terms += about.terms[first:last]
-                g.weights += about.weights[first:last]
-                g.places += [p if p < 0 else g.place(names[p]) for p in about.places[first:last]]
-        return out
-
-    def _entries(self, g: Gathered) -> Entries:
-        """Categories and numbers with an id, for crosses."""
-        rows, ids = g.categories()
-        more, slots, raw = g.numbers()
-        z = np.empty(len(raw))
-        self._scaled(slots, raw, z)
-        every = np.array(self._memory.scaling.ids, np.int64)[slots] if len(slots) else _NONE
-        values = np.concatenate([np.ones(len(ids)), z])
-        return Entries(np.concatenate([rows, more]), np.concatenate([ids, every]), values, len(ids))
-
-    def _told(self, g: Gathered) -> list[Told]:
-        """The features of one record by name: categories, then numbers that are not 0."""
-        names, capacity = self._memory.book.names, self._memory.book.capacity
-        told = [
-            Told(names[i] if i < capacity else f"#{i - capacity}", 1.0, False)
-            for i in g.cats
-            if i or not self._constant
-        ]
-        told += [Told(name, 1.0, False) for name in _names(g)]
-        if g.slots:
-            z = np.empty(len(g.slots))
-            self._scaled(np.array(g.slots, np.int64), np.array(g.raw, np.float64), z)
-            paths = self._memory.scaling.paths
-            told += [Told(paths[slot], value, True) for slot, value in zip(g.slots, z.tolist(), strict=True) if value]
-        return told
-
-    def _scaled(self, slots: IntArray, raw: FloatArray, out: FloatArray) -> int:
-        if self._scale:
-            return standardise(self._memory.scaling.lines, slots, raw, out)
-        out[:] = raw
-        return 0
-
-    def _indicate(self, slot: int, g: Gathered) -> None:
-        """A number is absent from the present row."""
-        found = self._indicator(slot, g)
-        if found >= 0:
-            g.cats.append(found)
-        else:
-            g.new.append((g.row, -1 - found))
+                g.new.append((g.row, -1 - found))
 
     def _indicator(self, slot: int, g: Gathered) -> int:
         """The id of a number's indicator; −1 − its place where the name is new."""
-        known = self._absent.get(slot)
-        if known is not None:
-            return known
+        found = self._absent.get(slot)
+        if found is not None:
+            return found
         name = f"{self._memory.scaling.paths[slot]} (missing)"
         found = self._memory.book.find(name)
         if 0 <= found < self._memory.book.capacity:
             self._absent[slot] = found
         return found if found >= 0 else -1 - g.place(name)
 
-    def _indicators(self, g: Gathered, n: int) -> Any:
-        """The numbers that are absent from some rows."""
-        expected = sorted(self._memory.expected[""])
-        if not expected:
-            return []
-        rows, slots, _ = g.numbers()
-        present = np.zeros((n, len(self._memory.scaling.paths)), np.bool_)
-        present[rows, slots] = True
-        out: list[tuple[int, float, int]] = []
-        for slot in expected:
-            absent = np.flatnonzero(~present[:, slot]).tolist()
-            if absent:
-                found = self._indicator(slot, g)
-                out += [(found, 1.0, row) for row in absent]
-        return out
+    def _indicators(self, g: Gathered, every: Known) -> Some:
+        """The numbers that are absent from some of many rows."""
+        missing = self._memory.expected[""].difference(g.wide_slots)
+        entries: list[tuple[int, int, float]] = []
+        if missing:
+            present = np.zeros((g.row, len(self._memory.scaling.paths)), np.bool_)
+            present[every.rows[every.categories :], every.slots] = True
+            for slot in sorted(missing):
+                absent = np.flatnonzero(~present[:, slot]).tolist()
+                found = self._indicator(slot, g) if absent else 0
+                entries += [(row, found, 1.0) for row in absent]
+        return _some(entries)
 
     def _laid(
-        self,
-        g: Gathered,
-        n: int,
-        extra: list[Any],
-        about: Gathered | None = None,
-        **more: Any,
+        self, g: Gathered, every: Known, more: list[Some], about: Gathered | None = None, **settings: Any
     ) -> Encoded:
-        """All rows. ``extra`` has arrays (rows, ids, values), and lists of (id, value, row); −1 − place if new."""
-        memory = self._memory
-        known = self._entries(g)
-        rows, ids, values = [known.rows], [known.ids], [known.values]
-        new: list[tuple[int, int, float]] = [(row, place, 1.0) for row, place in g.new]
+        """All rows: known features and more; texts; the numbers and words of the context counted once."""
+        new = [(row, place, 1.0) for row, place in g.new]
         new += [(row, place, 0.0 if self._scale else number) for row, place, number in g.new_numbers]
-        for part in extra:
-            if isinstance(part, tuple):
-                rows.append(part[0])
-                ids.append(part[1])
-                values.append(part[2])
-            elif part:
-                old = [entry for entry in part if entry[0] >= 0]
-                rows.append(np.array([entry[2] if len(entry) > 2 else 0 for entry in old], np.int64))
-                ids.append(np.array([entry[0] for entry in old], np.int64))
-                values.append(np.array([entry[1] for entry in old], np.float64))
-                new += [(entry[2] if len(entry) > 2 else 0, -1 - entry[0], entry[1]) for entry in part if entry[0] < 0]
-        terms, new_terms = self._weighed(g, rows, ids, values, new)
-        columns: NDArray[np.uint32] = memory.book.columns[np.concatenate(ids)]
-        starts, indices, laid = lay_rows(n, np.concatenate(rows), columns, np.concatenate(values))
-        _, slots, raw = g.numbers()
-        clipped = self._clipped(slots, raw)
-        numbers = [(place, number) for _, place, number in g.new_numbers]
+        parts = [*more, *([self._words(g)] if g.terms else [])]
+        for part in parts:
+            new += part.new
+        rows = np.concatenate([every.rows, *(part.rows for part in parts)])
+        columns = self._memory.book.columns[np.concatenate([every.ids, *(part.ids for part in parts)])]
+        values = np.concatenate([every.values, *(part.values for part in parts)])
+        starts, indices, laid = lay_rows(g.row, rows, columns, values)
+        slots, raw, numbers = every.slots, every.raw, [(place, number) for _, place, number in g.new_numbers]
+        terms, new_terms = [i for i in g.terms if i >= 0], list(g.places.values())
+        texts: dict[str, int] = {}
+        for path, _, _ in [*g.texts, *(about.texts if about else [])]:
+            texts[path] = texts.get(path, 0) + 1
         if about is not None:
             slots, raw = np.concatenate([slots, about.slots]).astype(np.int64), np.concatenate([raw, about.raw])
-            old_names = list(about.names)
-            numbers += [(g.place(old_names[place]), number) for _, place, number in about.new_numbers]
-        texts: dict[str, int] = {}
-        for path, _, _ in g.texts:
-            texts[path] = texts.get(path, 0) + 1
+            old = list(about.names)
+            numbers += [(g.place(old[place]), number) for _, place, number in about.new_numbers]
+            terms += [i for i in about.terms if i >= 0]
+            new_terms += [g.place(old[place]) for place in about.places.values()]
         return Encoded(
-            dim=memory.book.dim,
+            dim=self._memory.book.dim,
             starts=starts,
             indices=indices,
             values=laid,
@@ -256,38 +169,18 @@ class Encoder:
             raw=raw,
             new_numbers=np.array([place for place, _ in numbers], np.int64),
             new_raw=np.array([number for _, number in numbers], np.float64),
-            terms=terms,
-            new_terms=new_terms,
+            terms=np.array(terms, np.int64),
+            new_terms=np.array(new_terms, np.int64),
             texts=tuple(texts),
             text_counts=np.array(list(texts.values()), np.int64),
-            clipped=clipped,
-            **more,
+            clipped=every.clipped,
+            **settings,
         )
 
-    def _clipped(self, slots: IntArray, raw: FloatArray) -> int:
-        return self._scaled(slots, raw, np.empty(len(raw)))
-
-    def _weighed(
-        self, g: Gathered, rows: list[IntArray], ids: list[IntArray], values: list[FloatArray], new: list[Any]
-    ) -> tuple[IntArray, IntArray]:
-        """Weigh all texts; known terms join the known features, new ones the new. Returns known ids and new places."""
-        if not g.terms:
-            return _NONE, _NONE
-        starts = np.array([*(first for _, _, first in g.texts), len(g.terms)])
-        seen = np.array([self._memory.frequencies.rows.get(path, 0) for path, _, _ in g.texts], np.float64)
-        terms, worth = np.array(g.terms, np.int64), np.array(g.weights, np.float64)
-        weigh(self._memory.frequencies.df, starts, terms, seen, worth)
-        where, places = np.repeat(np.array([row for _, row, _ in g.texts]), np.diff(starts)), np.array(g.places)
-        known = places < 0
-        rows.append(where[known])
-        ids.append(terms[known])
-        values.append(worth[known])
-        fresh = ~known
-        new += zip(where[fresh].tolist(), places[fresh].tolist(), worth[fresh].tolist(), strict=True)
-        return terms[known], places[fresh]
-
-
-def _names(g: Gathered) -> list[str]:
-    """The names of the new features that are 1."""
-    names = list(g.names)
-    return [names[place] for _, place in g.new]
+    def _words(self, g: Gathered) -> Some:
+        """The terms of all texts."""
+        worth, terms = weighed(g, self._memory), np.array(g.terms, np.int64)
+        starts = np.array([*(first for _, _, first in g.texts), len(terms)])
+        where, old = np.repeat(np.array([row for _, row, _ in g.texts]), np.diff(starts)), terms >= 0
+        new = [(int(where[at]), place, float(worth[at])) for at, place in g.places.items()]
+        return Some(where[old], terms[old], worth[old], new)

@@ -8,29 +8,31 @@ from smidgen.types import FloatArray, IntArray
 
 
 class Gathered:
-    """Features as they come out of records, row by row; or, of whole columns, block by block.
+    """Features as they come out of records, row by row; those of whole columns of alike records stand beside.
 
-    ``cats`` are ids of features that are 1; ``slots`` and ``raw`` are numbers; ``terms``, ``weights`` and ``places``
-    are the words of texts (a place in ``names`` where a term is new, else −1). ``ends`` says after each row how long
-    the lists were.
+    ``cats`` are ids of features that are 1; ``slots`` and ``raw`` are numbers; ``terms`` are the words of texts. The
+    ``ends`` say after each row how long the first two lists were. What is rare is told apart: ``places`` of terms whose
+    name is new, ``weights`` of those that stand there more than once.
     """
 
     __slots__ = (
-        "blocks",
         "cats",
         "ends",
         "fields",
         "names",
         "new",
         "new_numbers",
-        "number_blocks",
         "places",
         "raw",
         "row",
         "slots",
+        "some",
         "terms",
         "texts",
         "weights",
+        "wide_cats",
+        "wide_raw",
+        "wide_slots",
     )
 
     def __init__(self) -> None:
@@ -39,16 +41,18 @@ class Gathered:
         self.cats: list[int] = []
         self.slots: list[int] = []
         self.raw: list[float] = []
+        self.ends: list[tuple[int, int]] = []
         self.terms: list[int] = []
-        self.weights: list[float] = []
-        self.places: list[int] = []
         self.texts: list[tuple[str, int, int]] = []  #: path, row, where its terms begin
+        self.places: dict[int, int] = {}  #: of terms, by where they stand
+        self.weights: dict[int, float] = {}
         self.names: dict[str, int] = {}  #: new names, and their places
         self.new: list[tuple[int, int]] = []  #: row and place of features with a new name that are 1
         self.new_numbers: list[tuple[int, int, float]] = []  #: row, place, number
-        self.ends: list[tuple[int, int]] = []
-        self.blocks: list[tuple[IntArray, IntArray]] = []  #: rows, ids
-        self.number_blocks: list[tuple[IntArray, IntArray, FloatArray]] = []  #: rows, slots, numbers
+        self.some: list[tuple[int, int]] = []  #: row and id of features that are 1, in any order
+        self.wide_cats: list[int] = []  #: one id per row, column after column
+        self.wide_slots: list[int] = []  #: one per column
+        self.wide_raw: list[float] = []  #: one per row, column after column
 
     def place(self, name: str) -> int:
         """The place of a new name."""
@@ -66,15 +70,23 @@ class Gathered:
 
     def categories(self) -> tuple[IntArray, IntArray]:
         """Rows and ids of all features that are 1."""
-        parts = [(_rows([end for end, _ in self.ends]), np.array(self.cats, np.int64)), *self.blocks]
-        return _joined([rows for rows, _ in parts]), _joined([ids for _, ids in parts])
+        wide = np.array(self.wide_cats, np.int64)
+        rows = _tiled(self.row, len(wide))
+        if not self.cats and not self.some:
+            return rows, wide
+        own = np.concatenate([_rows([end for end, _ in self.ends]), np.array([row for row, _ in self.some], np.int64)])
+        ids = np.array([*self.cats, *(found for _, found in self.some)], np.int64)
+        return np.concatenate([own, rows]), np.concatenate([ids, wide])
 
     def numbers(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Rows, slots and values of all numbers."""
-        own = (_rows([end for _, end in self.ends]), np.array(self.slots, np.int64), np.array(self.raw, np.float64))
-        parts = [own, *self.number_blocks]
-        rows, slots = _joined([part[0] for part in parts]), _joined([part[1] for part in parts])
-        return rows, slots, np.concatenate([part[2] for part in parts])
+        wide = np.array(self.wide_raw, np.float64)
+        rows, slots = _tiled(self.row, len(wide)), np.repeat(np.array(self.wide_slots, np.int64), self.row)
+        if not self.slots:
+            return rows, slots, wide
+        own, raw = _rows([end for _, end in self.ends]), np.array(self.raw, np.float64)
+        joined = np.concatenate([np.array(self.slots, np.int64), slots])
+        return np.concatenate([own, rows]), joined, np.concatenate([raw, wide])
 
 
 def _rows(ends: list[int]) -> IntArray:
@@ -82,5 +94,6 @@ def _rows(ends: list[int]) -> IntArray:
     return np.repeat(np.arange(len(ends)), np.diff(np.array([0, *ends])))
 
 
-def _joined(parts: list[IntArray]) -> IntArray:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _tiled(n: int, size: int) -> IntArray:
+    """0 … n − 1 again and again."""
+    return np.tile(np.arange(n), size // n) if size else np.empty(0, np.int64)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
+from itertools import repeat
+from operator import eq
 from typing import Any
-
-import numpy as np
 
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
 from smidgen.features.gathered import Gathered
 from smidgen.features.reading import Field, Reader
 from smidgen.features.record import refuse_many, shown
-from smidgen.types import IntArray
 
 FEW = 4  # records that are not worth the trouble
-_NUMBERS = ({float}, {int}, {int, float})
+_NUMBERS, _CATEGORIES = ({float}, {int}, {int, float}), ({str}, {bool}, {str, bool})
 
 
 def listed(records: Any) -> list[Any]:
@@ -28,71 +26,63 @@ def listed(records: Any) -> list[Any]:
 
 def read_many(reader: Reader, records: Sequence[Any], into: Gathered) -> None:
     """Read records, each a row."""
+    if len(records) >= FEW and set(map(type, records)) == {dict}:
+        keys = tuple(records[0])
+        if all(map(eq, map(tuple, records), repeat(keys))):
+            read_columns(reader, keys, list(zip(*map(dict.values, records), strict=True)), len(records), into)
+            return
     fields = reader.root("")
-    if len(records) >= FEW and _alike(records):
-        _by_field(reader, fields, records, into)
-        return
-    for k, record in enumerate(records):
+    for row, record in enumerate(records):
         try:
             reader.read(record, fields, "", into)
         except InvalidFeatures as error:
-            raise InvalidFeatures(f"record {k}: {error.problem}", error.hint) from error
+            raise _told(row, error) from error
         into.end_row()
 
 
-def _alike(records: Sequence[Any]) -> bool:
-    """Whether all are dicts with the same fields in the same order."""
-    if set(map(type, records)) != {dict}:
-        return False
-    return len(set(map(tuple, records))) == 1
-
-
-def _by_field(reader: Reader, fields: dict[str, Field], records: Sequence[dict[str, Any]], into: Gathered) -> None:
-    n, every = len(records), np.arange(len(records))
-    if len(records[0]) > limits.FIELDS:
-        refuse_many("the record", len(records[0]))
-    rest: list[tuple[Field, list[Any]]] = []
-    for key in records[0]:
+def read_columns(reader: Reader, keys: Sequence[Any], columns: Sequence[Any], n: int, into: Gathered) -> None:
+    """Read n records that have the same fields, field by field."""
+    if len(keys) > limits.FIELDS:
+        refuse_many("the record", len(keys))
+    fields, rest = reader.root(""), []
+    for key, column in zip(keys, columns, strict=True):
         field = reader.field(fields, key, "")
-        column = list(map(itemgetter(key), records))
         kinds = set(map(type, column))
-        if kinds in _NUMBERS and _numbers(reader, field, column, every, into):
+        if kinds in _NUMBERS and _numbers(reader, field, column, into):
             continue
-        if kinds <= {str, bool} and not field.words and _categories(reader, field, column, every, into):
+        if kinds in _CATEGORIES and not field.words and _categories(reader, field, column, into):
             continue
         if kinds != {type(None)}:
             rest.append((field, column))
     if not rest:
-        into.ends = [(0, 0)] * n
-        into.row = n
+        into.ends, into.row = [(0, 0)] * n, n
         return
     for row in range(n):
-        into.fields = len(records[0])
-        for field, column in rest:
-            try:
+        into.fields = len(keys)
+        try:
+            for field, column in rest:
                 reader.value(field, column[row], into)
-            except InvalidFeatures as error:
-                raise InvalidFeatures(f"record {row}: {error.problem}", error.hint) from error
+        except InvalidFeatures as error:
+            raise _told(row, error) from error
         into.end_row()
 
 
-def _numbers(reader: Reader, field: Field, column: list[Any], every: IntArray, into: Gathered) -> bool:
-    """A column of numbers, if its statistics are known."""
+def _told(row: int, error: InvalidFeatures) -> InvalidFeatures:
+    return InvalidFeatures(f"record {row}: {error.problem}", error.hint)
+
+
+def _numbers(reader: Reader, field: Field, column: Sequence[Any], into: Gathered) -> bool:
+    """A column of numbers, if its statistics are known and every number can be taken."""
     if field.slot < 0:
         field.slot = reader.scaling.slots.get(field.path, -1)
-    if field.slot < 0:
+    if field.slot < 0 or not all(-limits.LARGEST <= value <= limits.LARGEST for value in column):
         return False
-    try:
-        raw = np.array(column, np.float64)
-    except OverflowError:
-        return False  # read one by one: the refusal names the record
-    if not (np.abs(raw) <= limits.LARGEST).all():
-        return False
-    into.number_blocks.append((every, np.full(len(every), field.slot), raw))
+    into.wide_slots.append(field.slot)
+    into.wide_raw.extend(column)
     return True
 
 
-def _categories(reader: Reader, field: Field, column: list[Any], every: IntArray, into: Gathered) -> bool:
+def _categories(reader: Reader, field: Field, column: Sequence[Any], into: Gathered) -> bool:
     """A column of categories, if all of them are known."""
     found: list[Any] = list(map(field.table.get, column))
     if None in found:
@@ -103,5 +93,5 @@ def _categories(reader: Reader, field: Field, column: list[Any], every: IntArray
         found = list(map(field.table.get, column))
         if None in found:
             return False
-    into.blocks.append((every, np.array(found, np.int64)))
+    into.wide_cats.extend(found)
     return True

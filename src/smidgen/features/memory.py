@@ -46,12 +46,14 @@ class Memory:
         for place in encoded.new_numbers.tolist():
             if ids[place] < self.book.capacity:
                 self._expect(encoded.names[place], int(ids[place]))
-        slots = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
         take_in(self.scaling.lines, encoded.slots, encoded.raw)
-        take_in(self.scaling.lines, np.array(slots, np.int64), encoded.new_raw)
+        if len(encoded.new_numbers):
+            slots = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
+            take_in(self.scaling.lines, np.array(slots, np.int64), encoded.new_raw)
         self.scaling.clipped += encoded.clipped
-        terms = np.concatenate([encoded.terms, ids[encoded.new_terms]])
-        self.frequencies.take_in(encoded.texts, encoded.text_counts, terms)
+        if encoded.texts:
+            terms = np.concatenate([encoded.terms, ids[encoded.new_terms]])
+            self.frequencies.take_in(encoded.texts, encoded.text_counts, terms)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Arrays that `restore` takes."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
 from smidgen.features.book import Book, bounded
@@ -163,29 +161,29 @@ class Reader:
             raise InvalidFeatures(
                 f"{field.path} is {shown(value)}, and a text has at most {limits.TEXT:,} characters", "cut it"
             )
-        found = terms(value)
+        found, often = terms(value)
         if not found:
             return
-        into.texts.append((field.path, into.row, len(into.terms)))
+        first = len(into.terms)
+        into.texts.append((field.path, into.row, first))
         ids: list[Any] = list(map(field.table.get, found))
-        into.weights.extend(found.values())
-        into.places.extend([-1] * len(ids))
         if None in ids:
-            first = len(into.places) - len(ids)
-            for k, (term, known) in enumerate(zip(found, ids, strict=True)):
-                if known is None:
-                    ids[k], into.places[first + k] = self._term(field, term, into)
-        into.terms.extend(ids)
+            for k, term in enumerate(found):
+                if ids[k] is None:
+                    ids[k] = self._term(field, term, first + k, into)
+        into.terms += ids
+        for k, weight in often.items():
+            into.weights[first + k] = weight
 
-    def _term(self, field: Field, term: str, into: Gathered) -> tuple[int, int]:
-        """Id and place of a term that the table does not know."""
+    def _term(self, field: Field, term: str, at: int, into: Gathered) -> int:
+        """The id of a term that the table does not know; −1 if it has none yet."""
         name = bounded(f"{field.path}:{term}")
         found = self.book.find(name)
         if found < 0:
-            return -1, into.place(name)
-        if found < self.book.capacity:
+            into.places[at] = into.place(name)
+        elif found < self.book.capacity:
             field.table[term] = found
-        return found, -1
+        return found
 
     def _rest(self, field: Field, value: Any, into: Gathered, depth: int) -> None:
         """Lists, objects, and what Python has beside JSON's kinds."""
@@ -225,13 +223,13 @@ class Reader:
     def read_ids(self, ids: tuple[str | int, ...], into: Gathered) -> None:
         """The ids of candidates, one per row: categories of a field ``id``."""
         field = self.field(self.root(""), "id", "")
-        known: list[tuple[int, int]] = []
-        for row, value in enumerate(ids):
-            found = self.category(field, str(value))
-            if isinstance(found, int):
-                known.append((row, found))
-            else:
-                into.new.append((row, into.place(found)))
-        if known:
-            pairs = np.array(known)
-            into.blocks.append((pairs[:, 0].copy(), pairs[:, 1].copy()))
+        told = [value if type(value) is str else str(value) for value in ids]
+        known: list[Any] = list(map(field.table.get, told))
+        if None in known:
+            known = [self.category(field, value) for value in told]
+            fresh = [row for row, found in enumerate(known) if isinstance(found, str)]
+            into.new += [(row, into.place(known[row])) for row in fresh]
+            if fresh:
+                into.some += [(row, found) for row, found in enumerate(known) if isinstance(found, int)]
+                return
+        into.wide_cats += known

@@ -80,45 +80,46 @@ def take_in(lines: FloatArray, slots: IntArray, raw: FloatArray) -> None:
 class Scaling:
     """The statistics of every number that has a name in the book."""
 
-    __slots__ = ("_room", "clipped", "ids", "paths", "slots")
+    __slots__ = ("clipped", "ids", "paths", "room", "slots")
 
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.slots: dict[str, int] = {}
-        self.ids: list[int] = []  # of each number, its place in the book
+        self.ids: IntArray = np.zeros(8, np.int64)  # of each number, its place in the book
         self.clipped = 0
-        self._room: FloatArray = np.zeros((8, WIDTH))
+        self.room: FloatArray = np.zeros((8, WIDTH))  # lines, and room for more
 
     @property
     def lines(self) -> FloatArray:
         """One line of statistics per number."""
-        return self._room[: len(self.paths)]
+        return self.room[: len(self.paths)]
 
     def add(self, path: str, place: int) -> int:
         """Make room for a number; return its slot."""
         if path in self.slots:
             return self.slots[path]
         slot = len(self.paths)
-        if slot == len(self._room):
-            self._room = np.concatenate([self._room, np.zeros_like(self._room)])
+        if slot == len(self.room):
+            self.room = np.concatenate([self.room, np.zeros_like(self.room)])
+            self.ids = np.concatenate([self.ids, np.zeros_like(self.ids)])
         self.slots[path] = slot
         self.paths.append(path)
-        self.ids.append(place)
+        self.ids[slot] = place
         return slot
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Places in the book, statistics, and how many values were clipped."""
         return {
-            "number_ids": np.array(self.ids, np.int64),
+            "number_ids": self.ids[: len(self.paths)].copy(),
             "number_lines": self.lines.copy(),
             "clipped": np.array(self.clipped),
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]], names: list[str]) -> None:
         """Take over what `state` gave."""
-        self.paths, self.slots, self.ids = [], {}, []
-        self._room = np.zeros((8, WIDTH))
+        self.paths, self.slots = [], {}
+        self.room, self.ids = np.zeros((8, WIDTH)), np.zeros(8, np.int64)
         for place in state["number_ids"].tolist():
             self.add(names[place], place)
-        self._room[: len(self.paths)] = state["number_lines"]
+        self.room[: len(self.paths)] = state["number_lines"]
         self.clipped = int(state["clipped"])

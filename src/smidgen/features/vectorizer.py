@@ -21,6 +21,9 @@ from smidgen.features.row import Row
 from smidgen.records import structure
 from smidgen.types import IntArray
 
+_NONE: IntArray = np.empty(0, np.int64)
+_NO_COLUMNS: NDArray[np.uint32] = np.empty(0, np.uint32)
+
 
 @structure
 class Vectorizer:
@@ -139,7 +142,7 @@ class Vectorizer:
             return self.encode_candidates(records)
         given, gathered = listed(records), Gathered()
         read_many(self._encoder.reader, given, gathered)
-        return self._encoder.laid(gathered, len(given))
+        return self._encoder.laid(gathered)
 
     def encode_candidates(self, candidates: Any, mains: bool = True) -> Encoded:
         """Candidates with their context; with ``mains`` also what is the same for all of them."""
@@ -147,11 +150,11 @@ class Vectorizer:
         read_many(self._encoder.reader, given, gathered)
         if ids is not None and self.id_feature:
             self._encoder.reader.read_ids(ids, gathered)
-        return self._encoder.candidates(gathered, len(given), candidates.context, mains, ids, candidates.top)
+        return self._encoder.candidates(gathered, candidates.context, mains, ids, candidates.top)
 
     def planned(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32]]:
         """Ids and columns that new names get, if this is learnt next."""
-        return self._memory.planned(encoded)
+        return self._memory.planned(encoded) if encoded.names else (_NONE, _NO_COLUMNS)
 
     def columns_with(self, ids: IntArray) -> int:
         """How many columns are in use once names with these ids are known."""
@@ -196,6 +199,8 @@ class Vectorizer:
         return f"Vectorizer({', '.join(f'{name}={value!r}' for name, value in told.items())})"
 
     def _complete(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32], Any]:
+        if not encoded.names:
+            return encoded.starts, encoded.indices, encoded.values
         return encoded.with_columns(self.planned(encoded)[1])
 
 

@@ -20,30 +20,37 @@ from smidgen.types import FloatArray, IntArray
 _WORD = re.compile(r"\w+")
 
 
-def terms(text: str) -> dict[str, float]:
-    """Every word and every pair of neighbours, with 1 + ln(how often)."""
+def terms(text: str) -> tuple[list[str], dict[int, float]]:
+    """Every word and every pair of neighbours, once; and 1 + ln(how often) for those that come more often than once."""
     words = _WORD.findall(text.casefold())
-    both = [*words, *map(" ".join, pairwise(words))]
-    found = dict.fromkeys(both, 1.0)
-    if len(found) < len(both):
-        return {term: 1.0 + math.log(n) for term, n in Counter(both).items()}
-    return found
+    both = words + list(map(" ".join, pairwise(words)))
+    if len(set(both)) == len(both):
+        return both, {}
+    counts = Counter(both)
+    return list(counts), {k: 1.0 + math.log(n) for k, n in enumerate(counts.values()) if n > 1}
+
+
+@kernel
+def weigh_one(df: FloatArray, ids: IntArray, rows: float, values: FloatArray) -> None:
+    """One text: x ← x·ln(1 + (t + 1)/(df + 1)), then to unit length; t is ``rows``, the rows learnt that had this text.
+
+    A term of id −1 is new, one beyond the table forgotten: of neither a row is known.
+    """
+    squares = 0.0
+    for k in range(ids.shape[0]):
+        seen = df[ids[k]] if 0 <= ids[k] < df.shape[0] else 0.0
+        values[k] *= math.log(1.0 + (rows + 1.0) / (seen + 1.0))
+        squares += values[k] * values[k]
+    for k in range(ids.shape[0]):
+        values[k] /= math.sqrt(squares)
 
 
 @kernel
 def weigh(df: FloatArray, starts: IntArray, ids: IntArray, rows: FloatArray, values: FloatArray) -> None:
-    """Each text, from starts[s] to starts[s + 1]: x ← x·ln(1 + (t + 1)/(df + 1)), then to unit length.
-
-    ``rows[s]`` is t, the rows learnt so far that had this text; a term of id −1 is new, one beyond the table forgotten.
-    """
+    """Many texts, the s-th from starts[s] to starts[s + 1]."""
     for s in range(starts.shape[0] - 1):
-        squares = 0.0
-        for k in range(starts[s], starts[s + 1]):
-            seen = df[ids[k]] if 0 <= ids[k] < df.shape[0] else 0.0
-            values[k] *= math.log(1.0 + (rows[s] + 1.0) / (seen + 1.0))
-            squares += values[k] * values[k]
-        for k in range(starts[s], starts[s + 1]):
-            values[k] /= math.sqrt(squares)
+        first, last = starts[s], starts[s + 1]
+        weigh_one(df, ids[first:last], rows[s], values[first:last])
 
 
 class Frequencies:
