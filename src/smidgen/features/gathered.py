@@ -16,12 +16,14 @@ class Gathered:
     """
 
     __slots__ = (
+        "arrays",
         "cats",
         "ends",
         "fields",
         "names",
         "new",
         "new_numbers",
+        "number_arrays",
         "places",
         "raw",
         "row",
@@ -50,6 +52,8 @@ class Gathered:
         self.new: list[tuple[int, int]] = []  #: row and place of features with a new name that are 1
         self.new_numbers: list[tuple[int, int, float]] = []  #: row, place, number
         self.some: list[tuple[int, int]] = []  #: row and id of features that are 1, in any order
+        self.arrays: list[tuple[IntArray, IntArray]] = []  #: the same, as rows and ids
+        self.number_arrays: list[tuple[IntArray, int, FloatArray]] = []  #: rows, slot, numbers
         self.wide_cats: list[int] = []  #: one id per row, column after column
         self.wide_slots: list[int] = []  #: one per column
         self.wide_raw: list[float] = []  #: one per row, column after column
@@ -72,6 +76,9 @@ class Gathered:
         """Rows and ids of all features that are 1."""
         wide = np.array(self.wide_cats, np.int64)
         rows = _tiled(self.row, len(wide))
+        if self.arrays:
+            rows = np.concatenate([rows, *(part[0] for part in self.arrays)])
+            wide = np.concatenate([wide, *(part[1] for part in self.arrays)])
         if not self.cats and not self.some:
             return rows, wide
         own = np.concatenate([_rows([end for end, _ in self.ends]), np.array([row for row, _ in self.some], np.int64)])
@@ -82,6 +89,10 @@ class Gathered:
         """Rows, slots and values of all numbers."""
         wide = np.array(self.wide_raw, np.float64)
         rows, slots = _tiled(self.row, len(wide)), np.repeat(np.array(self.wide_slots, np.int64), self.row)
+        if self.number_arrays:
+            rows = np.concatenate([rows, *(part[0] for part in self.number_arrays)])
+            slots = np.concatenate([slots, *(np.full(len(part[0]), part[1]) for part in self.number_arrays)])
+            wide = np.concatenate([wide, *(part[2] for part in self.number_arrays)])
         if not self.slots:
             return rows, slots, wide
         own, raw = _rows([end for _, end in self.ends]), np.array(self.raw, np.float64)

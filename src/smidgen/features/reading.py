@@ -33,10 +33,10 @@ class Field:
 class Reader:
     """Reads records into `Gathered`, by what book and statistics know."""
 
-    __slots__ = ("_fields", "_roots", "_texts", "book", "scaling")
+    __slots__ = ("_fields", "_roots", "book", "scaling", "texts")
 
     def __init__(self, book: Book, scaling: Scaling, texts: tuple[str, ...]) -> None:
-        self.book, self.scaling, self._texts = book, scaling, frozenset(texts)
+        self.book, self.scaling, self.texts = book, scaling, frozenset(texts)
         self.forget()
 
     def forget(self) -> None:
@@ -64,7 +64,7 @@ class Reader:
             )
         path = prefix + str(key)
         bare = path.removeprefix("context.")
-        made = fields[str(key)] = Field(path, path in self._texts or bare in self._texts)
+        made = fields[str(key)] = Field(path, path in self.texts or bare in self.texts)
         self._fields += 1
         return made
 

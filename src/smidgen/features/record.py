@@ -14,6 +14,7 @@ import numpy as np
 
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
+from smidgen.features.frames import frame_records, is_frame, missing
 
 FORMS = "give a mapping, a dataclass, or a row of a pandas or polars frame"
 
@@ -36,14 +37,9 @@ def as_record(value: Any, path: str = "the record") -> dict[Any, Any]:
         if len(value) > limits.FIELDS:
             refuse_many(path, len(value))
         return {key: None if missing(entry) else entry for key, entry in value.to_dict().items()}
+    if is_frame(value) and len(value) == 1:
+        return frame_records(value)[0]
     raise InvalidFeatures(f"{path} is {shown(value)} and must be a record", FORMS)
-
-
-def missing(value: Any) -> bool:
-    """Whether a value is one of pandas' words for nothing: NaN, NaT, NA."""
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )
 
 
 def plain(value: Any) -> Any:
