@@ -102,7 +102,6 @@ def decision_fields(**changes: Any) -> bytes:
         {"explored": 1},
         {"propensity": "high"},
         {"scores": [1.0]},
-        {"surprise": 1},
         {"context": ...},
         {"action": ...},
     ],

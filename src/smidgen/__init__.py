@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
-    from smidgen.learners import Card, Learner, load, register
+    from smidgen.learners import Card, Learner, Recommended, load, register
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
         CoactiveLearner,
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         SecondOrderPerceptron,
     )
     from smidgen.learners.pipeline import Explanation, Pipeline
+    from smidgen.learners.recommended import recommended
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
@@ -98,6 +99,7 @@ _HOME = {
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
     "Recommendation": "evaluate.recommend",
+    "Recommended": "learners",
     "RidgeFil": "learners.filter",
     "RidgeFull": "learners.filter",
     "SecondOrderPerceptron": "learners.label",
@@ -114,6 +116,7 @@ _HOME = {
     "load": "learners",
     "losses": "evaluate",
     "recommend": "evaluate.recommend",
+    "recommended": "learners.recommended",
     "register": "learners",
     "register_kernel": "state.kernels",
     "simulate": "evaluate.simulate",
@@ -159,6 +162,7 @@ __all__ = [
     "Ranking",
     "RankingSVM",
     "Recommendation",
+    "Recommended",
     "RidgeFil",
     "RidgeFull",
     "SecondOrderPerceptron",
@@ -180,6 +184,7 @@ __all__ = [
     "losses",
     "optim",
     "recommend",
+    "recommended",
     "register",
     "register_kernel",
     "simulate",

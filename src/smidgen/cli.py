@@ -79,8 +79,8 @@ def learners(
 @app.command()
 def demo(
     learner: Annotated[
-        str, typer.Option(help="A coactive learner; smidgen learners lists them.")
-    ] = "PreferencePerceptron",
+        str | None, typer.Option(help="A coactive learner; smidgen learners lists them. Left out: that of Theorem 1.")
+    ] = None,
     user: Annotated[
         str, typer.Option(help="Who answers: strict (α-informative), noisy (by labels) or clicks (a click model).")
     ] = "strict",

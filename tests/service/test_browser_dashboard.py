@@ -299,7 +299,9 @@ def test_the_api_page_shows_every_operation(visit: Visit) -> None:
 def test_what_the_api_page_says_works(visit: Visit) -> None:
     page = visit.go("/docs")
     page.locator(".operations section").first.wait_for()
-    calls = page.evaluate("async () => (await import('/ui/files/examples.js')).EXAMPLES")
+    calls = page.evaluate(
+        "async () => (await import('/ui/files/examples.js')).examples(await (await fetch('/ui/loops.json')).json())"
+    )
     decisions = {}
     with httpx.Client(base_url=visit.address) as app:
         for one in calls["put /v1/models/{name}"]:

@@ -14,7 +14,7 @@ from service.bodies import MODELS, Clock, batch, engine_with, model, play, reque
 from smidgen import records
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.service.messages import DecisionBody
+from smidgen.service.loops.registry import loops
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import Conflict, Impossible, StorageFailed, Unknown
 from smidgen.types import Decision
@@ -199,11 +199,11 @@ def test_impossible_requests_change_nothing(name: str, body: dict[str, Any], mat
         ("rank", {"better": ["d1", "d1"]}, "twice"),
         ("rank", {"correct": True}, "not feedback for"),
         ("rank", {"clicked": ["d1"], "better": ["d1"]}, "2 fields"),
-        ("choose", {"better": ["d1"]}, "a list"),
+        ("choose", {"better": ["d1"]}, "better is of the wrong form: Expected `str`"),
         ("label", {"label": "w"}, "not one of the labels"),
         ("arow", {"correct": False}, "needs the right label"),
-        ("tune", {"gradient": [1, 2, 3]}, "learns from a loss"),
-        ("ogd", {"loss": 1.0}, "learns from a gradient"),
+        ("tune", {"gradient": [1, 2, 3]}, "learns from the loss there, not from gradient"),
+        ("ogd", {"loss": 1.0}, "learns from the gradient there, not from loss"),
         ("ogd", {"gradient": [1.0, 2.0]}, "gradient"),
     ],
 )
@@ -300,7 +300,7 @@ def test_keys_have_learners_of_their_own_and_few_stay_in_memory(tmp_path: Path) 
 
 def test_hashed_names_meet_in_the_same_columns(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["hashed"])
-    vectors = engine.models["hashed"].blueprint.translator.vectors
+    vectors = engine.models["hashed"].blueprint.loop.vectors
     row = vectors.row({"alpha": 1.0, "beta": 2.0}).toarray()[0]
     np.testing.assert_allclose(np.abs(row).sum(), 3.0)
     np.testing.assert_array_equal(row, vectors.row({"beta": 2.0, "alpha": 1.0}).toarray()[0])
@@ -351,7 +351,7 @@ def test_a_body_is_known_again_however_it_was_spelt(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["rank", "label"])
     first = request({"id": "x", "candidates": [{"id": "p", "features": {"a": 1, "b": 0.5}}]})
     again = msgspec.json.decode(
-        b'{"candidates": [{"features": {"b": 5e-1, "a": 1.0}, "id": "p"}], "id": "x", "top": null}', type=DecisionBody
+        b'{"candidates": [{"features": {"b": 5e-1, "a": 1.0}, "id": "p"}], "id": "x", "top": null}', type=loops.decision
     )
     reply = engine.run(lambda: engine.decide("rank", first))
     assert engine.run(lambda: engine.decide("rank", again)) == reply

@@ -44,6 +44,10 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
         x[self.indices] += self.values  # added, not assigned: -0.0 becomes 0.0, as if it had been left out
         return x
 
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """For learners of others that work on plain arrays: ``np.asarray(row)``."""
+        return np.asarray(self.dense(), dtype=dtype)
+
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this row."""
         return {"indices": self.indices, "values": self.values, "dim": self.dim}

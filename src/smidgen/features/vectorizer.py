@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import InvalidArgument
+from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.features.crossing import Crossing, as_pairs
 from smidgen.features.encoded import Encoded
 from smidgen.features.encoding import Encoder
@@ -19,6 +19,7 @@ from smidgen.features.memory import Memory
 from smidgen.features.reading import Reader
 from smidgen.features.row import Row
 from smidgen.records import structure
+from smidgen.settings import Versioned, asked_for
 from smidgen.types import IntArray
 
 _NONE: IntArray = np.empty(0, np.int64)
@@ -26,7 +27,7 @@ _NO_COLUMNS: NDArray[np.uint32] = np.empty(0, np.uint32)
 
 
 @structure
-class Vectorizer:
+class Vectorizer(Versioned):
     """Turns records into rows of features, and remembers the names of their columns.
 
     A record is what JSON can say: numbers, bools, strings, null, lists of strings, objects inside objects; also a
@@ -168,6 +169,15 @@ class Vectorizer:
         """All that has been learnt, as arrays."""
         return self._memory.state()
 
+    def check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Refuse arrays that `restore` cannot take: other ones than a fresh vectorizer has, or of another kind."""
+        fresh = self._memory.state()
+        fits = fresh.keys() == state.keys() and all(
+            array.dtype == state[name].dtype and array.ndim == state[name].ndim for name, array in fresh.items()
+        )
+        if not fits or state["crowded"].shape != (self.dim,) or len(state["df"]) > 2 * self.dim:
+            raise InvalidRecord("the arrays are not those of such a vectorizer", "restore the file from a copy")
+
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         self._memory.restore(state)
@@ -175,7 +185,7 @@ class Vectorizer:
 
     def fresh(self) -> Vectorizer:
         """One with the same settings that has learnt nothing."""
-        return Vectorizer(**self.to_record())
+        return type(self).from_settings(self.to_settings())
 
     def to_record(self) -> dict[str, Any]:
         """The settings."""
@@ -188,14 +198,8 @@ class Vectorizer:
             "id_feature": self.id_feature,
         }
 
-    @classmethod
-    def from_record(cls, fields: dict[str, Any]) -> Vectorizer:
-        """A fresh one from `to_record`."""
-        return cls(**fields)
-
     def __repr__(self) -> str:
-        usual = Vectorizer.__init__.__kwdefaults__ or {}
-        told = {name: value for name, value in self.to_record().items() if value != usual.get(name)}
+        told = asked_for(type(self), self.to_record(), self.built_at)
         return f"Vectorizer({', '.join(f'{name}={value!r}' for name, value in told.items())})"
 
     def _complete(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32], Any]:

@@ -2,8 +2,9 @@
 
 from smidgen.learners import coactive, filter, label, tune
 from smidgen.learners.base import Learner, load
-from smidgen.learners.card import Card, Feedback, Loop, cards, learners, register
+from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
 from smidgen.learners.pipeline import Pipeline
+from smidgen.learners.recommended import recommended
 
 __all__ = [
     "Card",
@@ -11,12 +12,14 @@ __all__ = [
     "Learner",
     "Loop",
     "Pipeline",
+    "Recommended",
     "cards",
     "coactive",
     "filter",
     "label",
     "learners",
     "load",
+    "recommended",
     "register",
     "tune",
 ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
-from smidgen.learners.base import Learner
+from smidgen.learners.base import Learner, State
 from smidgen.learners.card import Card, Loop, register
 from smidgen.learners.coactive import PreferencePerceptron
 from smidgen.structures import Candidates, Choice, Ranking
@@ -53,6 +53,9 @@ class Explanation:
         paper="ours",
         bound="that of the inner learner, on the rows it reads",
         cost="the fields of the record, and the inner learner's",
+        size=lambda settings: (
+            settings["learner"].card.size(settings["learner"].params) + 1_000 * settings["features"].dim
+        ),
         example={"features": Vectorizer(dim=64), "learner": PreferencePerceptron(dim=64)},
     )
 )
@@ -111,9 +114,8 @@ class Pipeline(Learner):
         if not isinstance(vectorizer, Vectorizer):
             raise InvalidArgument(f"features is {features!r}", "give a Vectorizer, e.g. Vectorizer(dim=1024)")
         self._loops = _checked(learner, vectorizer.dim)
-        self._features, self._inner = vectorizer.fresh(), type(learner)(**learner.params)
-        settings = {"features": vectorizer.fresh(), "learner": type(learner)(**learner.params)}
-        super().__init__(params=settings, seed=seed)
+        super().__init__(params={"features": vectorizer.fresh(), "learner": learner.fresh()}, seed=seed)
+        self._features, self._inner = vectorizer.fresh(), learner.fresh()
         self.dim = vectorizer.dim
         self._mains = "reward" in learner.card.kinds  # whether what all candidates share matters
         if hasattr(self._inner, "_without_constant") and vectorizer.constant:
@@ -247,26 +249,43 @@ class Pipeline(Learner):
         return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        features, inner = self._features.state(), self._inner._state()
-        return {
-            **{f"features_{name}": array for name, array in features.items()},
-            **{f"inner_{name}": array for name, array in inner.items()},
-        }
+        return _together(self._features.state(), self._inner._state())
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._inner._learnt, self._inner._taught = self._learnt, self._taught
-        features, inner = (
-            {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-            for prefix in PREFIXES
-        )
+        features, inner = _apart(state)
         self._features.restore(features)
         self._inner._restore(inner)
 
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        features, inner = _apart(state)
+        self._features.check_state(features)
+        self._inner._check_state(inner)
+
+    def _upgrade(self, version: int, state: State, notes: Mapping[str, Any]) -> tuple[State, Mapping[str, Any]]:
+        state, notes = super()._upgrade(version, state, notes)
+        features, inner = _apart(state)
+        inner, remarks = self._inner._upgrade(notes["state_version"], inner, notes["inner"])
+        return _together(features, inner), {**notes, "inner": remarks}
+
     def _notes(self) -> dict[str, Any]:
-        return self._inner._notes()
+        return {"state_version": self._inner.state_version, "inner": self._inner._notes()}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
-        self._inner._take_notes(notes)
+        self._inner._take_notes(notes["inner"])
+
+
+def _together(features: State, inner: State) -> State:
+    parts = zip(PREFIXES, (features, inner), strict=True)
+    return {prefix + name: array for prefix, part in parts for name, array in part.items()}
+
+
+def _apart(state: Mapping[str, NDArray[Any]]) -> tuple[State, State]:
+    features, inner = (
+        {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+        for prefix in PREFIXES
+    )
+    return features, inner
 
 
 def _checked(learner: Any, dim: int) -> frozenset[str]:

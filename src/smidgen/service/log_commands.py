@@ -151,7 +151,8 @@ def what_if(
         str | None, typer.Argument(help="The file of an exported log, or a model's name.", metavar="LOG")
     ] = None,
     learner: Annotated[
-        list[str] | None, typer.Option(help='Another learner, e.g. "Confidit:eta=0.1"; may be given several times.')
+        list[str] | None,
+        typer.Option(help='Another learner, as "NAME" or "NAME:argument=value,…"; may be given several times.'),
     ] = None,
     data: Data = DATA,
     model: Annotated[str | None, typer.Option(help="The model whose log it is, instead of LOG.")] = None,

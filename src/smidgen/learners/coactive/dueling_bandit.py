@@ -61,6 +61,7 @@ def _credit(shown: IntArray, teams: IntArray, better: IntArray, top: int) -> int
         bound="none here",
         cost="2 argmax + N",
         example={"dim": 4, "explore": 0.5, "step": 0.2},
+        shows_pairs=True,
     )
 )
 class DuelingBandit(Learner):

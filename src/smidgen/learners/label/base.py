@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
-from smidgen.errors import InvalidArgument, InvalidFeedback, NotFinite
+from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.base import Learner
 from smidgen.learners.label.classes import Classes
 from smidgen.learners.label.history import LabelHistory
+from smidgen.records import same
 from smidgen.state.classes import Block, best_class, class_scores, padded
 from smidgen.state.full import sparse_dot
 from smidgen.types import Decision, FloatArray
@@ -189,7 +190,10 @@ class LabelLearner(Learner):
         return {"labels": self._classes.labels}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
-        self._classes.grow(notes["labels"][self.n_classes :])
+        labels = notes["labels"]
+        if not isinstance(labels, list) or not same(labels[: self.n_classes], self.labels):
+            raise InvalidRecord("the labels are not those of the settings", "give what save wrote")
+        self.add_classes(*labels[self.n_classes :])
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST)

@@ -25,14 +25,8 @@ from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import JSON, Options, Service, any_right, model_name, reply, service, whole_number
 from smidgen.service.http.tokens import Tokens, require
 from smidgen.service.insight import dashboard
-from smidgen.service.messages import (
-    BatchBody,
-    DecisionBody,
-    ErrorDetail,
-    ErrorReply,
-    FeedbackBody,
-    ModelBody,
-)
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import ErrorDetail, ErrorReply, ModelBody
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import Busy, Unknown
@@ -79,7 +73,7 @@ async def decide(request: Request) -> Response:
     """POST /v1/models/{name}/decisions."""
     here, name = service(request), model_name(request)
     await here.rights(request, "decide", name)
-    body = await json_body(request, DecisionBody, here.options.max_body)
+    body = await json_body(request, loops.decision, here.options.max_body)
     return reply(await here.writer.do(lambda: here.engine.decide(name, body)), 201)
 
 
@@ -87,7 +81,7 @@ async def decide_batch(request: Request) -> Response:
     """POST /v1/models/{name}/decisions:batch."""
     here, name = service(request), model_name(request)
     await here.rights(request, "decide", name)
-    body = await json_body(request, BatchBody, here.options.max_body)
+    body = await json_body(request, loops.batch, here.options.max_body)
     return reply({"decisions": await here.writer.do(lambda: here.engine.decide_batch(name, body))}, 201)
 
 
@@ -96,7 +90,7 @@ async def give_feedback(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     require(rights, "feedback", rights.model)
-    body = await json_body(request, FeedbackBody, here.options.max_body)
+    body = await json_body(request, loops.feedback, here.options.max_body)
     id = request.path_params["id"]
     answer = await here.writer.do(lambda: here.engine.feedback(id, body, rights.model))
     here.metrics.count("feedback", answer.status)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smidgen.service.insight.quality import wilson
+from smidgen.service.insight.intervals import wilson
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
 from smidgen.service.models.writer import Writer

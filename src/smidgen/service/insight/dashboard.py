@@ -17,9 +17,9 @@ from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, any_right, model_name, reply, service, whole_number
 from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
 from smidgen.service.insight.guarantee import guarantee
-from smidgen.service.insight.narration import recent, sentences
+from smidgen.service.insight.narration import offered, recent, sentences
 from smidgen.service.insight.weights import keys, strengths
-from smidgen.service.models.catalogue import catalogue
+from smidgen.service.models.catalogue import catalogue, described
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.sample import SampleBody, is_sample, play, sample_name
 from smidgen.service.models.served import Served
@@ -79,21 +79,28 @@ async def learners(request: Request) -> Response:
     return _told(catalogue())
 
 
+async def loops(request: Request) -> Response:
+    """GET /ui/loops.json: what the pages know of the loops; no secret, as little as /openapi.json is."""
+    return _told(described())
+
+
 async def curve(request: Request) -> Response:
     """GET /ui/models/{name}/curve.json."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
     model = await here.writer.do(partial(here.engine.model, name))
     learnt = await here.curves.sums(here.writer, here.engine, model, LEARNT)
-    made = await here.curves.sums(here.writer, here.engine, model, MADE) if _explores(model) else NOTHING
+    loop = model.blueprint.loop
+    also = loop.figure is not None and loop.figure.of == "made"
+    made = await here.curves.sums(here.writer, here.engine, model, MADE) if also else NOTHING
     lag = await here.writer.do(partial(_lag, here.engine, model))
-    points = learnt_points(learnt.rows, share=_share(model))
+    points = learnt_points(learnt.rows, share=loop.share)
     promise = guarantee(model, [(point["to"], point["lag"]) for point in points])
     return _told(
         {
             "model": name,
-            "loop": model.blueprint.body.loop,
-            "measure": model.blueprint.translator.measure,
+            "loop": loop.name,
+            "measure": loop.measure,
             "complete": learnt.complete and made.complete,
             "points": points,
             "made": made_points(made.rows),
@@ -137,6 +144,14 @@ async def story(request: Request) -> Response:
     return _told({"decision": id, "lines": await here.writer.do(lambda: sentences(here.engine, id, rights.model))})
 
 
+async def answers(request: Request) -> Response:
+    """GET /ui/decisions/{id}/answers.json: what a person may answer by hand."""
+    here = service(request)
+    rights = here.tokens.rights(request.headers.get("authorization"))
+    id = request.path_params["id"]
+    return _told(await here.writer.do(lambda: offered(here.engine, id, rights.model)))
+
+
 async def sample(request: Request) -> Response:
     """POST /ui/sample: play simulated users on the sample model, which is made if it is not there."""
     here = service(request)
@@ -158,12 +173,14 @@ def routes() -> list[Route]:
         Route("/ui/files/{file}", file, methods=["GET"]),
         Route("/ui/plotly.js", charts, methods=["GET"]),
         Route("/ui/models.json", models, methods=["GET"]),
+        Route("/ui/loops.json", loops, methods=["GET"]),
         Route("/ui/learners.json", learners, methods=["GET"]),
         Route(model + "/curve.json", curve, methods=["GET"]),
         Route(model + "/weights.json", weights, methods=["GET"]),
         Route(model + "/keys.json", some_keys, methods=["GET"]),
         Route(model + "/recent.json", latest, methods=["GET"]),
         Route("/ui/decisions/{id}/story.json", story, methods=["GET"]),
+        Route("/ui/decisions/{id}/answers.json", answers, methods=["GET"]),
         Route("/ui/sample", sample, methods=["POST"]),
     ]
 
@@ -171,7 +188,9 @@ def routes() -> list[Route]:
 async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
     seen = await here.writer.do(partial(here.engine.describe, model.name))
     rows, _ = await here.curves.sums(here.writer, here.engine, model, LEARNT)
-    line = [point["value"] for point in learnt_points(rows, share=_share(model)) if point["value"] is not None]
+    line = [
+        point["value"] for point in learnt_points(rows, share=model.blueprint.loop.share) if point["value"] is not None
+    ]
     return {**msgspec.to_builtins(seen), "sparkline": line, "sample": is_sample(model)}
 
 
@@ -193,16 +212,6 @@ def _lag(engine: Engine, model: Served) -> dict[str, Any]:
         "late": model.late,
         "open": model.decisions - model.version - model.late,
     }
-
-
-def _explores(model: Served) -> bool:
-    """Whether forwarding and exploring are shown: a ranking has positions instead, and tuning always explores."""
-    return model.blueprint.body.loop in ("choose", "label", "filter")
-
-
-def _share(model: Served) -> bool:
-    """Whether the loop's figure is a share of decisions."""
-    return model.blueprint.body.loop != "tune"
 
 
 def _told(content: Any) -> Response:

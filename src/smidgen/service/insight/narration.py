@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from smidgen.learners import learners
 from smidgen.service.clock import stamp
+from smidgen.service.loops.words import Offered
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
-from smidgen.service.store.log import Answered, DecisionEvent
+from smidgen.service.store.log import DecisionEvent
 
 _RECENT = """
     SELECT id, seq, key, made_at, expires_at, explored, feedback_seq, feedback_at, status, learnt_version, measure,
@@ -32,8 +34,8 @@ def recent(engine: Engine, model: Served, before: int = 0, limit: int = 12) -> l
                 "key": key,
                 "made_at": stamp(made),
                 "explored": bool(explored),
-                "answer": answer_words(event.reply),
-                "feedback": feedback_words(answer.feedback) if answer is not None else None,
+                "answer": model.blueprint.loop.brief(event.reply),
+                "feedback": _feedback(model, answer.feedback) if answer is not None else None,
                 "status": status or _open_state(sent, now > expires),
                 "lag_s": answered - made if answered is not None else None,
                 "learnt_version": version,
@@ -54,48 +56,34 @@ def sentences(engine: Engine, id: str, allowed: str | None = None) -> list[dict[
     model = engine.model(story.model)
     lines = [
         {"at": story.made_at, "text": _asked(model, event, story.key)},
-        {"at": story.made_at, "text": _decided(event)},
+        {"at": story.made_at, "text": _decided(model, event)},
     ]
     if (how := _chance(event)) is not None:
         lines.append({"at": story.made_at, "text": how})
     if story.feedback is not None and story.feedback_at is not None and row["feedback_seq"] is not None:
         answer = engine.events.answered(row["model"], row["feedback_seq"])
         lag = duration(row["feedback_at"] - row["made_at"])
-        lines.append({"at": story.feedback_at, "text": _reacted(answer, row["position"], lag)})
+        lines.append(
+            {"at": story.feedback_at, "text": _reacted(_feedback(model, answer.feedback), row["position"], lag)}
+        )
     lines.append({"at": story.feedback_at or story.expires_at, "text": _outcome(story, row)})
     return lines
 
 
-def answer_words(reply: dict[str, Any]) -> str:
-    """What the app was told, in a few words."""
-    if "ranking" in reply:
-        ranking = reply["ranking"]
-        return " › ".join(ranking[:3]) + (f" › … {len(ranking)} in all" if len(ranking) > 3 else "")
-    if "pair" in reply:
-        return " or ".join(reply["pair"])
-    if "choice" in reply:
-        return str(reply["choice"])
-    if "label" in reply:
-        return str(reply["label"])
-    if "forward" in reply:
-        return "forward" if reply["forward"] else "drop"
-    return "(" + ", ".join(f"{x:.3g}" for x in reply["point"][:4]) + (", …)" if len(reply["point"]) > 4 else ")")
+def offered(engine: Engine, id: str, allowed: str | None = None) -> Offered:
+    """What a person may answer by hand to a decision."""
+    model = engine.model(engine.story(id, allowed).model)
+    row = engine.events.row(id)
+    if row is None:
+        return Offered(text="")
+    event, blueprint = engine.events.decision(row["model"], row["seq"]), model.blueprint
+    return blueprint.loop.offered(learners[blueprint.body.learner], event.reply, event.ids)
 
 
-def feedback_words(feedback: dict[str, Any]) -> str:
+def _feedback(model: Served, feedback: dict[str, Any]) -> str:
     """What the user did, in a few words."""
-    ((name, value),) = feedback.items()
-    if name in ("clicked", "better"):
-        ids = [value] if isinstance(value, str) else value
-        verb = "clicked" if name == "clicked" else "preferred"
-        return f"{verb} {', '.join(ids[:3])}{'…' if len(ids) > 3 else ''}" if ids else "nothing to improve"
-    if name == "correct":
-        return "right" if value else "wrong"
-    if name == "label":
-        return f"it is {value}"
-    if name == "relevant":
-        return "relevant" if value else "not relevant"
-    return f"loss {value:.4g}" if name == "loss" else f"a gradient of {len(value)} numbers"
+    ((field, value),) = feedback.items()
+    return model.blueprint.loop.reacted(field, value)
 
 
 def duration(seconds: float) -> str:
@@ -123,37 +111,15 @@ def _open_state(sent: int | None, over: bool) -> str:
 
 
 def _asked(model: Served, event: DecisionEvent, key: str | None) -> str:
-    what = {
-        "rank": f"a ranking of {len(event.ids)} candidates",
-        "choose": f"a choice among {len(event.ids)} candidates",
-        "label": "a label",
-        "filter": "whether to forward an item",
-        "tune": "a point to try",
-    }[model.blueprint.body.loop]
+    what = model.blueprint.loop.asked(event.ids)
     whom = f" for {key}" if key is not None else ""
     return f"The app asked {model.name} for {what}{whom}."
 
 
-def _decided(event: DecisionEvent) -> str:
+def _decided(model: Served, event: DecisionEvent) -> str:
     reply = event.reply
     version = f"{reply['model_version']:,} feedbacks learnt so far" if reply["model_version"] else "nothing learnt yet"
-    if "ranking" in reply:
-        scores = reply.get("scores") or []
-        shown = [f"{id} ({score:.3g})" for id, score in zip(reply["ranking"], scores, strict=False)]
-        told = "it ranked " + ", ".join((shown or reply["ranking"])[:10]) + ("…" if len(reply["ranking"]) > 10 else "")
-    elif "pair" in reply:
-        told = f"it put {reply['pair'][0]} beside its rival {reply['pair'][1]}"
-    elif "choice" in reply:
-        told = f"it chose {reply['choice']}"
-    elif "label" in reply:
-        told = f"it said {reply['label']}"
-    elif "forward" in reply:
-        reach = "nothing to compare with" if reply["threshold"] is None else f"the threshold {reply['threshold']:.3g}"
-        verb = "forwarded" if reply["forward"] else "dropped"
-        told = f"it {verb} the item: margin {reply['margin']:.3g} against {reach}"
-    else:
-        told = f"it proposed {answer_words(reply)}"
-    return f"With {version}, {told}."
+    return f"With {version}, {model.blueprint.loop.decided(reply)}."
 
 
 def _chance(event: DecisionEvent) -> str | None:
@@ -166,9 +132,9 @@ def _chance(event: DecisionEvent) -> str | None:
     return " ".join(parts) or None
 
 
-def _reacted(answer: Answered, position: float | None, lag: str) -> str:
+def _reacted(did: str, position: float | None, lag: str) -> str:
     place = f" (shown at position {position:.0f})" if position is not None else ""
-    return f"{lag[0].upper()}{lag[1:]} later the answer came: {feedback_words(answer.feedback)}{place}."
+    return f"{lag[0].upper()}{lag[1:]} later the answer came: {did}{place}."
 
 
 def _outcome(story: Any, row: Any) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 
 from smidgen.service.clock import stamp
+from smidgen.service.insight.intervals import normal, wilson
 from smidgen.service.messages import ModelReply, Quality
 from smidgen.service.models.served import Served
 
@@ -21,11 +21,11 @@ def quality(connection: sqlite3.Connection, model: Served) -> Quality:
             (model.id, model.version - LAST),
         )
     ]
-    name = model.blueprint.translator.measure
+    loop = model.blueprint.loop
+    name = loop.measure
     if not values:
         return Quality(measure=name, value=None, low=None, high=None, of=0)
-    share = model.blueprint.body.loop != "tune"
-    value, low, high = wilson(sum(values), len(values)) if share else normal(values)
+    value, low, high = wilson(sum(values), len(values)) if loop.share else normal(values)
     return Quality(measure=name, value=value, low=low, high=high, of=len(values))
 
 
@@ -50,27 +50,3 @@ def at_a_glance(connection: sqlite3.Connection, model: Served) -> ModelReply:
         keys=model.keys if model.keyed else None,
         quality=quality(connection, model),
     )
-
-
-def wilson(hits: float, n: float) -> tuple[float, float, float]:
-    """A share with Wilson's 95 % interval.
-
-    Examples
-    --------
-    >>> from smidgen.service.insight.quality import wilson
-    >>> tuple(round(x, 3) for x in wilson(8, 10))
-    (0.8, 0.49, 0.943)
-    """
-    z = 1.959964
-    p = hits / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return p, max(0.0, centre - half), min(1.0, centre + half)
-
-
-def normal(values: list[float]) -> tuple[float, float, float]:
-    """A mean with the normal 95 % interval."""
-    n = len(values)
-    mean = sum(values) / n
-    spread = math.sqrt(sum((x - mean) ** 2 for x in values) / max(1, n - 1) / n)
-    return mean, mean - 1.959964 * spread, mean + 1.959964 * spread

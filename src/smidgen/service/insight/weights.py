@@ -43,10 +43,7 @@ def strengths(engine: Engine, model: Served, key: str | None, label: str | None,
     try:
         weights = np.asarray(learner.weights, dtype=np.float64)
     except NoWeights as error:
-        told = f"{error.problem}."
-        if (estimate := getattr(learner, "estimate", None)) is not None:
-            told = f"It looks at no features. Of what it forwarded, {estimate + 0.5:.1%} was relevant."
-        return {**_none(told), "key": key}
+        return {**_none(model.blueprint.loop.without_weights(learner, error)), "key": key}
     labels = _labels(model, weights)
     if label is not None and label not in (labels or ()):
         raise Unknown(f"there is no label {label!r}", f"choose among {', '.join(labels or ['none'])}")
@@ -84,8 +81,4 @@ def _strongest(row: Any, top: int) -> Any:
 
 def _name(model: Served, index: int) -> str:
     names = model.blueprint.names
-    if names is not None:
-        return names[index]
-    if model.blueprint.body.loop == "tune":
-        return f"x{index + 1}"
-    return f"column {index}" if model.blueprint.translator.vectors.hashed else f"feature {index + 1}"
+    return names[index] if names is not None else model.blueprint.loop.weight_name(index)

@@ -60,7 +60,7 @@ class Answers:
     def _learn(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
         model = made.model
         held = self._learners.get(model, made.key)
-        reaction = model.blueprint.translator.reaction(held.learner, made.decision, made.ids, body)
+        reaction = model.blueprint.loop.react(held.learner, made.decision, made.ids, body)
         packed = records.pack(reaction.learn)
         now = self._clock()
         status: Literal["learnt", "late"] = "late" if now > made.expires_at else "learnt"

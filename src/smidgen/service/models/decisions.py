@@ -11,6 +11,7 @@ import msgspec
 
 from smidgen.errors import SmidgenError
 from smidgen.service.clock import stamp
+from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
@@ -64,12 +65,13 @@ class Decisions:
                 raise Impossible("id stands beside the decisions", "give each decision its own id")
             return self.all(name, body.decisions)
         model = self._models.get(name)
-        if model.blueprint.body.loop not in ("label", "filter") or body.features is None:
-            raise Impossible("a matrix of decisions is for label and filter", "give candidates to each decision")
-        matrix = model.blueprint.translator.vectors.matrix(body.features)
+        if not model.blueprint.loop.takes_matrix or body.features is None:
+            which = " and ".join(name for name, loop in loops.items() if loop.takes_matrix)
+            raise Impossible(f"a matrix of decisions is for {which}", 'send {"decisions": […]}')
+        matrix = model.blueprint.loop.vectors.matrix(body.features)
         ids = [None if body.id is None else f"{body.id}.{i}" for i in range(len(matrix))]
         rows = zip(ids, matrix.tolist(), strict=True)
-        return self.all(name, [DecisionBody(id=id, key=body.key, features=row) for id, row in rows])
+        return self.all(name, [loops.decision(id=id, key=body.key, features=row) for id, row in rows])
 
     def all(self, name: str, bodies: list[DecisionBody]) -> list[Reply]:
         """All of the decisions, or a refusal that names the first bad one."""
@@ -96,9 +98,9 @@ class Decisions:
         hashed = digest(body) if body.id is not None else None
         if (known := self._known(model, body, hashed)) is not None:
             return _Request(body, known, None, (), hashed)
-        translator = model.blueprint.translator
-        translator.check(body)
-        context, ids = translator.context(body)
+        loop = model.blueprint.loop
+        loop.check(body)
+        context, ids = loop.context(body)
         return _Request(body, None, context, ids, hashed)
 
     def _known(self, model: Served, body: DecisionBody, hashed: bytes | None) -> Reply | None:
@@ -113,7 +115,7 @@ class Decisions:
         body, ids, now = request.body, list(request.ids), self._clock()
         decision = self._learners.get(model, body.key).learner.decide(request.context)
         name, expires = _name(now), now + model.blueprint.body.window_s
-        answer = model.blueprint.translator.answer(decision, ids)
+        answer = model.blueprint.loop.answer(decision, ids)
         told = {"explored": decision.explored, "propensity": decision.propensity, "expires_at": stamp(expires)}
         reply = {"decision": name, "model_version": model.version, **told, **answer}
         record = decision.to_json()
@@ -131,7 +133,7 @@ class Decisions:
                 "request_id": body.id,
                 "request_hash": request.digest,
                 "explored": decision.explored,
-                "forwarded": answer.get("forward"),
+                "forwarded": model.blueprint.loop.went_out(answer),
             }
         )
         model.decisions += 1
