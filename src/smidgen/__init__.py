@@ -52,8 +52,8 @@ if TYPE_CHECKING:
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
-    from smidgen.learners.pipeline import Explanation, Pipeline
     from smidgen.learners.recommended import recommended
+    from smidgen.learners.records import Explanation, Pipeline
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
@@ -79,7 +79,7 @@ _HOME = {
     "ConvexPreferencePerceptron": "learners.coactive",
     "Decision": "types",
     "DuelingBandit": "learners.coactive",
-    "Explanation": "learners.pipeline",
+    "Explanation": "learners.records",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
@@ -94,7 +94,7 @@ _HOME = {
     "ONSEG": "learners.tune",
     "PRidgeFil": "learners.filter",
     "PerceptronFilter": "learners.filter",
-    "Pipeline": "learners.pipeline",
+    "Pipeline": "learners.records",
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",

@@ -3,8 +3,8 @@
 from smidgen.learners import coactive, filter, label, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
-from smidgen.learners.pipeline import Pipeline
 from smidgen.learners.recommended import recommended
+from smidgen.learners.records import Pipeline
 
 __all__ = [
     "Card",

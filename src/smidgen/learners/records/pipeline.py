@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,34 +14,17 @@ from smidgen.features import Encoded, Row, SparseRows, Vectorizer
 from smidgen.learners.base import Learner, State
 from smidgen.learners.card import Card, Loop, register
 from smidgen.learners.coactive import PreferencePerceptron
+from smidgen.learners.filter.history import FilterHistory
+from smidgen.learners.label.base import LabelLearner
+from smidgen.learners.label.history import LabelHistory
+from smidgen.learners.records.explanation import Explanation, Named, of_candidates, of_record
+from smidgen.learners.records.streams import played
 from smidgen.structures import Candidates, Choice, Ranking
 from smidgen.types import Decision, FloatArray, IntArray
 
 #: Loops whose contexts are candidates, and loops whose contexts are single records.
 OFFERS, SINGLES = frozenset((Loop.RANK, Loop.CHOOSE)), frozenset((Loop.LABEL, Loop.FILTER))
 PREFIXES = ("features_", "inner_")
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why an answer, and not its nearest rival: what each named feature adds to the score of both.
-
-    Attributes
-    ----------
-    answer
-        The label, the position of the item (or of the first document), or whether it was forwarded.
-    contributions
-        Its features as (name, weight times value), strongest first, under the present weights.
-    rival
-        The answer of the next best score; None where there is none (a filter's rival is a score of zero).
-    rival_contributions
-        The same for the rival.
-    """
-
-    answer: Any
-    contributions: list[tuple[str, float]]
-    rival: Any = None
-    rival_contributions: list[tuple[str, float]] | None = None
 
 
 @register(
@@ -157,28 +139,35 @@ class Pipeline(Learner):
     def explain(self, decision: Decision) -> Explanation:
         """What each feature adds to the answer's score and to its nearest rival's, under the present weights."""
         encoded = self._encoded(decision)
-        starts, indices, values = encoded.with_columns(self._features.planned(encoded)[1])
-        weights, names = self._inner.weights, dict(self._features.named_columns())
-        planned: dict[int, str] = dict(zip(self._features.planned(encoded)[1].tolist(), encoded.names, strict=True))
-        names = {**planned, **names}
-
-        def added(row: int, w: FloatArray) -> list[tuple[str, float]]:
-            where, x = indices[starts[row] : starts[row + 1]], values[starts[row] : starts[row + 1]]
-            told = [(names.get(c, f"#{c}"), float(w[c] * v)) for c, v in zip(where.tolist(), x.tolist(), strict=True)]
-            return sorted(told, key=lambda entry: (-abs(entry[1]), entry[0]))
-
+        columns = self._features.planned(encoded)[1]
+        names = dict(zip(columns.tolist(), encoded.names, strict=True)) | dict(self._features.named_columns())
+        starts, indices, values = encoded.with_columns(columns)
+        weights = self._inner.weights
         if encoded.candidates:
-            first, second = _two_best(decision, len(encoded))
-            rival = None if second is None else added(second, weights)
-            return Explanation(first, added(first, weights), second, rival)
+            return of_candidates(decision, Named(starts, indices, values, names), weights)
         row = _prepared(self._inner, Row(indices, values, self.dim))  # as the inner learner scales it
-        starts, indices, values = np.array([0, len(row.indices)]), row.indices, row.values
-        if weights.ndim == 1:
-            return Explanation(decision.action, added(0, weights))
-        labels = list(getattr(self._inner, "labels", range(len(weights))))
-        shown = labels.index(decision.action)
-        order = [int(i) for i in np.argsort(-(weights[:, indices] @ values), kind="stable") if i != shown]
-        return Explanation(decision.action, added(0, weights[shown]), labels[order[0]], added(0, weights[order[0]]))
+        labels = list(getattr(self._inner, "labels", ()))
+        return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
+
+    def run(self, records: Any, y: Any) -> LabelHistory | FilterHistory:
+        """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
+
+        For the label and the filter loop; gives the history that the inner learner's own ``run`` would give.
+        """
+        return played(self, records, y)
+
+    def scores(self, records: Any) -> FloatArray:
+        """Of a label learner: the score of every class for many records at once, a list or a frame. Changes nothing."""
+        if not isinstance(self._inner, LabelLearner):
+            raise InvalidArgument(f"a {self._inner._kind} scores no classes", "ask a label learner")
+        return self._inner.scores(self._features.rows(records))
+
+    @property
+    def labels(self) -> list[Any]:
+        """Of a label learner: the labels, in the order of `scores`."""
+        if not isinstance(self._inner, LabelLearner):
+            raise InvalidArgument(f"a {self._inner._kind} has no labels", "ask a label learner")
+        return self._inner.labels
 
     def _decide(self, context: Any, number: int) -> Decision:
         encoded = self._encode(context)
@@ -327,16 +316,3 @@ def _by_position(feedback: Any, encoded: Encoded) -> Any:
         raise InvalidFeedback(
             f"{error.args[0]!r} is not the id of a candidate", "name candidates that were offered"
         ) from None
-
-
-def _two_best(decision: Decision, n: int) -> tuple[int, int | None]:
-    """The first of the answer, and the next best: in a ranking the second, in a choice the other of highest score."""
-    action = decision.action
-    if isinstance(action, np.ndarray):
-        return int(action[0]), int(action[1]) if len(action) > 1 else None
-    shown = int(action[0]) if isinstance(action, tuple) else int(action)
-    others = [i for i in range(n) if i != shown]
-    scores = decision.scores
-    if scores is None or not others:
-        return shown, None
-    return shown, max(others, key=lambda i: (float(scores[i]), -i))
