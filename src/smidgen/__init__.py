@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.recommend import Recommendation, recommend
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
+    from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.learners import Card, Learner, Recommended, load, register
     from smidgen.learners.choose import LinUCB, RewardHistory, SquareCB, ThompsonChoice
@@ -53,10 +54,11 @@ if TYPE_CHECKING:
         SecondOrderPerceptron,
     )
     from smidgen.learners.recommended import recommended
+    from smidgen.learners.records import Explanation, Pipeline
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.structures import Candidates, Choice, ExtendedRanking, Ranking, from_chain, from_clicks
     from smidgen.types import Decision, Structure
 
 __version__ = "0.1.0"
@@ -69,6 +71,7 @@ _HOME = {
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
     "Box": "geometry",
+    "Candidates": "structures",
     "Card": "learners",
     "Choice": "structures",
     "Client": "client",
@@ -77,6 +80,7 @@ _HOME = {
     "ConvexPreferencePerceptron": "learners.coactive",
     "Decision": "types",
     "DuelingBandit": "learners.coactive",
+    "Explanation": "learners.records",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
@@ -92,6 +96,7 @@ _HOME = {
     "ONSEG": "learners.tune",
     "PRidgeFil": "learners.filter",
     "PerceptronFilter": "learners.filter",
+    "Pipeline": "learners.records",
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
@@ -109,6 +114,7 @@ _HOME = {
     "Structure": "types",
     "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
+    "Vectorizer": "features",
     "bounds": "evaluate",
     "from_chain": "structures",
     "from_clicks": "structures",
@@ -136,6 +142,7 @@ __all__ = [
     "Banditron",
     "BatchPreferencePerceptron",
     "Box",
+    "Candidates",
     "Card",
     "Choice",
     "Client",
@@ -144,6 +151,7 @@ __all__ = [
     "ConvexPreferencePerceptron",
     "Decision",
     "DuelingBandit",
+    "Explanation",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
     "FilterHistory",
@@ -155,6 +163,7 @@ __all__ = [
     "MulticlassPerceptron",
     "PRidgeFil",
     "PerceptronFilter",
+    "Pipeline",
     "PreferencePerceptron",
     "Ranking",
     "RankingSVM",
@@ -172,6 +181,7 @@ __all__ = [
     "Structure",
     "ThompsonChoice",
     "TuneHistory",
+    "Vectorizer",
     "bounds",
     "data",
     "errors",

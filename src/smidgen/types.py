@@ -96,6 +96,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         """Fields that a newer smidgen wrote, by name."""
         return dict(self.unknown or {})
 
+    @property
+    def ids(self) -> tuple[Any, ...] | None:
+        """The ids of the candidates, by position: ``decision.ids[decision.action]`` is the item chosen."""
+        return getattr(self.context, "ids", None)
+
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
         return records.to_json(self._fields())

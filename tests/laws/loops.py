@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen import Ball, Box, Choice, Decision, L1Ball, Learner, Ranking, Simplex
+from laws.records import Offered, Single
+from smidgen import AROW, Ball, Box, Choice, Confidit, Decision, L1Ball, Learner, Ranking, RidgeFil, Simplex, Vectorizer
 from smidgen.learners import Card, cards, learners
 
 DIM = 4
@@ -60,6 +61,12 @@ class Coactive:
         if learner.card.shows_pairs:
             return int(rng.integers(2))
         return int(rng.choice(np.flatnonzero(context.available))) if isinstance(context, Choice) else 0
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        """An answer that an example can have."""
+        if isinstance(context, Ranking):
+            return np.random.default_rng(seed).permutation(len(context))
+        return int(np.flatnonzero(context.available)[0]) if isinstance(context, Choice) else 0
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         """Feedback that cannot exist."""
@@ -114,6 +121,9 @@ class Label:
         truth = learner.labels[rng.integers(learner.n_classes)]
         return bool(decision.action == truth) if learner.feedback == "one-bit" else truth
 
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return learner.labels[seed % learner.n_classes]
+
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3)
         if "reward" not in cards[decision.kind].kinds:
@@ -134,6 +144,9 @@ class Filtering(Label):
 
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         return bool(np.random.default_rng([seed, decision.number]).random() < 0.4)
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return bool(seed % 2)
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 1, 0, 0.5)
@@ -161,6 +174,9 @@ class Tuning:
         if decision.perturbation is None:
             return rng.normal(size=learner.space.dim)
         return float(rng.uniform(-1, 1))
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return np.random.default_rng(seed).normal(size=learner.space.dim)
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, np.full(7, 1.0))
@@ -239,12 +255,34 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "forgetting": {"forgetting": 0.9},
         "no draw": {"draw": False, "floor": 0.1},
     },
+    "Pipeline": {
+        "bit": {
+            "features": Vectorizer(dim=64, text=("title",), crosses=(("country", "vip"),)),
+            "learner": Confidit(dim=64, n_classes=3, alpha=0.6),
+        },
+        "label": {"features": Vectorizer(dim=16, text=("title",)), "learner": AROW(dim=16, n_classes=3)},
+        "relevance": {"features": Vectorizer(dim=64, scale=False), "learner": RidgeFil(dim=64)},
+    },
     "AROW": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
 }
 
 
-def forms(card: Card) -> list[Any]:
+#: Learners that take records serve the loops of what they hold: the forms of each variant.
+RECORDS: dict[str, dict[str, list[Any]]] = {
+    "Pipeline": {
+        "": [Offered("ranking records"), Offered("choice records")],
+        "bit": [Single("label records")],
+        "label": [Single("label records")],
+        "relevance": [Single("filter records")],
+    }
+}
+
+
+def forms(name: str, variant: str) -> list[Any]:
     """The forms of the loops that a learner serves."""
+    if name in RECORDS:
+        return RECORDS[name][variant]
+    card: Card = cards[name]
     return [form for loop in card.loops for form in LOOPS[loop, card.kinds[0]]]
 
 
@@ -266,9 +304,9 @@ class Case:
 
 CASES = [
     Case(name, loop, variant)
-    for name, card in cards.items()
-    for loop in forms(card)
+    for name in cards
     for variant in ("", *VARIANTS.get(name, {}))
+    for loop in forms(name, variant)
 ]
 WRITABLE = [case for case in CASES if case.loop.form != "structure"]
 

@@ -4,12 +4,14 @@ from smidgen.learners import choose, coactive, filter, label, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
 from smidgen.learners.recommended import recommended
+from smidgen.learners.records import Pipeline
 
 __all__ = [
     "Card",
     "Feedback",
     "Learner",
     "Loop",
+    "Pipeline",
     "Recommended",
     "cards",
     "choose",

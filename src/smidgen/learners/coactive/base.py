@@ -54,6 +54,9 @@ class Coactive(Learner):
         self._rule.step(delta)
         self._uninformative += _vanishes(delta)
 
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        self._learn(self._decide(context, number), answer)
+
     def _predict(self, context: Any) -> Any:
         return present(context, self._rule.weights)[0]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel, ordinary
-from smidgen.errors import DecisionMismatch, InvalidFeedback
+from smidgen.errors import DecisionMismatch, InvalidFeedback, NotTeachable
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
 from smidgen.learners.coactive.base import PAPER, present
@@ -149,6 +149,12 @@ class DuelingBandit(Learner):
         rival_wins = _duel_won(decision, feedback) if isinstance(decision.context, Ranking) else _second(feedback)
         if rival_wins:
             self._w = moved(self._w, ordinary(u), self._step)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        raise NotTeachable(
+            "a DuelingBandit cannot be taught: it moves only where a direction that it has drawn wins a duel",
+            "teach a PreferencePerceptron, or let it decide and learn",
+        )
 
     def _predict(self, context: Any) -> Any:
         return present(context, self._w)[0]

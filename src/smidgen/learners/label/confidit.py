@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
@@ -226,7 +227,7 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, state, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self._state_of, self.n_classes
+        row, state, K = self._row(context), self._state_of, self.n_classes
         idx, val, scores, eps, numbers = row.indices, row.values, np.empty(K), np.empty(K), self._numbers
         if isinstance(state, DiagonalClasses):
             action, greedy = decide_diagonal(state.S, idx, val, numbers, number, state.moments, scores, eps)
@@ -237,6 +238,16 @@ class Confidit(LabelLearner):
             action, greedy = show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
+
+    def _row(self, context: Any) -> Row:
+        return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """The true class, as if it had been shown and been right."""
+        self._classes.index(answer)
+        decision = self._decide(context, number)
+        self._latest = None  # the number is an example's
+        self._learn(structs.replace(decision, action=answer), True)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row, state = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype), self._state_of
