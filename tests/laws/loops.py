@@ -100,10 +100,13 @@ class Label:
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
         truth = learner.labels[rng.integers(learner.n_classes)]
+        if "reward" in learner.card.kinds and rng.random() < 0.4:
+            return float(rng.random())
         return bool(decision.action == truth) if learner.feedback == "one-bit" else truth
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
-        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 0.5)
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, float("inf"))
+        yield 1.5 if "reward" in cards[decision.kind].kinds else 0.5
 
     def unusable(self) -> Iterator[Any]:
         yield from (None, 3, np.zeros(DIM + 1), np.full(DIM, np.nan), np.zeros((2, DIM)), ["a"] * DIM)
@@ -180,6 +183,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "full projected": {"covariance": "full", "project": True, "eta": "theory"},
         "kernel": {"covariance": "kernel", "kernel": "poly"},
         "kernel projected": {"covariance": "kernel", "project": True},
+        "float32": {"dtype": "float32"},
+    },
+    "HingeConfidit": {
+        "diagonal": {"covariance": "diagonal", "floor": 0.2},
+        "full": {"covariance": "full", "normalize": False},
         "float32": {"dtype": "float32"},
     },
     "Banditron": {"float32": {"dtype": "float32"}},
