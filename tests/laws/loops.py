@@ -119,15 +119,16 @@ class Label:
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
         truth = learner.labels[rng.integers(learner.n_classes)]
+        if "reward" in learner.card.kinds and rng.random() < 0.4:
+            return float(rng.random())
         return bool(decision.action == truth) if learner.feedback == "one-bit" else truth
 
     def answer(self, learner: Learner, context: Any, seed: int) -> Any:
         return learner.labels[seed % learner.n_classes]
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
-        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3)
-        if "reward" not in cards[decision.kind].kinds:
-            yield 0.5
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, float("inf"))
+        yield 1.5 if "reward" in cards[decision.kind].kinds else 0.5
 
     def unusable(self) -> Iterator[Any]:
         yield from (None, 3, np.zeros(DIM + 1), np.full(DIM, np.nan), np.zeros((2, DIM)), ["a"] * DIM)
@@ -213,6 +214,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "kernel projected": {"covariance": "kernel", "project": True},
         "float32": {"dtype": "float32"},
     },
+    "HingeConfidit": {
+        "diagonal": {"covariance": "diagonal", "floor": 0.2},
+        "full": {"covariance": "full", "normalize": False},
+        "float32": {"dtype": "float32"},
+    },
     "Banditron": {"float32": {"dtype": "float32"}},
     "MulticlassPerceptron": {"float32": {"dtype": "float32"}},
     "SecondOrderPerceptron": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
@@ -222,6 +228,12 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "diagonal": {"covariance": "diagonal"},
         "forgetting": {"forgetting": 0.9},
         "kernel": {"kernel": "rbf"},
+        "found": {"explore": "found"},
+        "found diagonal": {"explore": "found", "covariance": "diagonal"},
+        "scarce": {"explore": "scarce"},
+        "found window": {"explore": "found", "window": 5},
+        "constant": {"constant": True, "forgetting": 0.9},
+        "kernel found": {"kernel": "rbf", "explore": "found"},
     },
     "RidgeFull": {"dual": {"covariance": "dual"}, "window": {"window": 5}, "kernel": {"kernel": "poly"}},
     "PRidgeFil": {"horizon": {"p": None, "horizon": 20}},
