@@ -51,10 +51,11 @@ if TYPE_CHECKING:
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
+    from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.structures import Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
     from smidgen.types import Decision, Structure
 
 __version__ = "0.1.0"
@@ -69,6 +70,7 @@ _HOME = {
     "Box": "geometry",
     "Card": "learners",
     "Choice": "structures",
+    "Clicks": "structures",
     "Client": "client",
     "CoactiveLearner": "learners.coactive",
     "Confidit": "learners.label",
@@ -77,6 +79,7 @@ _HOME = {
     "DuelingBandit": "learners.coactive",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
+    "FairPairs": "learners.rank",
     "FilterHistory": "learners.filter",
     "History": "evaluate.history",
     "L1Ball": "geometry",
@@ -87,8 +90,10 @@ _HOME = {
     "OGDEG": "learners.tune",
     "ONS": "learners.tune",
     "ONSEG": "learners.tune",
+    "PDGD": "learners.rank",
     "PRidgeFil": "learners.filter",
     "PerceptronFilter": "learners.filter",
+    "PerturbedPreferencePerceptron": "learners.rank",
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
@@ -122,6 +127,7 @@ __all__ = [
     "OGDEG",
     "ONS",
     "ONSEG",
+    "PDGD",
     "AppleTasting",
     "AsyncClient",
     "Ball",
@@ -130,6 +136,7 @@ __all__ = [
     "Box",
     "Card",
     "Choice",
+    "Clicks",
     "Client",
     "CoactiveLearner",
     "Confidit",
@@ -138,6 +145,7 @@ __all__ = [
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
+    "FairPairs",
     "FilterHistory",
     "History",
     "L1Ball",
@@ -146,6 +154,7 @@ __all__ = [
     "MulticlassPerceptron",
     "PRidgeFil",
     "PerceptronFilter",
+    "PerturbedPreferencePerceptron",
     "PreferencePerceptron",
     "Ranking",
     "RankingSVM",

@@ -39,6 +39,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         Whether exploration changed the action, or put a rival beside it.
     propensity
         The probability of the action where it was drawn.
+    log_propensity
+        Its logarithm, for lists, whose probability may be too small for a number: that of the first places, as many as
+        the learner draws.
     perturbation
         The unit direction of a perturbed weight vector or point.
     reach
@@ -51,7 +54,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         Of a filter: the estimate of how relevant the item is, and the value that it had to reach (None while nothing
         has been forwarded).
     teams
-        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
+        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed). For rankings whose
+        neighbours may be swapped: the number of the pair at each position, −1 where there is none.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     margin: float | None = None
     threshold: float | None = None
     teams: IntArray | None = None
+    log_propensity: float | None = None
 
     @property
     def id(self) -> str:
@@ -130,6 +135,7 @@ _CHECKED: dict[str, Any] = {
     "number": int,
     "explored": bool,
     "propensity": float,
+    "log_propensity": float,
     "margin": float,
     "threshold": float,
     "perturbation": np.ndarray,

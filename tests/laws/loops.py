@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen import Ball, Box, Choice, Decision, L1Ball, Learner, Ranking, Simplex
+from smidgen import Ball, Box, Choice, Clicks, Decision, L1Ball, Learner, Ranking, Simplex
 from smidgen.learners import Card, cards, learners
 
 DIM = 4
@@ -84,6 +84,26 @@ class Coactive:
         maker = Ranking if self.form == "ranking" else Choice
         yield maker(np.zeros((3, DIM + 1)))
         yield maker(sparse.csr_array(np.zeros((3, DIM - 1))))
+
+
+@dataclass(frozen=True)
+class Clicking(Coactive):
+    """Rank, and hear clicks, or none, or of a better ranking."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        n = len(decision.context)
+        if rng.random() < 0.3:
+            return rng.permutation(n)
+        return Clicks(rng.permutation(n)[: rng.integers(0, 3)])
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from super().impossible(decision)
+        yield from (Clicks([len(decision.context)]), Clicks([0, 10**6]))
+
+    def unusable(self) -> Iterator[Any]:
+        yield from super().unusable()
+        yield from (Choice(np.zeros((3, DIM))), NBest(np.zeros((3, DIM))))
 
 
 @dataclass(frozen=True)
@@ -167,6 +187,7 @@ LOOPS: dict[tuple[str, str], list[Any]] = {
     ("label", "label"): [Label("rows")],
     ("rank", "better"): [Coactive("ranking"), Coactive("structure")],
     ("choose", "better"): [Coactive("choice")],
+    ("rank", "clicks"): [Clicking("ranking")],
 }
 
 
@@ -182,6 +203,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "kernel projected": {"covariance": "kernel", "project": True},
         "float32": {"dtype": "float32"},
     },
+    "PDGD": {"normalized": {"normalize": True}},
+    "FairPairs": {"alternate": {"alternate": True}},
+    "PerturbedPreferencePerceptron": {"never": {"swap": 0.0}, "always": {"swap": 1.0, "depth": 10}},
     "Banditron": {"float32": {"dtype": "float32"}},
     "MulticlassPerceptron": {"float32": {"dtype": "float32"}},
     "SecondOrderPerceptron": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},

@@ -1,6 +1,6 @@
 """The algorithms, one file each, grouped by loop."""
 
-from smidgen.learners import coactive, filter, label, tune
+from smidgen.learners import coactive, filter, label, rank, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, cards, learners, register
 
@@ -15,6 +15,7 @@ __all__ = [
     "label",
     "learners",
     "load",
+    "rank",
     "register",
     "tune",
 ]

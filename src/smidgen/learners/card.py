@@ -93,6 +93,8 @@ class Card:
     """Whether it draws at random, so that the number of a decision matters."""
     order_free: bool = False
     """Whether the weights depend only on the set of decisions learnt, not on their order."""
+    averaged: bool = False
+    """Whether `predict` goes by the mean of all weights, ``mean_weights``, and `decide` by the present ones."""
     not_served: str = ""
     """Why the service does not offer it; empty if it does."""
 
