@@ -42,12 +42,16 @@ def log_probability(scores: FloatArray, order: IntArray, places: int) -> float:
 
 @kernel
 def draw(scores: FloatArray, key: U64, number: int, places: int, order: IntArray) -> float:
-    """Write the ranking that belongs to decision ``number``; returns the `log_probability` of its first places."""
+    """Write the ranking that belongs to decision ``number``; returns the `log_probability` of its first places.
+
+    Where a score is not a number there is no ranking, and so is the answer.
+    """
     noisy = np.empty(scores.shape[0])
     fill_uniforms(key, np.uint64(number), noisy)
     for i in range(noisy.shape[0]):
         noisy[i] = scores[i] - math.log(-math.log(max(noisy[i], LEAST)))
-    _write_ranked(noisy, order)
+    if not _write_ranked(noisy, order):
+        return math.nan
     return log_probability(scores, order, places)
 
 
