@@ -54,12 +54,13 @@ if TYPE_CHECKING:
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
+    from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron
     from smidgen.learners.recommended import recommended
     from smidgen.learners.records import Explanation, Pipeline
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Candidates, Choice, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
     from smidgen.types import Decision, Structure
 
 __version__ = "0.1.0"
@@ -75,6 +76,7 @@ _HOME = {
     "Candidates": "structures",
     "Card": "learners",
     "Choice": "structures",
+    "Clicks": "structures",
     "Client": "client",
     "CoactiveLearner": "learners.coactive",
     "Confidit": "learners.label",
@@ -84,6 +86,7 @@ _HOME = {
     "Explanation": "learners.records",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
+    "FairPairs": "learners.rank",
     "FilterHistory": "learners.filter",
     "HingeConfidit": "learners.label",
     "History": "evaluate.history",
@@ -96,9 +99,11 @@ _HOME = {
     "OGDEG": "learners.tune",
     "ONS": "learners.tune",
     "ONSEG": "learners.tune",
+    "PDGD": "learners.rank",
     "PRidgeFil": "learners.filter",
     "PerceptronFilter": "learners.filter",
     "Pipeline": "learners.records",
+    "PerturbedPreferencePerceptron": "learners.rank",
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
@@ -138,6 +143,7 @@ __all__ = [
     "OGDEG",
     "ONS",
     "ONSEG",
+    "PDGD",
     "AppleTasting",
     "AsyncClient",
     "Ball",
@@ -147,6 +153,7 @@ __all__ = [
     "Candidates",
     "Card",
     "Choice",
+    "Clicks",
     "Client",
     "CoactiveLearner",
     "Confidit",
@@ -156,6 +163,7 @@ __all__ = [
     "Explanation",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
+    "FairPairs",
     "FilterHistory",
     "HingeConfidit",
     "History",
@@ -166,6 +174,7 @@ __all__ = [
     "MulticlassPerceptron",
     "PRidgeFil",
     "PerceptronFilter",
+    "PerturbedPreferencePerceptron",
     "Pipeline",
     "PreferencePerceptron",
     "Ranking",

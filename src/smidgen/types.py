@@ -42,6 +42,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         The probability of the action where it was drawn.
     propensities
         The probability of every candidate, where one was drawn among several; 0 for those not on offer.
+    log_propensity
+        Its logarithm, for lists, whose probability may be too small for a number: that of the first places, as many as
+        the learner draws.
     perturbation
         The unit direction of a perturbed weight vector or point.
     reach
@@ -54,7 +57,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         Of a filter: the estimate of how relevant the item is, and the value that it had to reach (None while nothing
         has been forwarded).
     teams
-        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
+        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed). For rankings whose
+        neighbours may be swapped: the number of the pair at each position, −1 where there is none.
     unknown
         Fields that a newer smidgen wrote and this one does not know: kept, compared, and written back. None if there
         are none; `more` is the same as a mapping.
@@ -84,6 +88,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     margin: float | None = None
     threshold: float | None = None
     teams: IntArray | None = None
+    log_propensity: float | None = None
     unknown: dict[str, Any] | None = None
 
     @property
@@ -164,6 +169,7 @@ _CHECKED: dict[str, Any] = {
     "explored": bool,
     "propensity": float,
     "propensities": np.ndarray,
+    "log_propensity": float,
     "margin": float,
     "threshold": float,
     "perturbation": np.ndarray,

@@ -13,7 +13,21 @@ import numpy as np
 from scipy import sparse
 
 from laws.records import Offered, Single
-from smidgen import AROW, Ball, Box, Choice, Confidit, Decision, L1Ball, Learner, Ranking, RidgeFil, Simplex, Vectorizer
+from smidgen import (
+    AROW,
+    Ball,
+    Box,
+    Choice,
+    Clicks,
+    Confidit,
+    Decision,
+    L1Ball,
+    Learner,
+    Ranking,
+    RidgeFil,
+    Simplex,
+    Vectorizer,
+)
 from smidgen.learners import Card, cards, learners
 
 DIM = 4
@@ -103,6 +117,26 @@ class Rewarded(Coactive):
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, -0.1, 1.5, 2, [0.5], 0.5j)
+
+
+@dataclass(frozen=True)
+class Clicking(Coactive):
+    """Rank, and hear clicks, or none, or of a better ranking."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        n = len(decision.context)
+        if rng.random() < 0.3:
+            return rng.permutation(n)
+        return Clicks(rng.permutation(n)[: rng.integers(0, 3)])
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from super().impossible(decision)
+        yield from (Clicks([len(decision.context)]), Clicks([0, 10**6]))
+
+    def unusable(self) -> Iterator[Any]:
+        yield from super().unusable()
+        yield from (Choice(np.zeros((3, DIM))), NBest(np.zeros((3, DIM))))
 
 
 @dataclass(frozen=True)
@@ -199,6 +233,7 @@ LOOPS: dict[tuple[str, str], list[Any]] = {
     ("rank", "better"): [Coactive("ranking"), Coactive("structure")],
     ("choose", "better"): [Coactive("choice")],
     ("choose", "reward"): [Rewarded("choice")],
+    ("rank", "clicks"): [Clicking("ranking")],
 }
 
 
@@ -219,6 +254,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "full": {"covariance": "full", "normalize": False},
         "float32": {"dtype": "float32"},
     },
+    "PDGD": {"normalized": {"normalize": True}},
+    "FairPairs": {"alternate": {"alternate": True}},
+    "PerturbedPreferencePerceptron": {"never": {"swap": 0.0}, "always": {"swap": 1.0, "depth": 10}},
     "Banditron": {"float32": {"dtype": "float32"}},
     "MulticlassPerceptron": {"float32": {"dtype": "float32"}},
     "SecondOrderPerceptron": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},

@@ -1,6 +1,6 @@
 """The algorithms, one file each, grouped by loop."""
 
-from smidgen.learners import choose, coactive, filter, label, tune
+from smidgen.learners import choose, coactive, filter, label, rank, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
 from smidgen.learners.recommended import recommended
@@ -20,6 +20,7 @@ __all__ = [
     "label",
     "learners",
     "load",
+    "rank",
     "recommended",
     "register",
     "tune",
