@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -107,11 +107,12 @@ def gather(run: Run, answers: Answers) -> Outcome:
             found = [(name, answer_of(run, answers, source, name, user)) for name in names]
             curves = [curve(name, one["t"], one["regret"]) for name, one in found]
             panels.append(Panel(f"{NAMES[source]}, {user}", "rounds", "average regret", curves, "log", "log"))
-        for title, measure in (
-            ("Average regret", lambda one: one["regret"][:, -1]),
-            ("nDCG@10 of what was shown", lambda one: one["online"][:, -1]),
-            ("nDCG@10 without exploration, on queries held out", lambda one: one["offline"]),
-        ):
+        measures: dict[str, Callable[[Any], Any]] = {
+            "Average regret": lambda one: one["regret"][:, -1],
+            "nDCG@10 of what was shown": lambda one: one["online"][:, -1],
+            "nDCG@10 without exploration, on queries held out": lambda one: one["offline"],
+        }
+        for title, measure in measures.items():
             rows = [
                 [user, *(plus_minus(measure(answer_of(run, answers, source, name, user))) for name in names)]
                 for user in USERS

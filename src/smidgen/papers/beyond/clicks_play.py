@@ -86,7 +86,8 @@ def play(
 def make_learner(settings: dict[str, Any], dim: int, seed: int) -> Any:
     """A fresh learner."""
     chosen = dict(settings)
-    return learners[chosen.pop("name")](dim=dim, seed=seed, **chosen)
+    maker: Any = learners[chosen.pop("name")]
+    return maker(dim=dim, seed=seed, **chosen)
 
 
 def make_user(name: str, data: Web, seed: int) -> Any:
