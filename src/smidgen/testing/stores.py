@@ -345,6 +345,14 @@ def _tokens_are_looked_up(make: Callable[[], Store], store: Store) -> None:
     _hold(found is not None and found.revoked_at == 8.0, "a revoked token says when it ended")
 
 
+def _a_probe_means_nothing(make: Callable[[], Store], store: Store) -> None:
+    row = _model(store, "probed")
+    before = store.counts(row.slot), store.models(), store.events(row.slot)
+    for _ in range(3):
+        _batch(store, store.probe)
+    _hold((store.counts(row.slot), store.models(), store.events(row.slot)) == before, "a probe changes nothing")
+
+
 def _what_is_committed_lasts(make: Callable[[], Store], store: Store) -> None:
     row = _model(store, "lasts")
     _batch(store, lambda: store.decided(row.slot, [_asked(1700, request="q"), _asked(1701, number=9)]))
@@ -383,6 +391,7 @@ _LAWS: tuple[Law, ...] = (
     _the_fold_is_in_order,
     _states_are_kept,
     _tokens_are_looked_up,
+    _a_probe_means_nothing,
     _what_is_committed_lasts,
     _questions_are_answered,
 )

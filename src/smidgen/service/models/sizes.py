@@ -9,8 +9,8 @@ from typing import Any
 from smidgen.learners import Learner
 from smidgen.service.refusals import Impossible
 
-#: The most bytes that one learner may take: a quarter of a gigabyte, which is read in a tenth of a second.
-LARGEST = 1 << 28
+#: The most bytes that one learner may take: an eighth of a gigabyte, which is read in a twentieth of a second.
+LARGEST = 1 << 27
 #: The most classes.
 CLASSES = 100_000
 #: How a constructor says no: to the form, to the value, to the range, to the size.
