@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks import choices, label, rankings, report, rewards, scaling, second_order, startup, tune, verbs
+from benchmarks import choices, label, rankings, records, report, rewards, scaling, second_order, startup, tune, verbs
 from benchmarks.chart import charts
 from benchmarks.interleave import Measured, measure
 from benchmarks.machine import machine
@@ -22,6 +22,7 @@ WORKLOADS = {
     **tune.WORKLOADS,
     **verbs.WORKLOADS,
     **rewards.WORKLOADS,
+    **records.WORKLOADS,
     **startup.WORKLOADS,
 }
 ROUNDS, QUICK_ROUNDS = 11, 3

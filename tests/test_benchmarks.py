@@ -163,9 +163,8 @@ def test_slopes_are_exponents() -> None:
 
 def test_every_learner_is_scaled() -> None:
     cases = [case for _, group in CASES.values() for case in group]
-    assert {case.learner for case in cases} == {
-        name for name in learners if learners[name].__module__.startswith("smidgen.")
-    }
+    ours = {name for name in learners if learners[name].__module__.startswith("smidgen.")}
+    assert {case.learner for case in cases} == ours - {"Pipeline"}  # W6 measures what it adds to its inner learner
     assert all(scaling.cost(case) for case in cases)
 
 

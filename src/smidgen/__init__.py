@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from smidgen.evaluate.recommend import Recommendation, recommend
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
+    from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
-    from smidgen.learners import Card, Learner, load, register
+    from smidgen.learners import Card, Learner, Recommended, load, register
     from smidgen.learners.choose import LinUCB, RewardHistory, SquareCB, ThompsonChoice
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
@@ -48,14 +49,18 @@ if TYPE_CHECKING:
         AROW,
         Banditron,
         Confidit,
+        HingeConfidit,
         LabelHistory,
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
+    from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron
+    from smidgen.learners.recommended import recommended
+    from smidgen.learners.records import Explanation, Pipeline
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
     from smidgen.types import Decision, Structure
 
 __version__ = "0.1.0"
@@ -68,17 +73,22 @@ _HOME = {
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
     "Box": "geometry",
+    "Candidates": "structures",
     "Card": "learners",
     "Choice": "structures",
+    "Clicks": "structures",
     "Client": "client",
     "CoactiveLearner": "learners.coactive",
     "Confidit": "learners.label",
     "ConvexPreferencePerceptron": "learners.coactive",
     "Decision": "types",
     "DuelingBandit": "learners.coactive",
+    "Explanation": "learners.records",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
+    "FairPairs": "learners.rank",
     "FilterHistory": "learners.filter",
+    "HingeConfidit": "learners.label",
     "History": "evaluate.history",
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
@@ -89,12 +99,16 @@ _HOME = {
     "OGDEG": "learners.tune",
     "ONS": "learners.tune",
     "ONSEG": "learners.tune",
+    "PDGD": "learners.rank",
     "PRidgeFil": "learners.filter",
     "PerceptronFilter": "learners.filter",
+    "Pipeline": "learners.records",
+    "PerturbedPreferencePerceptron": "learners.rank",
     "PreferencePerceptron": "learners.coactive",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
     "Recommendation": "evaluate.recommend",
+    "Recommended": "learners",
     "RewardHistory": "learners.choose",
     "RidgeFil": "learners.filter",
     "RidgeFull": "learners.filter",
@@ -107,12 +121,14 @@ _HOME = {
     "Structure": "types",
     "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
+    "Vectorizer": "features",
     "bounds": "evaluate",
     "from_chain": "structures",
     "from_clicks": "structures",
     "load": "learners",
     "losses": "evaluate",
     "recommend": "evaluate.recommend",
+    "recommended": "learners.recommended",
     "register": "learners",
     "register_kernel": "state.kernels",
     "simulate": "evaluate.simulate",
@@ -127,23 +143,29 @@ __all__ = [
     "OGDEG",
     "ONS",
     "ONSEG",
+    "PDGD",
     "AppleTasting",
     "AsyncClient",
     "Ball",
     "Banditron",
     "BatchPreferencePerceptron",
     "Box",
+    "Candidates",
     "Card",
     "Choice",
+    "Clicks",
     "Client",
     "CoactiveLearner",
     "Confidit",
     "ConvexPreferencePerceptron",
     "Decision",
     "DuelingBandit",
+    "Explanation",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
+    "FairPairs",
     "FilterHistory",
+    "HingeConfidit",
     "History",
     "L1Ball",
     "LabelHistory",
@@ -152,10 +174,13 @@ __all__ = [
     "MulticlassPerceptron",
     "PRidgeFil",
     "PerceptronFilter",
+    "PerturbedPreferencePerceptron",
+    "Pipeline",
     "PreferencePerceptron",
     "Ranking",
     "RankingSVM",
     "Recommendation",
+    "Recommended",
     "RewardHistory",
     "RidgeFil",
     "RidgeFull",
@@ -168,6 +193,7 @@ __all__ = [
     "Structure",
     "ThompsonChoice",
     "TuneHistory",
+    "Vectorizer",
     "bounds",
     "data",
     "errors",
@@ -180,6 +206,7 @@ __all__ = [
     "offline",
     "optim",
     "recommend",
+    "recommended",
     "register",
     "register_kernel",
     "simulate",

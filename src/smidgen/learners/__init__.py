@@ -1,14 +1,18 @@
 """The algorithms, one file each, grouped by loop."""
 
-from smidgen.learners import choose, coactive, filter, label, tune
+from smidgen.learners import choose, coactive, filter, label, rank, tune
 from smidgen.learners.base import Learner, load
-from smidgen.learners.card import Card, Feedback, Loop, cards, learners, register
+from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
+from smidgen.learners.recommended import recommended
+from smidgen.learners.records import Pipeline
 
 __all__ = [
     "Card",
     "Feedback",
     "Learner",
     "Loop",
+    "Pipeline",
+    "Recommended",
     "cards",
     "choose",
     "coactive",
@@ -16,6 +20,8 @@ __all__ = [
     "label",
     "learners",
     "load",
+    "rank",
+    "recommended",
     "register",
     "tune",
 ]

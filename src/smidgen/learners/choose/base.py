@@ -216,7 +216,7 @@ class RewardLearner(Learner):
             raise DecisionMismatch(f"decision {decision.id}: {error.problem}", "give it whole") from error
         self._hear(rows, _index(decision.action, rows, mask), reward)
 
-    def _teach(self, context: Any, answer: Any) -> None:
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
         """Learn the reward of a known example: the answer is (action, reward)."""
         rows, mask = _candidates(context, self.dim)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:

@@ -6,12 +6,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_round import (
     FRESH,
@@ -32,6 +33,7 @@ from smidgen.learners.label.confidit_round import (
 from smidgen.learners.label.confidit_stream import row_scales, stream_diagonal, stream_full
 from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
+from smidgen.learners.sizes import by_covariance
 from smidgen.randomness import COIN, stream_key
 from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
@@ -52,6 +54,10 @@ GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for
         bound="O(√(log²T/T)), labels by eq. 2 (Thm 1)",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3, "eta": 0.5, "alpha": 0.6},
+        recommended=(Recommended(feedback="bit"),),
+        theorem="one bit",
+        size=by_covariance,
+        unit_rows=lambda settings: bool(settings.get("normalize", True)),
     )
 )
 class Confidit(LabelLearner):
@@ -221,7 +227,7 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, state, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self._state_of, self.n_classes
+        row, state, K = self._row(context), self._state_of, self.n_classes
         idx, val, scores, eps, numbers = row.indices, row.values, np.empty(K), np.empty(K), self._numbers
         if isinstance(state, DiagonalClasses):
             action, greedy = decide_diagonal(state.S, idx, val, numbers, number, state.moments, scores, eps)
@@ -232,6 +238,16 @@ class Confidit(LabelLearner):
             action, greedy = show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
+
+    def _row(self, context: Any) -> Row:
+        return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """The true class, as if it had been shown and been right."""
+        self._classes.index(answer)
+        decision = self._decide(context, number)
+        self._latest = None  # the number is an example's
+        self._learn(structs.replace(decision, action=answer), True)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row, state = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype), self._state_of

@@ -2,5 +2,13 @@
 
 from importlib import import_module
 
-for _module in ("paper", "rewards", "rewards_claims"):
+for _module in (
+    "paper",
+    "clicks",
+    "clicks_claims",
+    "clicks_curve",
+    "clicks_log",
+    "rewards",
+    "rewards_claims",
+):
     import_module(f"{__name__}.{_module}")
