@@ -85,6 +85,13 @@ AIMS = (
     Aim("two verbs: label, dense", "smidgen Confidit, stream", 1.0),
     Aim("two verbs: label, sparse", "smidgen Confidit, stream", 1.0),
     Aim("full covariance", "smidgen float64", 1.0),
+    *(Aim("choosing by reward, 10 candidates", f"smidgen {name}, two verbs", 5.0) for name in ("LinUCB", "SquareCB")),
+    Aim("choosing by reward, 10 candidates", "smidgen LinUCB, kernel", 1.2, of="C++"),
+    *(
+        Aim(f"choosing by reward, {many} candidates", f"smidgen {name}, stream", 10, faster_than="Vowpal Wabbit")
+        for many in (10, 100)
+        for name in ("LinUCB", "SquareCB")
+    ),
     Aim("start-up", "import smidgen", 300_000),
     Aim("start-up", "smidgen --help", 500_000),
     Aim("start-up", "a round of five learners", 900_000),

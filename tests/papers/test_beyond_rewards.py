@@ -92,7 +92,7 @@ def test_the_best_in_hindsight_is_by_world_and_setting() -> None:
     answers = Answers([answer(0.5, 0.4), answer(0.5, 0.6), answer(5.0, 0.45), answer(5.0, 0.45)])
     assert rewards.best_of(answers, "linear", "Vowpal Wabbit").tolist() == [0.45, 0.45]
     assert not len(rewards.best_of(answers, "linear", "arms"))
-    assert rewards.geometric([np.array([0.1, 0.4]), np.array([0.4, 0.9])]).tolist() == pytest.approx([0.2, 0.6])
+    assert rewards.geometric([np.array([0.1, 0.3]), np.array([0.4, 0.4])]) == pytest.approx(np.sqrt(0.08))
 
 
 @pytest.mark.parametrize("peer", ["Vowpal Wabbit", *reward_peers.ARMED])
@@ -103,3 +103,19 @@ def test_a_peer_plays_where_it_is_installed(peer: str, place: Place) -> None:
     contender, settings = ("squarecb", {"rate": 0.5}) if kind == "Vowpal Wabbit" else (peer, {})
     answer = play(place, **ROOMS, peer=kind, contender=contender, settings=settings)
     assert 0.0 < answer["loss"] <= 1.0
+
+
+def test_the_claims_compare_set_by_set() -> None:
+    """Made-up losses: ours half of the peer's on each of three sets."""
+    answers = []
+    for k, name in enumerate(("linear", "cancer", "vowels")):
+        for kind, settings in rewards.OURS.values():
+            what = {"name": name, "peer": "smidgen", "contender": kind, "settings": settings}
+            answers.append(Answer(what, {"loss": 0.1 + 0.01 * k}))
+        what = {"name": name, "peer": "Vowpal Wabbit", "contender": "squarecb", "settings": {"rate": 0.5}}
+        answers.append(Answer(what, {"loss": 0.2 + 0.02 * k}))
+    catalogue.chosen(["beyond/rewards"])
+    for name in ("as-it-comes", "recommended"):
+        finding = catalogue.claims[f"beyond/rewards-{name}"].check(Run(Place(None, Path())), Answers(answers))
+        assert finding.verdict == "holds"
+        assert "0.5" in finding.effect

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,18 @@ def _everything(dim: int) -> Indices:
     return indices
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written to: compiled code has one form for all rows, and it is that one."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def offer(rows: Rows) -> Offer:
     """The arrays of rows, all of them read-only."""
     if isinstance(rows, DenseRows):
         return _everything(rows.shape[1]), rows.array.reshape(-1), _NO_STARTS
-    indices: NDArray[np.uint32] = rows.indices.astype(np.uint32)
-    indices.flags.writeable = False
-    return indices, rows.data, rows.indptr
+    return read_only(rows.indices.astype(np.uint32)), rows.data, rows.indptr
 
 
 @inlined

@@ -140,7 +140,7 @@ class TestColumnsInUse:
             np.testing.assert_allclose(d.widths, e.widths, atol=1e-10)
             if make is not ThompsonChoice:
                 np.testing.assert_allclose(d.propensities, e.propensities, atol=1e-10)
-            small._teach(Choice(x[:, :60]), (d.action, float(r[d.action])))
+            small.teach(Choice(x[:, :60]), (d.action, float(r[d.action])))
             auto.learn(d, float(r[d.action]))
         assert auto.covariance == "full"
         np.testing.assert_allclose(auto.weights[:60], small.weights, atol=1e-9)
@@ -242,14 +242,14 @@ class TestTeaching:
         for x, r in zip(X, R, strict=True):
             d = live.decide(Choice(x))
             live.learn(d, float(r[d.action]))
-            taught._teach(Choice(x), (d.action, float(r[d.action])))
+            taught.teach(Choice(x), (d.action, float(r[d.action])))
         np.testing.assert_array_equal(live.weights, taught.weights)
 
     @pytest.mark.parametrize("answer", [None, 0, (0,), (4, 0.5), (0, 1.5), ("a", 0.5), (0, None), (2, 0.5), (-1, 0.1)])
     def test_bad_answers_are_refused(self, answer: Any) -> None:
         learner = LinUCB(dim=DIM)
         with pytest.raises(InvalidFeedback):
-            learner._teach(Choice(world(11)[0][0], [0, 1, 3]), answer)
+            learner.teach(Choice(world(11)[0][0], [0, 1, 3]), answer)
         assert not learner.weights.any()
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.errors import InvalidArgument, InvalidFeatures
-from smidgen.features import as_rows, check_dim
-from smidgen.features.rows import is_sparse
+from smidgen.features import as_stream, check_dim
+from smidgen.features.rows import DenseRows, check_finite, is_sparse
 from smidgen.learners.choose.stream import Played
-from smidgen.state.offers import offer
+from smidgen.state.offers import Offer, offer, read_only
 from smidgen.types import FloatArray
 
 
@@ -19,15 +19,30 @@ def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
     """What `RewardLearner.run` plays: rows, the stride from round to round, masks, rewards."""
     table = _rewards(rewards)
     T, K = table.shape
-    matrix = items if is_sparse(items) else _matrix(items, T, K)
-    rows = as_rows(matrix, "items")
-    check_dim(rows, dim, "items")
-    if rows.shape[0] not in (K, T * K):
+    rows, n = _sparse(items, dim) if is_sparse(items) else _dense(items, T, K, dim)
+    if n not in (K, T * K):
+        raise InvalidFeatures(f"items has {n} rows and rewards is {T} × {K}", f"give {K} rows, or {K} for each round")
+    shared = n == K and (T > 1 or np.ndim(items) == 2)
+    return rows, 0 if shared else K, _masks(available, T, K), table
+
+
+def _sparse(items: Any, dim: int) -> tuple[Offer, int]:
+    """The rows of a sparse matrix, and how many there are; not copied, since a stream is over before it can change."""
+    indices, values, starts = as_stream(items, dim, np.float64)
+    return (read_only(indices), read_only(values), read_only(starts)), len(starts) - 1
+
+
+def _dense(items: Any, T: int, K: int, dim: int) -> tuple[Offer, int]:
+    """The same of an array."""
+    matrix = np.ascontiguousarray(_matrix(items, T, K))
+    if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
         raise InvalidFeatures(
-            f"items has {rows.shape[0]} rows and rewards is {T} × {K}", f"give {K} rows, or {K} for each round"
+            f"items has shape {matrix.shape} and dtype {matrix.dtype}", "give T × K × dim numbers, or K × dim"
         )
-    shared = rows.shape[0] == K and (T > 1 or np.ndim(items) == 2)
-    return offer(rows), 0 if shared else K, _masks(available, T, K), table
+    rows = DenseRows(read_only(matrix.astype(np.float64, copy=False)))
+    check_dim(rows, dim, "items")
+    check_finite(rows.array, "items", "give finite numbers")
+    return offer(rows), rows.shape[0]
 
 
 def _matrix(items: Any, T: int, K: int) -> Any:

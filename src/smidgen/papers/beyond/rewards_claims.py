@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smidgen.papers.beyond.rewards import HINDSIGHT, RECOMMENDED, contenders, geometric
+from smidgen.papers.beyond.rewards import HINDSIGHT, RECOMMENDED, contenders
 from smidgen.papers.catalogue import add_claim
 from smidgen.papers.claims import Finding, judge, ratio, untestable
 from smidgen.papers.part import Answers, Run
@@ -12,8 +12,10 @@ def _against_hindsight(answers: Answers, name: str) -> Finding:
     found = contenders(answers)
     if HINDSIGHT not in found:
         return untestable("Vowpal Wabbit is not installed here")
-    ours, theirs = geometric(found[name].values()), geometric(found[HINDSIGHT].values())
-    return judge(ratio(ours, theirs), below=1.0, what="geometric mean of the losses, over that of the peer")
+    pairs = [(float(row.mean()), float(found[HINDSIGHT][world].mean())) for world, row in found[name].items()]
+    ours, theirs = zip(*pairs, strict=True)
+    what = f"geometric mean of the losses over that of the peer, by {len(pairs)} sets"
+    return judge(ratio(ours, theirs), below=1.0, what=what)
 
 
 @add_claim(
