@@ -84,6 +84,15 @@ AIMS = (
     Aim("two verbs: label, sparse", "smidgen Banditron, stream", 1.0),
     Aim("two verbs: label, dense", "smidgen Confidit, stream", 1.0),
     Aim("two verbs: label, sparse", "smidgen Confidit, stream", 1.0),
+    *(
+        aim
+        for name in ("PDGD", "FairPairs", "3PR")
+        for aim in (
+            Aim(f"{name}, 20 docs x 46 features", "smidgen, stream", 5.0),
+            Aim(f"{name}, 20 docs x 46 features", "smidgen, stream", 1.3, of="C++"),
+            Aim(f"{name}, 20 docs x 46 features", "smidgen, two verbs", 15.0),
+        )
+    ),
     Aim("full covariance", "smidgen float64", 1.0),
     *(Aim("choosing by reward, 10 candidates", f"smidgen {name}, two verbs", 5.0) for name in ("LinUCB", "SquareCB")),
     Aim("choosing by reward, 10 candidates", "smidgen LinUCB, kernel", 1.2, of="C++"),
