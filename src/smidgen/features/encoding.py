@@ -142,7 +142,8 @@ class Encoder:
         for part in parts:
             new += part.new
         rows = np.concatenate([every.rows, *(part.rows for part in parts)])
-        columns = self._memory.book.columns[np.concatenate([every.ids, *(part.ids for part in parts)])]
+        ids = np.concatenate([every.ids, *(part.ids for part in parts)])
+        columns = self._memory.book.columns[ids]
         values = np.concatenate([every.values, *(part.values for part in parts)])
         starts, indices, laid = lay_rows(g.row, rows, columns, values)
         slots, raw, numbers = every.slots, every.raw, [(place, number) for _, place, number in g.new_numbers]
@@ -173,6 +174,7 @@ class Encoder:
             new_terms=np.array(new_terms, np.int64),
             texts=tuple(texts),
             text_counts=np.array(list(texts.values()), np.int64),
+            forgotten=self._memory.book.forgotten(ids),
             clipped=every.clipped,
             **settings,
         )
