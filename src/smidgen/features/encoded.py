@@ -14,7 +14,7 @@ from smidgen.features.rows import check_finite
 from smidgen.records import same, structure
 from smidgen.types import FloatArray, IntArray
 
-FEW = 32  # entries that are sorted by insertion
+FEW = 64  # entries that are sorted by insertion
 _NONE: IntArray = np.empty(0, np.int64)
 _NOTHING: FloatArray = np.empty(0)
 for _empty in (_NONE, _NOTHING):

@@ -30,6 +30,7 @@ class Gathered:
         "slots",
         "some",
         "terms",
+        "text_blocks",
         "texts",
         "weights",
         "wide_cats",
@@ -46,6 +47,8 @@ class Gathered:
         self.ends: list[tuple[int, int]] = []
         self.terms: list[int] = []
         self.texts: list[tuple[str, int, int]] = []  #: path, row, where its terms begin
+        #: texts of whole columns: path, where each row's terms begin, ids, weights, places of new ones
+        self.text_blocks: list[tuple[str, IntArray, IntArray, FloatArray, dict[int, int]]] = []
         self.places: dict[int, int] = {}  #: of terms, by where they stand
         self.weights: dict[int, float] = {}
         self.names: dict[str, int] = {}  #: new names, and their places

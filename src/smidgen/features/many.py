@@ -64,6 +64,8 @@ def read_columns(reader: Reader, keys: Sequence[Any], columns: Sequence[Any], n:
             continue
         if kinds in _CATEGORIES and not field.words and _categories(reader, field, column, into):
             continue
+        if field.words and kinds <= {str, type(None)} and reader.texts_at_once(field, column, into):
+            continue
         if kinds != {type(None)}:
             rest.append((field, column))
     if not rest:
