@@ -122,7 +122,7 @@ class Encoder:
 
     def _indicators(self, g: Gathered, every: Known) -> Some:
         """The numbers that are absent from some of many rows."""
-        missing = self._memory.expected[""].difference(g.wide_slots)
+        missing = self._memory.expected[""].difference(g.full)
         entries: list[tuple[int, int, float]] = []
         if missing:
             present = np.zeros((g.row, len(self._memory.scaling.paths)), np.bool_)

@@ -20,6 +20,7 @@ class Gathered:
         "cats",
         "ends",
         "fields",
+        "full",
         "names",
         "new",
         "new_numbers",
@@ -56,6 +57,7 @@ class Gathered:
         self.new_numbers: list[tuple[int, int, float]] = []  #: row, place, number
         self.some: list[tuple[int, int]] = []  #: row and id of features that are 1, in any order
         self.arrays: list[tuple[IntArray, IntArray]] = []  #: the same, as rows and ids
+        self.full: set[int] = set()  #: slots of numbers that every row has
         self.number_arrays: list[tuple[IntArray, int, FloatArray]] = []  #: rows, slot, numbers
         self.wide_cats: list[int] = []  #: one id per row, column after column
         self.wide_slots: list[int] = []  #: one per column
