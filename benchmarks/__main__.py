@@ -9,7 +9,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks import choices, label, rankings, records, report, scaling, second_order, startup, tune, verbs
+from benchmarks import (
+    choices,
+    label,
+    rankings,
+    records,
+    report,
+    scaling,
+    second_order,
+    startup,
+    tune,
+    vectorizing,
+    verbs,
+)
 from benchmarks.chart import charts
 from benchmarks.interleave import Measured, measure
 from benchmarks.machine import machine
@@ -21,6 +33,7 @@ WORKLOADS = {
     **choices.WORKLOADS,
     **tune.WORKLOADS,
     **verbs.WORKLOADS,
+    **vectorizing.WORKLOADS,
     **records.WORKLOADS,
     **startup.WORKLOADS,
 }

@@ -34,8 +34,9 @@ def serve_with_noop(data: Path, keyed_in_memory: int) -> None:
     from starlette.routing import Route
 
     from smidgen.service.http import server
+    from smidgen.service.http.options import Options
     from smidgen.service.http.reading import json_body
-    from smidgen.service.http.running import Options, reply
+    from smidgen.service.http.running import reply
 
     async def noop(request: Request) -> Response:
         await json_body(request, loops.feedback, 8 << 20)

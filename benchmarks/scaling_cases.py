@@ -179,6 +179,7 @@ DIAGONAL = {"rounds": 1, "features": 1, "non-zeros": 1, "classes": 1}
 FULL = {"rounds": 1, "features": 2, "classes": 1}
 BY_CLASS, SQUARES = {"rounds": 0, "features": 1, "classes": 1}, {"rounds": 0, "features": 2, "classes": 1}
 PLAIN = {"rounds": 1, "features": 1, "candidates": 1, "items": 1, "users": 1}
+RANKED = {"rounds": 1, "features": 1, "candidates": 1}
 NEWTON = {**PLAIN, "features": 2}
 VECTOR = {"rounds": 0, "features": 1}
 MATRIX = {"rounds": 0, "features": 2}
@@ -222,6 +223,9 @@ CASES: dict[str, Group] = {
             Case("ExponentiatedPreferencePerceptron", "", {"bound": 5.0}, PLAIN, VECTOR),
             Case("SecondOrderPreferencePerceptron", "", {}, NEWTON, MATRIX, SMALL),
             Case("DuelingBandit", "", {}, PLAIN, VECTOR),
+            Case("PDGD", "", {}, RANKED, VECTOR),
+            Case("FairPairs", "", {}, RANKED, VECTOR),
+            Case("PerturbedPreferencePerceptron", "", {}, RANKED, VECTOR),
             Case("RankingSVM", "", {}, {"rounds": 1, "features": 1}, {"rounds": 1, "features": 1}, SMALL),
         ),
     ),

@@ -231,14 +231,14 @@ def recovery(folder: Path, events: int, rounds: int) -> Iterator[Figure]:
         count = min(250, events // 2 - done)
         engine.run(lambda count=count: some(count))
         done += count
-    engine.connection.close()  # not engine.close(), which would take a snapshot
+    engine.store.close()  # not engine.close(), which would take a snapshot
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
         again = Engine(data, snapshot_every=1 << 62)
         again.learners.get(again.model("load"), None)
         times.append((time.perf_counter() - start) * 100_000 / again.model("load").seq)
-        again.connection.close()
+        again.store.close()
     yield figure(f"recovery without a snapshot, by {events:,} events", "s per 100,000", times, "≤ 2")
 
 

@@ -29,6 +29,7 @@ app = typer.Typer(
 app.add_typer(papers, name="papers")
 app.command()(service.serve)
 app.command()(service.models)
+app.command()(service.upgrade)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)

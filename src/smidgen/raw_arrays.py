@@ -98,11 +98,11 @@ def read(content: memoryview | bytes) -> NDArray[Any]:
     try:
         flat = np.frombuffer(content, DTYPES[stored], offset=start) if length > start else np.empty(0, DTYPES[stored])
         array = flat.astype(_NATIVE[code])  # a copy: at a place in memory where compiled code can read it
+        array.setflags(write=False)
         if axes != 1:
             array = array.reshape(shape)
     except ValueError as error:  # no elements, and yet extents beyond all counting
         raise InvalidRecord(f"the record holds an array of shape {shape}", _HINT) from error
     if code == _BOOL and array.size and array.view(np.uint8).max() > 1:
         raise InvalidRecord("the record holds truth values that are neither 0 nor 1", _HINT)
-    array.setflags(write=False)
     return array

@@ -13,7 +13,21 @@ import numpy as np
 from scipy import sparse
 
 from laws.records import Offered, Single
-from smidgen import AROW, Ball, Box, Choice, Confidit, Decision, L1Ball, Learner, Ranking, RidgeFil, Simplex, Vectorizer
+from smidgen import (
+    AROW,
+    Ball,
+    Box,
+    Choice,
+    Clicks,
+    Confidit,
+    Decision,
+    L1Ball,
+    Learner,
+    Ranking,
+    RidgeFil,
+    Simplex,
+    Vectorizer,
+)
 from smidgen.learners import Card, cards, learners
 
 DIM = 4
@@ -58,7 +72,7 @@ class Coactive:
         context = decision.context
         if isinstance(context, Ranking):
             return rng.permutation(len(context))
-        if decision.kind == "DuelingBandit":
+        if learner.card.shows_pairs:
             return int(rng.integers(2))
         return int(rng.choice(np.flatnonzero(context.available))) if isinstance(context, Choice) else 0
 
@@ -78,7 +92,7 @@ class Coactive:
         elif isinstance(decision.context, Choice):
             yield from (-1, len(decision.context), 0.5, [0])
             gone = np.flatnonzero(~decision.context.available)
-            if len(gone) and decision.kind != "DuelingBandit":
+            if len(gone) and not cards[decision.kind].shows_pairs:
                 yield int(gone[0])
 
     def huge(self) -> list[Any]:
@@ -91,6 +105,38 @@ class Coactive:
         maker = Ranking if self.form == "ranking" else Choice
         yield maker(np.zeros((3, DIM + 1)))
         yield maker(sparse.csr_array(np.zeros((3, DIM - 1))))
+
+
+@dataclass(frozen=True)
+class Rewarded(Coactive):
+    """Choose, and hear a number in [0, 1] for what was shown."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        return [0.0, 1.0, 0, 1, float(rng.random()), np.float32(rng.random())][rng.integers(6)]
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, -0.1, 1.5, 2, [0.5], 0.5j)
+
+
+@dataclass(frozen=True)
+class Clicking(Coactive):
+    """Rank, and hear clicks, or none, or of a better ranking."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        n = len(decision.context)
+        if rng.random() < 0.3:
+            return rng.permutation(n)
+        return Clicks(rng.permutation(n)[: rng.integers(0, 3)])
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from super().impossible(decision)
+        yield from (Clicks([len(decision.context)]), Clicks([0, 10**6]))
+
+    def unusable(self) -> Iterator[Any]:
+        yield from super().unusable()
+        yield from (Choice(np.zeros((3, DIM))), NBest(np.zeros((3, DIM))))
 
 
 @dataclass(frozen=True)
@@ -107,13 +153,16 @@ class Label:
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
         truth = learner.labels[rng.integers(learner.n_classes)]
+        if "reward" in learner.card.kinds and rng.random() < 0.4:
+            return float(rng.random())
         return bool(decision.action == truth) if learner.feedback == "one-bit" else truth
 
     def answer(self, learner: Learner, context: Any, seed: int) -> Any:
         return learner.labels[seed % learner.n_classes]
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
-        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 0.5)
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, float("inf"))
+        yield 1.5 if "reward" in cards[decision.kind].kinds else 0.5
 
     def unusable(self) -> Iterator[Any]:
         yield from (None, 3, np.zeros(DIM + 1), np.full(DIM, np.nan), np.zeros((2, DIM)), ["a"] * DIM)
@@ -183,6 +232,8 @@ LOOPS: dict[tuple[str, str], list[Any]] = {
     ("label", "label"): [Label("rows")],
     ("rank", "better"): [Coactive("ranking"), Coactive("structure")],
     ("choose", "better"): [Coactive("choice")],
+    ("choose", "reward"): [Rewarded("choice")],
+    ("rank", "clicks"): [Clicking("ranking")],
 }
 
 
@@ -198,6 +249,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "kernel projected": {"covariance": "kernel", "project": True},
         "float32": {"dtype": "float32"},
     },
+    "HingeConfidit": {
+        "diagonal": {"covariance": "diagonal", "floor": 0.2},
+        "full": {"covariance": "full", "normalize": False},
+        "float32": {"dtype": "float32"},
+    },
+    "PDGD": {"normalized": {"normalize": True}},
+    "FairPairs": {"alternate": {"alternate": True}},
+    "PerturbedPreferencePerceptron": {"never": {"swap": 0.0}, "always": {"swap": 1.0, "depth": 10}},
     "Banditron": {"float32": {"dtype": "float32"}},
     "MulticlassPerceptron": {"float32": {"dtype": "float32"}},
     "SecondOrderPerceptron": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
@@ -207,6 +266,12 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "diagonal": {"covariance": "diagonal"},
         "forgetting": {"forgetting": 0.9},
         "kernel": {"kernel": "rbf"},
+        "found": {"explore": "found"},
+        "found diagonal": {"explore": "found", "covariance": "diagonal"},
+        "scarce": {"explore": "scarce"},
+        "found window": {"explore": "found", "window": 5},
+        "constant": {"constant": True, "forgetting": 0.9},
+        "kernel found": {"kernel": "rbf", "explore": "found"},
     },
     "RidgeFull": {"dual": {"covariance": "dual"}, "window": {"window": 5}, "kernel": {"kernel": "poly"}},
     "PRidgeFil": {"horizon": {"p": None, "horizon": 20}},
@@ -226,6 +291,19 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "printed": {"beta": None},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "l1": {"space": L1Ball(dim=3), "delta": 0.1},
+    },
+    "LinUCB": {
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "diagonal forgetting": {"covariance": "diagonal", "forgetting": 0.9},
+        "highest bound": {"floor": 0.0},
+        "least share": {"min_share": 0.1},
+    },
+    "SquareCB": {"diagonal": {"covariance": "diagonal"}, "floor": {"floor": 0.3}, "no draw": {"draw": False}},
+    "ThompsonChoice": {
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "no draw": {"draw": False, "floor": 0.1},
     },
     "Pipeline": {
         "bit": {

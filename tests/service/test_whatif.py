@@ -492,7 +492,7 @@ class TestCommand:
 def test_a_file_is_read_as_it_is_asked_for(tmp_path: Path) -> None:
     engine = engine_with(tmp_path / "data", ["rank"])
     play(engine, ["rank"], 30, 1)
-    lines = list(engine.events.all_lines(1))
+    lines = list(engine.events.all_lines(engine.models["rank"]))
     engine.close()
     path = tmp_path / "log.ndjson"
     path.write_bytes(b"\n".join(lines) + b"\n\n")

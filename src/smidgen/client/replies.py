@@ -52,10 +52,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     margin: float | None = None
     threshold: float | None = None
     point: list[float] | None = None
-    more: dict[str, Any] = {}
+    more: dict[str, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name in self.more:
+        if self.more is not None and name in self.more:
             return self.more[name]
         raise AttributeError(f"this decision has no {name!r}")
 
@@ -67,7 +67,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     @property
     def action(self) -> Any:
         """What goes out: the ranking, the choice, the label, forward or drop, the point, or what a guest's loop has."""
-        answers = (self.ranking, self.choice, self.label, self.forward, self.point, *self.more.values())
+        answers = (self.ranking, self.choice, self.label, self.forward, self.point, *(self.more or {}).values())
         return next((answer for answer in answers if answer is not None), None)
 
 

@@ -52,7 +52,8 @@ class Learner(Versioned, ABC):
         return made
 
     def __init__(self, *, params: Mapping[str, Any] | None = None, seed: int) -> None:
-        given = self.__dict__.pop("_arguments", {})
+        given = self._arguments
+        del self._arguments  # not by way of __dict__, which would make every attribute slower to find
         self._seed = checks.seed(seed)
         cls = type(self)
         if params is None:
@@ -203,6 +204,10 @@ class Learner(Versioned, ABC):
     def reserve(self, number: int) -> None:
         """Take the numbers up to this one as given out: by a log of decisions that are still unanswered, say."""
         self._decided = max(self._decided, checks.whole("number", number, "give the number of a decision", at_least=0))
+
+    def withdraw(self, number: int) -> None:
+        """Take back the numbers after this one: their decisions were made and went nowhere."""
+        self._decided = max(self._learnt.end - 1, checks.whole("number", number, "give a number", at_least=0))
 
     def to_record(self) -> dict[str, Any]:
         """The arguments that make a fresh twin, for learners that are settings of other learners."""

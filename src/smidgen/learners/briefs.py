@@ -52,7 +52,7 @@ def write(decision: Decision) -> bytes:
         decision.margin,
         decision.threshold,
         decision.teams,
-        decision.more or None,
+        decision.unknown,
     ]
     while values[-1] is None:
         values.pop()

@@ -27,6 +27,8 @@ SMALL = 1 << 24
 _HINT = "give what Learner.save wrote; if it was that, restore it from a copy"
 _FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 _FEW = ((4, 4), (8, 4), (4, 8))  # features and classes of learners to measure by
+#: The settings that say how large a learner is; of arrays among the settings it is their extents.
+_SIZES = {"dim": "features", "n_classes": "classes", "labels": "classes"}
 
 
 def revive(header: Header, arrays: dict[str, NDArray[Any]], size: int, source: str) -> Learner:
@@ -88,13 +90,15 @@ def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) 
 
     Extents grow as the features and the classes do, so three small learners tell those of the large one.
     """
-    features, classes = _largest(header.params, _FEATURES), max(1, _largest(header.params, _CLASSES))
+    sizes = {"features": 0, "classes": 1}
+    _measure(header.params, sizes)
+    features, classes = sizes["features"], sizes["classes"]
     if 8 * classes * features * features <= SMALL:
         return
     try:
         small = [_shapes(_made(cls, header, _resized(header.params, *few))) for few in _FEW]
         bytes_ = sum(
-            width * math.prod(map(lambda a, b, c: _extent((a, b, c), features, classes), one, more, wider))
+            width * math.prod(_extent(few, features, classes) for few in zip(one, more, wider, strict=True))
             for (width, one), (_, more), (_, wider) in zip(*small, strict=True)
         )
     except (SmidgenError, *_FOREIGN):
@@ -106,10 +110,8 @@ def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) 
         )
 
 
-_FEATURES, _CLASSES = ("dim",), ("n_classes", "labels")
-
-
-def _extent(small: tuple[int, int, int], features: int, classes: int) -> int:
+def _extent(small: tuple[int, ...], features: int, classes: int) -> int:
+    """An extent that is known for a few features and classes, for many."""
     base, more, wider = small
     return base + (more - base) * -(-(features - 4) // 4) + (wider - base) * -(-(classes - 4) // 4)
 
@@ -118,15 +120,21 @@ def _shapes(learner: Learner) -> list[tuple[int, tuple[int, ...]]]:
     return [(array.itemsize, array.shape) for array in learner._state().values() if array.ndim]
 
 
-def _largest(value: Any, names: tuple[str, ...], name: str = "") -> int:
-    """The largest size among packed settings: a whole number of that name, or, of features, the length of an array."""
-    if isinstance(value, dict):
-        own = value["shape"] if names is _FEATURES and isinstance(value.get("shape"), list) else []
-        inner = (_largest(item, names, key) for key, item in value.items() if key != "shape")
-        return max(*(n for n in own if isinstance(n, int)), *inner, 0, 0)
-    if isinstance(value, list):
-        return max(len(value) if name in names else 0, *(_largest(item, names) for item in value), 0)
-    return value if name in names and isinstance(value, int) else 0
+def _measure(packed: dict[str, Any], sizes: dict[str, int]) -> None:
+    """The largest number of features and of classes among packed settings."""
+    for name, value in packed.items():
+        if isinstance(value, dict):
+            _measure(value, sizes)
+        elif isinstance(value, list):
+            if name == "shape":
+                sizes["features"] = max(sizes["features"], *(n for n in value if isinstance(n, int)), 0)
+            elif name in _SIZES:
+                sizes[_SIZES[name]] = max(sizes[_SIZES[name]], len(value))
+            for item in value:
+                if isinstance(item, dict):
+                    _measure(item, sizes)
+        elif name in _SIZES and isinstance(value, int):
+            sizes[_SIZES[name]] = max(sizes[_SIZES[name]], value)
 
 
 def _resized(value: Any, features: int, classes: int, name: str = "") -> Any:
@@ -137,8 +145,8 @@ def _resized(value: Any, features: int, classes: int, name: str = "") -> Any:
     if isinstance(value, dict):
         return {key: _resized(item, features, classes, key) for key, item in value.items()}
     if isinstance(value, list):
-        kept = value[:classes] if name in _CLASSES else value
+        kept = value[:classes] if name in _SIZES else value
         return [_resized(item, features, classes) for item in kept]
-    if isinstance(value, int) and name in (*_FEATURES, *_CLASSES):
-        return features if name in _FEATURES else classes
+    if isinstance(value, int) and name in _SIZES:
+        return features if _SIZES[name] == "features" else classes
     return value

@@ -30,6 +30,7 @@ _HEAD = struct.Struct("<18s2xIQ32s")
 _TO_THE_SUM = 32  # bytes of the head that come before its checksum
 _STEP = 8
 _MOST_AXES = 32
+_LARGE = 1 << 16  # bytes of an array that is not copied on its way into the file
 _HINT = "give what Learner.save wrote; if it was that, restore it from a copy"
 _DTYPES = {dtype.str: dtype for dtype in DTYPES}
 _NATIVE = {dtype.newbyteorder("="): name for name, dtype in _DTYPES.items()}
@@ -70,27 +71,29 @@ _headers = msgspec.json.Decoder(Header)
 
 def encode(header: Header, arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Header and arrays as bytes under a checksum."""
-    header.arrays, parts, size = [], [b""], 0
+    header.arrays, size = [], 0
+    parts: list[bytes | memoryview] = []
     for name, array in arrays.items():
         known = _NATIVE.get(array.dtype)
         if known is None:
             raise NotSaveable(f"the array {name} has dtype {array.dtype}", "keep floats, ints or bools")
         header.arrays.append((name, known, list(array.shape)))
-        parts.append(array.astype(_DTYPES[known], copy=False).tobytes())
-        size += len(parts[-1])
+        little = array.astype(_DTYPES[known], copy=False)
+        parts.append(little.tobytes() if array.nbytes < _LARGE else np.ascontiguousarray(little).data.cast("B"))
+        size += array.nbytes
         if size % _STEP:
             parts.append(bytes(-size % _STEP))
             size += -size % _STEP
     text = msgspec.json.encode(header)
-    parts[0] = text = text + b" " * (-len(text) % _STEP)
-    body = b"".join(parts)
-    head = _HEAD.pack(_FIRST, len(text), _HEAD.size + len(body), b"")
-    return head[:_TO_THE_SUM] + _sum(head, body) + body
+    text += b" " * (-len(text) % _STEP)
+    head = _HEAD.pack(_FIRST, len(text), _HEAD.size + len(text) + size, b"")[:_TO_THE_SUM]
+    return b"".join([head, _sum(head, text, *parts), text, *parts])
 
 
-def _sum(head: bytes, body: bytes | memoryview) -> bytes:
-    checksum = hashlib.sha256(head[:_TO_THE_SUM])
-    checksum.update(body)
+def _sum(*parts: bytes | memoryview) -> bytes:
+    checksum = hashlib.sha256()
+    for part in parts:
+        checksum.update(part)
     return checksum.digest()
 
 
@@ -124,7 +127,7 @@ def decode(content: bytes, source: str) -> tuple[Header, dict[str, NDArray[Any]]
     _, length, size, checksum = _HEAD.unpack(head)
     if size != len(content) or length > len(body):
         raise CorruptFile(f"{source} is a damaged saved learner: it has {len(content)} of {size} bytes", _HINT)
-    if checksum != _sum(head, body):
+    if checksum != _sum(head[:_TO_THE_SUM], body):
         raise CorruptFile(f"{source} is a damaged saved learner: its checksum is wrong", _HINT)
     try:
         header = _headers.decode(body[:length])

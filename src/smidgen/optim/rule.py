@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, ordinary
 from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
 from smidgen.settings import Versioned
 from smidgen.types import FloatArray
@@ -92,7 +92,7 @@ class Rule(Versioned, ABC):
 def as_direction(value: Any, dim: int) -> FloatArray:
     """Check a direction (or a joint feature vector) that user code computed."""
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (dim,):
-        vector = np.ascontiguousarray(value)
+        vector = ordinary(value)
         if not math.isnan(_squares(vector)):
             return vector
     direction = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
@@ -101,7 +101,7 @@ def as_direction(value: Any, dim: int) -> FloatArray:
             f"the feature vector has shape {direction.shape} and dtype {direction.dtype}",
             f"return {dim} real numbers as a 1-D array, or make a learner with another dim",
         )
-    vector = direction.astype(np.float64, copy=False).reshape(dim)
+    vector = ordinary(direction.astype(np.float64, copy=False).reshape(dim))
     if not np.isfinite(vector).all():
         raise InvalidFeatures("the feature vector holds values that are not finite", "return finite numbers")
     return vector

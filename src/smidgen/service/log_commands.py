@@ -88,7 +88,7 @@ def export(
     from smidgen.service.store.inspection import Inspection
 
     with Inspection(data) as seen:
-        lines = seen.log.all_lines(seen.model(name).id, after)
+        lines = seen.log.all_lines(seen.model(name), after)
         if out is None:
             for line in lines:
                 sys.stdout.buffer.write(line + b"\n")
@@ -117,6 +117,8 @@ def _print(found: Audit) -> None:
     keys = "" if found.keys is None else f", {found.keys} keys"
     counts = f"{found.decisions} decisions, {found.learnt} learnt, {found.late} late"
     typer.echo(f"{found.name}: {found.events} events, {counts}{keys}")
+    if found.passed_over:
+        typer.echo(f"  passed over {found.passed_over} events of types that this smidgen does not know")
     for what in found.compared[:5]:
         typer.echo(f"  replayed and compared with {what}")
     if len(found.compared) > 5:

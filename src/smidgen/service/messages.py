@@ -92,7 +92,7 @@ class FeedbackBody(Message):
 
 def digest(body: DecisionBody | FeedbackBody) -> bytes:
     """A body's hash, by which the same one is known again; MessagePack writes numbers far quicker than JSON."""
-    return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()
+    return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()[:16]
 
 
 class FeedbackReply(Struct, kw_only=True):

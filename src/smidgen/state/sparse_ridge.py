@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import constant, kernel
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
@@ -138,7 +138,12 @@ class SparseRidge(Ridge):
         self._starts, self._y = self._starts[1:] - cut, self._y[1:].copy()
         coefficients = _solve(self._G, n - 1, self._y)
         self._w = np.zeros(len(self._w))
-        _shift(self._w, self._examples, -coefficients, self._indices[:0], self._values[:0], 1.0)
+        _shift(self._w, self._examples, -coefficients, constant(self._indices[:0]), self._values[:0], 1.0)
+
+    @property
+    def positives(self) -> int:
+        """How many of the examples that count have y > 0."""
+        return int(np.count_nonzero(self._y > 0.0))
 
     @property
     def weights(self) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from smidgen.structures.candidates import Candidates
 from smidgen.structures.choice import Choice
-from smidgen.structures.clicks import from_chain, from_clicks
+from smidgen.structures.clicks import Clicks, from_chain, from_clicks
 from smidgen.structures.ranking import ExtendedRanking, Ranking
 
-__all__ = ["Candidates", "Choice", "ExtendedRanking", "Ranking", "from_chain", "from_clicks"]
+__all__ = ["Candidates", "Choice", "Clicks", "ExtendedRanking", "Ranking", "from_chain", "from_clicks"]

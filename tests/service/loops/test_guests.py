@@ -17,9 +17,10 @@ from service.guests import Bid, NearestMean, SignDescent, guest_learners, guest_
 from smidgen.cli import app
 from smidgen.client import Client
 from smidgen.errors import InvalidArgument
-from smidgen.learners import Card, recommended
+from smidgen.learners import Card, cards, recommended
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import DecisionBody
+from smidgen.tables import in_order
 
 MAIL = {"loop": "label", "learner": "NearestMean", "features": ["links", "known"], "labels": ["spam", "ham"]}
 SPACE = {"type": "Ball", "dim": 2, "radius": 1.0}
@@ -226,6 +227,23 @@ class TestLoop:
             with pytest.raises(AttributeError, match="no 'wings'"):
                 _ = told.wings
             assert answer.learn(told, rather=0).status == "learnt"
+
+
+def test_a_loop_without_learners_does_no_harm(call: Caller) -> None:
+    class Lonely(Bid):
+        name = "lonely"
+        served_by = ()
+
+    loops.add(Lonely)
+    try:
+        assert call.get("/ui/learners.json").json()["lonely"] == []
+        assert call.get("/ui/loops.json").json()["lonely"]["example"]["model"]["learner"] is None
+        refused = call.put("/v1/models/m", {"loop": "lonely", "learner": "PreferencePerceptron", "features": ["a"]})
+        assert refused.status_code == 422
+        card = Card(loop="lonely", feedback="better")
+        assert list(in_order({"Guest": card, **cards}))[-1] == "Guest"
+    finally:
+        loops.remove("lonely")
 
 
 def test_a_loop_cannot_come_twice_or_change_the_type_of_a_field(guests: None) -> None:

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, ordinary
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.base import Learner
 from smidgen.learners.label.classes import Classes
 from smidgen.learners.label.history import LabelHistory
-from smidgen.records import same
 from smidgen.state.classes import Block, best_class, class_scores, padded
 from smidgen.state.full import sparse_dot
 from smidgen.types import Decision, FloatArray
@@ -191,9 +190,10 @@ class LabelLearner(Learner):
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
         labels = notes["labels"]
-        if not isinstance(labels, list) or not same(labels[: self.n_classes], self.labels):
+        if not isinstance(labels, list) or labels[: self.n_classes] != self._classes.labels:
             raise InvalidRecord("the labels are not those of the settings", "give what save wrote")
-        self.add_classes(*labels[self.n_classes :])
+        if len(labels) > self.n_classes:
+            self.add_classes(*labels[self.n_classes :])
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST)
@@ -258,7 +258,7 @@ class LabelLearner(Learner):
         indices, values, starts, truth, order = stream
         for i, t in enumerate(order):
             part = slice(starts[t], starts[t + 1])
-            decision = self._decide(Row(indices[part], values[part], self.dim), first + i)
+            decision = self._decide(Row(indices[part], ordinary(values[part]), self.dim), first + i)
             shown[0][i], shown[1][i] = self._classes.index(decision.action), self._classes.index(decision.greedy)
             true = self._classes.labels[truth[t]]
             self._learn(decision, decision.action == true if self.feedback == "one-bit" else true)

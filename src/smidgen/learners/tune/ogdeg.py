@@ -87,7 +87,8 @@ class Phased(ValueTuner):
         return self._share
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._enter(self.rounds)
+        if self._phase:
+            self._enter(self.rounds)
         super()._restore(state)
 
 

@@ -18,11 +18,12 @@ from smidgen.service.http.running import Service, any_right, model_name, reply, 
 from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
 from smidgen.service.insight.guarantee import guarantee
 from smidgen.service.insight.narration import offered, recent, sentences
+from smidgen.service.insight.quality import at_a_glance, committed
 from smidgen.service.insight.weights import keys, strengths
 from smidgen.service.models.catalogue import catalogue, described
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.sample import SampleBody, is_sample, play, sample_name
+from smidgen.service.models.sample import SAMPLE, SampleBody, is_sample, play, sample_name
 from smidgen.service.models.served import Served
+from smidgen.service.store.protocol import Reading
 
 MOST_MODELS = 100
 LAGS_OF = 500
@@ -64,9 +65,7 @@ async def models(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     wanted = request.query_params.get("q", "").lower()
-    visible = await here.writer.do(
-        lambda: [model for model in here.engine.models.values() if rights.model in (None, model.name)]
-    )
+    visible = [model for model in here.models() if rights.model in (None, model.name)]
     mine = [model for model in visible if wanted in model.name.lower()]
     mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
     out = await asyncio.gather(*(_at_a_glance(here, model) for model in mine[:MOST_MODELS]))
@@ -88,12 +87,12 @@ async def curve(request: Request) -> Response:
     """GET /ui/models/{name}/curve.json."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    model = await here.writer.do(partial(here.engine.model, name))
-    learnt = await here.curves.sums(here.writer, here.engine, model, LEARNT)
+    model = here.engine.model(name)
+    learnt = await here.curves.sums(here.reading, model, LEARNT)
     loop = model.blueprint.loop
     also = loop.figure is not None and loop.figure.of == "made"
-    made = await here.curves.sums(here.writer, here.engine, model, MADE) if also else NOTHING
-    lag = await here.writer.do(partial(_lag, here.engine, model))
+    made = await here.curves.sums(here.reading, model, MADE) if also else NOTHING
+    lag = await asyncio.to_thread(_lag, here.reading, model)
     points = learnt_points(learnt.rows, share=loop.share)
     promise = guarantee(model, [(point["to"], point["lag"]) for point in points])
     return _told(
@@ -124,7 +123,8 @@ async def some_keys(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await any_right(request, name)
     prefix = request.query_params.get("prefix", "")
-    return _told({"keys": await here.writer.do(lambda: keys(here.engine, here.engine.model(name), prefix))})
+    found = await asyncio.to_thread(keys, here.reading, here.engine.model(name), prefix)
+    return _told({"keys": found})
 
 
 async def latest(request: Request) -> Response:
@@ -132,7 +132,7 @@ async def latest(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await any_right(request, name)
     before = whole_number(request, "before")
-    found = await here.writer.do(lambda: recent(here.engine, here.engine.model(name), before))
+    found = await asyncio.to_thread(recent, here.log, here.engine.model(name), here.engine.clock(), before)
     return _told({"decisions": found})
 
 
@@ -141,7 +141,9 @@ async def story(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     id = request.path_params["id"]
-    return _told({"decision": id, "lines": await here.writer.do(lambda: sentences(here.engine, id, rights.model))})
+    now = here.engine.clock()
+    lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, rights.model, now)
+    return _told({"decision": id, "lines": lines})
 
 
 async def answers(request: Request) -> Response:
@@ -149,7 +151,7 @@ async def answers(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     id = request.path_params["id"]
-    return _told(await here.writer.do(lambda: offered(here.engine, id, rights.model)))
+    return _told(await asyncio.to_thread(offered, here.log, here.engine.slots, id, rights.model))
 
 
 async def sample(request: Request) -> Response:
@@ -159,6 +161,7 @@ async def sample(request: Request) -> Response:
     name = await here.writer.do(partial(sample_name, here.engine))
     await here.rights(request, "admin", name)
     body = await json_body(request, SampleBody, here.options.max_body)
+    await here.warm(SAMPLE)
     for _ in range(body.users):
         await here.writer.do(partial(play, here.engine, name))
     return _told({"model": name, "played": body.users})
@@ -186,22 +189,18 @@ def routes() -> list[Route]:
 
 
 async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
-    seen = await here.writer.do(partial(here.engine.describe, model.name))
-    rows, _ = await here.curves.sums(here.writer, here.engine, model, LEARNT)
+    seen = await asyncio.to_thread(at_a_glance, here.reading, model)
+    rows, _ = await here.curves.sums(here.reading, model, LEARNT)
     line = [
         point["value"] for point in learnt_points(rows, share=model.blueprint.loop.share) if point["value"] is not None
     ]
     return {**msgspec.to_builtins(seen), "sparkline": line, "sample": is_sample(model)}
 
 
-def _lag(engine: Engine, model: Served) -> dict[str, Any]:
+def _lag(reading: Reading, model: Served) -> dict[str, Any]:
     """How long feedback took, over the last ones that were learnt."""
-    rows = engine.connection.execute(
-        "SELECT feedback_at - made_at FROM decisions INDEXED BY decision_versions"
-        " WHERE model = ? AND learnt_version > ?",
-        (model.id, model.version - LAGS_OF),
-    )
-    spans = [span for (span,) in rows]
+    seen = committed(reading, model)
+    spans = [span for (span,) in reading.look("waits", model.slot, after=seen.version - LAGS_OF)]
     counts = [0] * len(LAGS)
     for span in spans:
         counts[next(i for i, (end, _) in enumerate(LAGS) if span < end)] += 1
@@ -209,8 +208,8 @@ def _lag(engine: Engine, model: Served) -> dict[str, Any]:
         "of": len(spans),
         "median_s": statistics.median(spans) if spans else None,
         "bars": [{"name": name, "n": n} for (_, name), n in zip(LAGS, counts, strict=True)],
-        "late": model.late,
-        "open": model.decisions - model.version - model.late,
+        "late": seen.late,
+        "open": seen.decisions - seen.version - seen.late,
     }
 
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
 from smidgen.service.messages import ModelReply, Quality
 from smidgen.service.models.served import Served
+from smidgen.service.refusals import Unknown
+from smidgen.service.store.protocol import Reading
+from smidgen.service.store.rows import Counts
 
 LAST = 200
 
 
-def quality(connection: sqlite3.Connection, model: Served) -> Quality:
+def quality(reading: Reading, model: Served, version: int) -> Quality:
     """The loop's figure over the last 200 learnt decisions, with a 95 % interval."""
-    values = [
-        value
-        for (value,) in connection.execute(
-            "SELECT measure FROM decisions WHERE model = ? AND learnt_version > ? AND measure IS NOT NULL",
-            (model.id, model.version - LAST),
-        )
-    ]
+    values = [value for (value,) in reading.look("measures", model.slot, after=version - LAST)]
     loop = model.blueprint.loop
     name = loop.measure
     if not values:
@@ -29,9 +24,17 @@ def quality(connection: sqlite3.Connection, model: Served) -> Quality:
     return Quality(measure=name, value=value, low=low, high=high, of=len(values))
 
 
-def at_a_glance(connection: sqlite3.Connection, model: Served) -> ModelReply:
+def committed(reading: Reading, model: Served) -> Counts:
+    """How far a model is, as the reader sees it; a model whose making is not committed is not there."""
+    counts = reading.counts(model.slot)
+    if counts is None:
+        raise Unknown(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
+    return counts
+
+
+def at_a_glance(reading: Reading, model: Served) -> ModelReply:
     """A model's settings, counts and figures."""
-    body = model.blueprint.body
+    body, counts = model.blueprint.body, committed(reading, model)
     return ModelReply(
         name=model.name,
         loop=body.loop,
@@ -43,10 +46,10 @@ def at_a_glance(connection: sqlite3.Connection, model: Served) -> ModelReply:
         keyed=model.keyed,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
-        model_version=model.version,
-        decisions=model.decisions,
-        answered=model.version + model.late,
-        late=model.late,
-        keys=model.keys if model.keyed else None,
-        quality=quality(connection, model),
+        model_version=counts.version,
+        decisions=counts.decisions,
+        answered=counts.version + counts.late,
+        late=counts.late,
+        keys=counts.keys if model.keyed else None,
+        quality=quality(reading, model, counts.version),
     )

@@ -10,34 +10,26 @@ from smidgen.errors import NoWeights
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import Unknown
-
-_KEYS = """
-    WITH RECURSIVE found (key) AS (
-        SELECT min(key) FROM events INDEXED BY event_keys WHERE model = :model AND key >= :prefix
-        UNION ALL
-        SELECT (SELECT min(key) FROM events INDEXED BY event_keys WHERE model = :model AND key > found.key)
-        FROM found WHERE found.key IS NOT NULL
-    )
-    SELECT key FROM found WHERE key IS NOT NULL AND substr(key, 1, length(:prefix)) = :prefix LIMIT :limit
-"""
+from smidgen.service.store.protocol import Reading
 
 
-def keys(engine: Engine, model: Served, prefix: str = "", limit: int = 50) -> list[str]:
+def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> list[str]:
     """Keys of a model that begin so, in order; each found by one step in the index."""
-    values = {"model": model.id, "prefix": prefix, "limit": limit}
-    return [key for (key,) in engine.connection.execute(_KEYS, values)] if model.keyed else []
+    if not model.keyed:
+        return []
+    return [key for (key,) in reading.look("keys", model.slot, prefix=prefix, limit=limit)]
 
 
 def strengths(engine: Engine, model: Served, key: str | None, label: str | None, top: int = 20) -> dict[str, Any]:
     """The strongest weights of a model, or of one of its keys, or why there are none to show."""
     if model.keyed and key is None:
-        seen = keys(engine, model, limit=1)
+        seen = keys(engine.store, model, limit=1)
         if not seen:
             return _none("No key has been seen yet.")
         key = seen[0]
     if not model.keyed:
         key = None
-    elif key not in keys(engine, model, key or "", 1):
+    elif key not in keys(engine.store, model, key or "", 1):
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
     learner = engine.learners.get(model, key).learner
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,7 +42,7 @@ def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[
         ids = [candidate.id for candidate in given]
         rows = vectors.rows([candidate.features for candidate in given])
     if len(set(ids)) < len(ids):
-        twice = next(id for id in ids if ids.count(id) > 1)
+        (twice, _), *_ = Counter(ids).most_common(1)
         raise Impossible(f"the candidate id {twice!r} stands there twice", "give each candidate an id of its own")
     return ids, rows
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from smidgen import geometry
-from smidgen.errors import SmidgenError
+from smidgen import geometry, records
+from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Card, Learner, cards, learners
 from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
@@ -33,7 +33,7 @@ class Blueprint:
     """
 
     def __init__(self, body: ModelBody) -> None:
-        loop = loops.find(body.loop)
+        loops.find(body.loop)
         if body.learner not in (names := fitting(body.loop)):
             why = cards[body.learner].not_served if body.learner in cards else ""
             raise Impossible(
@@ -63,22 +63,45 @@ class Blueprint:
         _refuse_missing(body.learner, params, accepted)
         params = {name: _built(value) for name, value in params.items()}
         refuse_huge(self._type, params)
-        self._params = params
-        self._seed = params.get("seed", 0)
-        learner = self.learner(None)
+        self._take(body, self._first(params))
+
+    @classmethod
+    def recorded(cls, body: ModelBody, settings: Any) -> Blueprint:
+        """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
+
+        What a learner would refuse today is not asked anew, and defaults are those of that time.
+        """
+        made = records.unpack(settings)
+        if not isinstance(made, Learner):
+            raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
+        blueprint = cls.__new__(cls)
+        blueprint._take(body, made)
+        return blueprint
+
+    def _take(self, body: ModelBody, learner: Learner) -> None:
+        """Go by this learner's settings."""
+        self.body = body
+        self._made = learner
+        self._seed = learner.params["seed"]
         self.dim: int | None = _features(learner)
-        self.loop: Loop = loop(body, Vectors(body, self.dim))
-        self.card: Card = self._type.card
+        self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim))
+        self.card: Card = learner.card
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
         self.settings = learner.params
         self.size = len(learner.to_bytes()) if body.keyed else 0
 
+    def record(self) -> Any:
+        """The settings of its learners, in what JSON can say, for `recorded`."""
+        return records.pack(self._made)
+
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own."""
-        params = dict(self._params)
-        if key is not None:
-            digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-            params["seed"] = int.from_bytes(digest[:6], "little")
+        if key is None:
+            return self._made.fresh()
+        digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
+        return self._made.fresh(seed=int.from_bytes(digest[:6], "little"))
+
+    def _first(self, params: dict[str, Any]) -> Learner:
         try:
             return self._type(**params)
         except SmidgenError:

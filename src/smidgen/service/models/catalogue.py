@@ -27,8 +27,8 @@ def described() -> dict[str, Any]:
     return {name: {**loop.description(), "example": _example(loop)} for name, loop in loops.items()}
 
 
-def first_learner(loop: type[Loop], feedback: str | None = None) -> str:
-    """The learner to begin with."""
+def first_learner(loop: type[Loop], feedback: str | None = None) -> str | None:
+    """The learner to begin with, if any serves the loop."""
     names = fitting(loop.name)
     for served in (loop.name, *loop.served_by):
         try:
@@ -37,15 +37,12 @@ def first_learner(loop: type[Loop], feedback: str | None = None) -> str:
             continue
         if found in names:
             return found
-    if not names:
-        raise InvalidArgument(f"no learner serves the loop {loop.name}", "register one, with a card that names it")
-    return names[0]
+    return names[0] if names else None
 
 
 def _sorted(loop: type[Loop]) -> list[str]:
-    names = fitting(loop.name)
-    first = first_learner(loop) if names else None
-    return sorted(names, key=lambda name: (name != first, name))
+    first = first_learner(loop)
+    return sorted(fitting(loop.name), key=lambda name: (name != first, name))
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -74,6 +71,7 @@ def _example(loop: type[Loop]) -> dict[str, Any]:
     kinds = [loop.kinds[field] for _, body in loop.example.feedback for field in body if field in loop.kinds]
     learner = first_learner(loop, kinds[0] if kinds else None)
     model = {"loop": loop.name, "learner": learner, **told["model"]}
-    if params := {**cards[learner].first, **model.get("params", {})}:
+    first = cards[learner].first if learner is not None else {}
+    if params := {**first, **model.get("params", {})}:
         model["params"] = params
     return {**told, "model": model}

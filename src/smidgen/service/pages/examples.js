@@ -2,7 +2,7 @@
 const id = "DECISION";
 
 export function examples(loops) {
-  const all = Object.values(loops).map((loop) => loop.example);
+  const all = Object.values(loops).map((loop) => loop.example).filter((one) => one.model.learner);
   const [first] = all;
   const model = `/v1/models/${first.name}`;
   return {
