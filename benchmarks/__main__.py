@@ -21,6 +21,7 @@ from benchmarks import (
     second_order,
     startup,
     tune,
+    vectorizing,
     verbs,
 )
 from benchmarks.chart import charts
@@ -36,6 +37,7 @@ WORKLOADS = {
     **tune.WORKLOADS,
     **verbs.WORKLOADS,
     **rewards.WORKLOADS,
+    **vectorizing.WORKLOADS,
     **records.WORKLOADS,
     **startup.WORKLOADS,
 }
