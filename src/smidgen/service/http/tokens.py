@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 from typing import Literal, NamedTuple
 
@@ -63,8 +64,10 @@ class Tokens:
         kind, _, token = (header or "").partition(" ")
         if kind.lower() != "bearer" or not token:
             raise NotAllowed("there is no token", "send Authorization: Bearer TOKEN")
-        found = self._reading.token(_hash(token.strip()))
-        if found is None or found.revoked_at is not None:
+        wanted = _hash(token.strip())
+        found = self._reading.token(wanted)
+        known = hmac.compare_digest(found.hash if found is not None else bytes(len(wanted)), wanted)
+        if found is None or not known or found.revoked_at is not None:
             raise NotAllowed("the token is not valid", "make one with smidgen token create")
         return Rights(frozenset(found.scopes.split(",")), found.model)
 
