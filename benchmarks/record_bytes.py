@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smidgen.service.messages import Compact, CompactCandidates, DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import Compact, CompactCandidates, ModelBody
 from smidgen.service.models.engine import Engine
 
 #: Candidates, features, and the bytes per event of the first version.
@@ -48,9 +49,9 @@ def measure(candidates: int, features: int, before: float, decisions: int = 1500
         def one() -> None:
             rows = rng.normal(size=(candidates, features)).astype("<f4")
             compact = Compact(shape=(candidates, features), f32=rows.tobytes())
-            asked = DecisionBody(candidates=CompactCandidates(ids=ids, features=compact))
+            asked = loops.decision(candidates=CompactCandidates(ids=ids, features=compact))
             reply = engine.decide("m", asked)
-            engine.feedback(reply["decision"], FeedbackBody(clicked=[reply["ranking"][2]]))
+            engine.feedback(reply["decision"], loops.feedback(clicked=[reply["ranking"][2]]))
 
         for _ in range(decisions // 50):
             engine.run(lambda: [one() for _ in range(50)])

@@ -37,9 +37,19 @@ class RidgeFil:
     """Eq. 3, with all examples kept and the estimate found anew every time."""
 
     def __init__(
-        self, dim: int, *, c: float = 5.0, a: float = 1.0, forgetting: float = 1.0, window: int | None = None
+        self,
+        dim: int,
+        *,
+        c: float = 5.0,
+        a: float = 1.0,
+        forgetting: float = 1.0,
+        window: int | None = None,
+        explore: str = "paper",
+        constant: bool | None = None,
     ) -> None:
-        self.dim, self.c, self.a, self.forgetting, self.window = dim, c, a, forgetting, window
+        self.explore, self.constant = explore, explore != "paper" if constant is None else constant
+        self.dim, self.c, self.forgetting, self.window = dim + self.constant, c, forgetting, window
+        self.a, self.floor = (a / 10, 2.0) if explore == "scarce" else (a, 1.0)
         self.examples: list[tuple[FloatArray, float]] = []
 
     def counted(self) -> list[tuple[float, FloatArray, float]]:
@@ -58,18 +68,30 @@ class RidgeFil:
     def weights(self) -> FloatArray:
         return np.linalg.solve(*self.system())
 
+    def wide(self, x: FloatArray) -> FloatArray:
+        return np.append(x, 1.0) if self.constant else x
+
     def margin(self, x: FloatArray) -> float:
-        A, b = self.system()
-        return float(np.linalg.solve(A + np.outer(x, x), b) @ x)
+        (A, b), z = self.system(), self.wide(x)
+        return float(np.linalg.solve(A + np.outer(z, z), b) @ z)
 
     def heard(self) -> float:
         return sum(share for share, _, _ in self.counted())
 
+    def relevant(self) -> float:
+        return sum(share for share, _, y in self.counted() if y > 0)
+
+    def threshold(self, t: int) -> float:
+        if self.explore == "paper" or not self.heard():
+            return threshold(self.c, t, self.heard())
+        scarce = math.sqrt(0.1 * math.log(t) / (self.relevant() + 1))
+        return -max(scarce, math.sqrt(self.floor * math.log(t) / self.heard()))
+
     def forward(self, x: FloatArray, t: int) -> bool:
-        return self.margin(x) >= threshold(self.c, t, self.heard())
+        return self.margin(x) >= self.threshold(t)
 
     def learn(self, x: FloatArray, relevant: bool) -> None:
-        self.examples.append((x, 1.0 if relevant else -1.0))
+        self.examples.append((self.wide(x), 1.0 if relevant else -1.0))
 
 
 class RidgeFull(RidgeFil):

@@ -90,7 +90,7 @@ def test_broken_records_are_refused(data: bytes) -> None:
 
 def decision_fields(**changes: Any) -> bytes:
     decision = PreferencePerceptron(dim=2).decide(Choice(np.eye(2)))
-    fields = {name: getattr(decision, name) for name in Decision.__struct_fields__ if name not in ("teams", "more")}
+    fields = {name: getattr(decision, name) for name in Decision.__struct_fields__ if name not in ("teams", "unknown")}
     fields = {key: value for key, value in fields.items() if value is not None}
     return records.to_json({key: value for key, value in {**fields, **changes}.items() if value is not ...})
 

@@ -22,7 +22,8 @@ from smidgen.errors import InvalidArgument, NotSaveable
 REQUIRED: Final = inspect.Parameter.empty
 #: In a record: the number of the settings that it was made at.
 VERSION = "$version"
-_PLAIN = (int, float, str, bool, type(None))
+_AS_THEY_ARE = {int, str, bool, type(None)}
+_PLAIN = {float, *_AS_THEY_ARE}
 _EXACT = 2**53  # whole numbers below this are the same as ints and as floats
 
 
@@ -83,7 +84,10 @@ class Versioned:
 
     def to_settings(self) -> dict[str, Any]:
         """What a record says of it: the arguments that were asked for, and the number of the defaults."""
-        return {**asked_for(type(self), self.to_record(), self.built_at), VERSION: self.built_at}
+        version = self.built_at
+        asked = asked_for(type(self), self.to_record(), version)
+        asked[VERSION] = version
+        return asked
 
     @classmethod
     def from_settings(cls, fields: Mapping[str, Any]) -> Self:
@@ -127,22 +131,28 @@ def asked_for(cls: type[Versioned], arguments: Mapping[str, Any], version: int) 
 
 def equal(one: Any, other: Any) -> bool:
     """Whether two values are one setting: numbers by value, all else as `records.same` has it."""
-    if isinstance(one, _PLAIN) and isinstance(other, _PLAIN):
-        return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+    if type(one) in _PLAIN and type(other) in _PLAIN:
+        return bool(one == other) and (type(one) is bool) is (type(other) is bool)
     return one is other or records.same(_by_value(one), _by_value(other))
 
 
 def fingerprint(kind: str, version: int, asked: Mapping[str, Any]) -> str:
     """A short name for what was asked for: the same on every machine, however the class grows."""
     try:
-        packed = records.pack(dict(asked))
+        packed = {name: value if type(value) in _AS_THEY_ARE else _packed(value) for name, value in asked.items()}
     except NotSaveable:  # a setting without a registered name: it can be told apart, but not saved
         packed = {name: _shown(value) for name, value in asked.items()}
-    return records.digest([kind, version, _by_value(packed)])
+    return records.digest([kind, version, packed])
+
+
+def _packed(value: Any) -> Any:
+    return _by_value(records.pack(value))
 
 
 def _by_value(value: Any) -> Any:
     """The same with every whole number as an int, so that 1 and 1.0 are one."""
+    if type(value) in _AS_THEY_ARE:
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -40,6 +40,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         Whether exploration changed the action, or put a rival beside it.
     propensity
         The probability of the action where it was drawn.
+    propensities
+        The probability of every candidate, where one was drawn among several; 0 for those not on offer.
+    log_propensity
+        Its logarithm, for lists, whose probability may be too small for a number: that of the first places, as many as
+        the learner draws.
     perturbation
         The unit direction of a perturbed weight vector or point.
     reach
@@ -52,9 +57,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         Of a filter: the estimate of how relevant the item is, and the value that it had to reach (None while nothing
         has been forwarded).
     teams
-        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
-    more
-        Fields that a newer smidgen wrote and this one does not know: kept, compared, and written back.
+        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed). For rankings whose
+        neighbours may be swapped: the number of the pair at each position, −1 where there is none.
+    unknown
+        Fields that a newer smidgen wrote and this one does not know: kept, compared, and written back. None if there
+        are none; `more` is the same as a mapping.
 
     Examples
     --------
@@ -73,6 +80,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     context: Any
     explored: bool = False
     propensity: float | None = None
+    propensities: FloatArray | None = None
     perturbation: FloatArray | None = None
     reach: float | None = None
     scores: FloatArray | None = None
@@ -80,12 +88,23 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     margin: float | None = None
     threshold: float | None = None
     teams: IntArray | None = None
-    more: dict[str, Any] = msgspec.field(default_factory=dict)
+    log_propensity: float | None = None
+    unknown: dict[str, Any] | None = None
 
     @property
     def id(self) -> str:
         """A name for this decision, the same in every replay."""
         return f"{self.settings}-{self.number}"
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """Fields that a newer smidgen wrote, by name."""
+        return dict(self.unknown or {})
+
+    @property
+    def ids(self) -> tuple[Any, ...] | None:
+        """The ids of the candidates, by position: ``decision.ids[decision.action]`` is the item chosen."""
+        return getattr(self.context, "ids", None)
 
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
@@ -107,7 +126,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
 
     def _fields(self) -> dict[str, Any]:
         named = ((name, getattr(self, name)) for name in _NAMES)
-        return {**{name: value for name, value in named if value is not None or name in _REQUIRED}, **self.more}
+        fields = {name: value for name, value in named if value is not None or name in _REQUIRED}
+        return fields if self.unknown is None else {**fields, **self.unknown}
 
     @classmethod
     def of(cls, fields: Any) -> Decision:
@@ -128,7 +148,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         if fields.keys() <= _KNOWN:
             return cls(**fields)
         known = {name: value for name, value in fields.items() if name in _KNOWN}
-        return cls(**known, more={name: value for name, value in fields.items() if name not in _KNOWN})
+        return cls(**known, unknown={name: value for name, value in fields.items() if name not in _KNOWN})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -139,7 +159,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         return hash(self.id)
 
 
-_NAMES = tuple(name for name in Decision.__struct_fields__ if name != "more")
+_NAMES = tuple(name for name in Decision.__struct_fields__ if name != "unknown")
 _KNOWN = frozenset(_NAMES)
 _REQUIRED = {"kind", "settings", "number", "action", "greedy", "context"}
 _CHECKED: dict[str, Any] = {
@@ -148,6 +168,8 @@ _CHECKED: dict[str, Any] = {
     "number": int,
     "explored": bool,
     "propensity": float,
+    "propensities": np.ndarray,
+    "log_propensity": float,
     "margin": float,
     "threshold": float,
     "perturbation": np.ndarray,

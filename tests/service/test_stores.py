@@ -15,7 +15,8 @@ from smidgen.service.models.engine import Engine
 from smidgen.service.store.events import Chain, Event, erased
 from smidgen.service.store.memory import MemoryStore, Shelf
 from smidgen.service.store.memory_reads import MemoryReads
-from smidgen.service.store.protocol import Asked, Counts, Reading, TokenRow, Told, Verdict
+from smidgen.service.store.protocol import Reading
+from smidgen.service.store.rows import Asked, Counts, TokenRow, Told, Verdict
 from smidgen.service.store.sqlite import SQLiteStore
 from smidgen.testing import check_store
 

@@ -30,6 +30,8 @@ _PLACES = (
     "threshold",
     "teams",
     "more",
+    "propensities",
+    "log_propensity",
 )
 _HINT = "give the bytes that learner.brief wrote"
 
@@ -52,7 +54,9 @@ def write(decision: Decision) -> bytes:
         decision.margin,
         decision.threshold,
         decision.teams,
-        decision.more or None,
+        decision.unknown,
+        decision.propensities,
+        decision.log_propensity,
     ]
     while values[-1] is None:
         values.pop()

@@ -68,7 +68,7 @@ def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> 
     state, notes = learner._upgrade(header.state_version, arrays, records.unpack(header.notes))
     learner._take_notes(notes)
     learner._check_state(state)
-    learner._learnt, learner._decided = learnt, header.decided
+    learner._learnt, learner._decided, learner._taught = learnt, header.decided, header.taught
     learner._restore(state)
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from smidgen.service.store.protocol import Asked, Question, Store, Told
+from smidgen.service.store.protocol import Question, Store
+from smidgen.service.store.rows import Asked, Told
 
 
 def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Callable[[], Any]], Any]) -> None:

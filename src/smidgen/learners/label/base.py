@@ -222,6 +222,10 @@ class LabelLearner(Learner):
             widths=widths,
         )
 
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """Full information: as if the best label had been shown, and the true one heard."""
+        self._learn(self._decide(context, number), answer)
+
     def _right(self, feedback: Any) -> bool:
         if feedback is True or feedback is False:
             return feedback

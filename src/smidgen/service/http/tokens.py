@@ -8,7 +8,8 @@ import secrets
 from typing import Literal, NamedTuple
 
 from smidgen.service.refusals import Impossible, NotAllowed, OutOfScope, Unknown
-from smidgen.service.store.protocol import Reading, Store, TokenRow
+from smidgen.service.store.protocol import Reading, Store
+from smidgen.service.store.rows import TokenRow
 
 Scope = Literal["decide", "feedback", "admin"]
 SCOPES: tuple[Scope, ...] = ("decide", "feedback", "admin")
@@ -57,7 +58,7 @@ class Tokens:
     def rights(self, header: str | None) -> Rights:
         """What the ``Authorization`` header allows; without any token in the store, everything.
 
-        The token is looked up by its digest, so the time that this takes says nothing of the tokens that there are.
+        It is looked up by its digest, which nobody can steer, and then compared in constant time.
         """
         if not self.any():
             return EVERYTHING
@@ -66,8 +67,8 @@ class Tokens:
             raise NotAllowed("there is no token", "send Authorization: Bearer TOKEN")
         wanted = _hash(token.strip())
         found = self._reading.token(wanted)
-        known = hmac.compare_digest(found.hash if found is not None else bytes(len(wanted)), wanted)
-        if found is None or not known or found.revoked_at is not None:
+        same = hmac.compare_digest(found.hash if found is not None else bytes(len(wanted)), wanted)
+        if found is None or not same or found.revoked_at is not None:
             raise NotAllowed("the token is not valid", "make one with smidgen token create")
         return Rights(frozenset(found.scopes.split(",")), found.model)
 

@@ -12,8 +12,8 @@ from smidgen.learners.storage import decode
 from smidgen.service.models.served import Served, state_problem
 from smidgen.service.store.events import Chain
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.protocol import State
 from smidgen.service.store.recording import TYPES, DatabaseRecording, FileRecording, Line, Rebuilding, Recording
+from smidgen.service.store.rows import State
 
 
 @dataclass

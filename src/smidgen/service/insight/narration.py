@@ -12,7 +12,7 @@ from smidgen.service.loops.words import Offered
 from smidgen.service.models.served import Served
 from smidgen.service.models.stories import find, tell
 from smidgen.service.store.log import DecisionEvent, EventLog
-from smidgen.service.store.protocol import DecisionRow
+from smidgen.service.store.rows import DecisionRow
 
 
 def recent(log: EventLog, model: Served, now: float, before: int = 0, limit: int = 12) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ from smidgen.service.insight.intervals import normal, wilson
 from smidgen.service.messages import ModelReply, Quality
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import Unknown
-from smidgen.service.store.protocol import Counts, Reading
+from smidgen.service.store.protocol import Reading
+from smidgen.service.store.rows import Counts
 
 LAST = 200
 

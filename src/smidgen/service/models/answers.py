@@ -15,7 +15,8 @@ from smidgen.service.refusals import Conflict
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import Store, Told, Verdicts, again
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import Told, Verdicts, again
 
 
 class Answers:

@@ -18,7 +18,8 @@ from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
 from smidgen.service.store.log import EventLog, Reply, reply
-from smidgen.service.store.protocol import Asked, Store
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import Asked
 from smidgen.types import Decision
 
 

@@ -12,7 +12,8 @@ from smidgen.service.models.served import Served
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Unknown
 from smidgen.service.store import bodies
-from smidgen.service.store.protocol import Counts, ModelRow, Reading, Store
+from smidgen.service.store.protocol import Reading, Store
+from smidgen.service.store.rows import Counts, ModelRow
 
 
 class Registry:

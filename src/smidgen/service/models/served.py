@@ -10,7 +10,8 @@ from smidgen.learners import Learner
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import Counts, State, Store
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import Counts, State
 
 
 @dataclass

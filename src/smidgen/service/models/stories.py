@@ -9,7 +9,7 @@ from smidgen.service.messages import Story
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import Unknown
 from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import DecisionRow
+from smidgen.service.store.rows import DecisionRow
 
 
 def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | None, now: float) -> Story:

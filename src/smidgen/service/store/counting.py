@@ -6,7 +6,7 @@ import copy
 
 import msgspec
 
-from smidgen.service.store.protocol import Counts
+from smidgen.service.store.rows import Counts
 
 
 class Counting:

@@ -13,18 +13,8 @@ import msgspec
 
 from smidgen.service.store.events import Event, Salts, content, link
 from smidgen.service.store.memory_reads import MemoryReads, Tables
-from smidgen.service.store.protocol import (
-    Asked,
-    Counts,
-    DecisionRow,
-    ModelRow,
-    Reading,
-    State,
-    TokenRow,
-    Told,
-    Verdict,
-    again,
-)
+from smidgen.service.store.protocol import Reading
+from smidgen.service.store.rows import Asked, Counts, DecisionRow, ModelRow, State, TokenRow, Told, Verdict, again
 
 
 @dataclass

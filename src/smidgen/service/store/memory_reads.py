@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from smidgen.service.store.events import Event
-from smidgen.service.store.protocol import Counts, DecisionRow, ModelRow, Question, State, TokenRow
+from smidgen.service.store.protocol import Question
+from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from smidgen.service.refusals import StorageFailed
-from smidgen.service.store.protocol import TokenRow
+from smidgen.service.store.rows import TokenRow
 from smidgen.service.store.schema import FILE, schema
 
 

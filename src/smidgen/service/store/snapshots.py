@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smidgen.service.store.crash_points import reach
-from smidgen.service.store.protocol import State
+from smidgen.service.store.rows import State
 
 KEPT = 3
 

@@ -14,7 +14,8 @@ from smidgen.service.store import head
 from smidgen.service.store.counting import Counting
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.events import Salts, content, link
-from smidgen.service.store.protocol import Asked, Counts, ModelRow, Reading, TokenRow, Told, Verdict, again
+from smidgen.service.store.protocol import Reading
+from smidgen.service.store.rows import Asked, Counts, ModelRow, TokenRow, Told, Verdict, again
 from smidgen.service.store.schema import connect, of_disk, refusal
 from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.sqlite_reads import SQLiteReaders, SQLiteReads

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from smidgen.service.store.events import Event
-from smidgen.service.store.protocol import Counts, DecisionRow, ModelRow, Question, State, TokenRow
+from smidgen.service.store.protocol import Question
 from smidgen.service.store.questions import QUESTIONS
+from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
 from smidgen.service.store.schema import connect_reading, of_disk, refusal
 from smidgen.service.store.snapshots import Snapshots
 

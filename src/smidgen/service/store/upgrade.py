@@ -30,7 +30,8 @@ from smidgen.service.store.events import Event
 from smidgen.service.store.lock import only_one
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.old_format import OldDatabase, OldEvent, OldModel, settle
-from smidgen.service.store.protocol import Asked, Store, Told
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import Asked, Told
 from smidgen.service.store.schema import FILE, NEWEST, OLD, refuse_other
 from smidgen.service.store.sqlite import SQLiteStore
 from smidgen.types import Decision
