@@ -75,7 +75,7 @@ def test_a_cold_cache_is_filled_aside_before_anybody_is_kept_waiting(tmp_path: P
         assert caller.post(f"/v1/decisions/{made['decision']}/feedback", {"relevant": True}).status_code == 200
     with (
         started(data, port, cache) as process,
-        Pulse(port) as pulse,
+        Pulse(port, process.pid) as pulse,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         assert client.get("/v1/models").status_code == 503
@@ -95,13 +95,13 @@ def test_a_cold_cache_is_filled_aside_before_anybody_is_kept_waiting(tmp_path: P
         made = client.post("/v1/models/knobs/decisions", json={}).json()
         assert client.post(f"/v1/decisions/{made['decision']}/feedback", json={"loss": 0.5}).status_code == 200
         assert kernels(cache) == ready, "a new model answers when it can decide"
-    assert pulse.steady, (pulse.silent, pulse.noise)
+    assert pulse.steady, pulse
     assert pulse.answers > 20
 
 
 def test_it_ends_when_it_is_told_to_while_it_starts(tmp_path: Path) -> None:
     port = free_port()
-    with started(tmp_path / "data", port, tmp_path / "cache") as process, Pulse(port):
+    with started(tmp_path / "data", port, tmp_path / "cache") as process, Pulse(port, process.pid):
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
 

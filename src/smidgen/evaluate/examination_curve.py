@@ -22,15 +22,21 @@ from smidgen.learners.rank.plackett_luce import exchange_odds, suffix_sums
 from smidgen.structures import Clicks
 from smidgen.types import Decision, FloatArray, IntArray
 
+#: How drawn lists are weighed, P(R) and P(R*) their chances before and after the exchange.
+WEIGHTS = {"overlap": "2 P(R*)/(P(R) + P(R*))", "inverse": "(P(R) + P(R*))/(2 P(R))"}
+
 
 @kernel
-def _weigh_drawn(scores: FloatArray, order: IntArray, out: FloatArray) -> None:
-    """(P(R) + P(R*))/(2 P(R)) for each pair of neighbours, R* the list with the two exchanged."""
+def _weigh_drawn(scores: FloatArray, order: IntArray, overlap: bool, out: FloatArray) -> None:
+    """One of `WEIGHTS` for each pair of neighbours, R* the list with the two exchanged."""
     n = order.shape[0]
     at, left = np.empty(n), np.empty(n + 1)
     safe = suffix_sums(scores, order, 1, at, left)
     for k in range(out.shape[0]):
-        out[k] = 0.5 * (1.0 + 1.0 / exchange_odds(at, left, k, k + 1, safe)) if k + 1 < n else 0.0
+        out[k] = 0.0
+        if k + 1 < n:
+            odds = exchange_odds(at, left, k, k + 1, safe)
+            out[k] = 2.0 / (1.0 + odds) if overlap else 0.5 * (1.0 + 1.0 / odds)
 
 
 @kernel
@@ -80,7 +86,12 @@ class Examination:
 
 
 def examination(
-    log: Iterable[tuple[Decision, Any]], *, places: int = 10, swap: float = 0.5, confidence: float = 0.95
+    log: Iterable[tuple[Decision, Any]],
+    *,
+    places: int = 10,
+    swap: float = 0.5,
+    weights: str = "overlap",
+    confidence: float = 0.95,
 ) -> Examination:
     """Estimate how far people look, from decisions of one learner and the clicks on them.
 
@@ -93,6 +104,8 @@ def examination(
         How many places to tell of.
     swap
         How likely pairs were swapped, if they were: that of `PerturbedPreferencePerceptron`.
+    weights
+        How lists that `PDGD` drew are weighed: ``"overlap"`` or ``"inverse"``, see below.
     confidence
         Of the interval.
 
@@ -103,8 +116,11 @@ def examination(
     Notes
     -----
     **Estimate** read[k + 1]/read[k] = Σ weight·click at k + 1 / Σ weight·click at k, over the lists in which the two
-    places are a pair; the curve is the product of such ratios. Weights: swapped pairs 1/(2p), others 1/(2(1 − p));
-    drawn lists (P(R) + P(R*))/(2 P(R)), P the learner's own, R* with the two neighbours exchanged.
+    places are a pair; the curve is the product of such ratios. Weights: swapped pairs 1/(2p), others 1/(2(1 − p)).
+    Drawn lists, P the learner's own, R* with the two neighbours exchanged: inverse (P(R) + P(R*))/(2 P(R)), overlap
+    2 P(R*)/(P(R) + P(R*)). Both make R and R* count alike. Inverse weights have no limit: once the learner is sure of
+    itself a single rare list can outweigh all others. Overlap weights stay below 2, and give little to pairs whose
+    order is nearly certain [2].
     **Interval** by the delta method on the log of the curve, each round's clicks taken together.
     **Assumes** the position-based model. Of people who stop after a click it tells how likely a place is reached, on
     average over what stood above it.
@@ -130,23 +146,26 @@ def examination(
     ----------
     .. [1] T. Joachims, A. Swaminathan, T. Schnabel. Unbiased learning-to-rank with biased feedback. WSDM 2017.
        Section 5.3: swaps of the first place with another.
+    .. [2] F. Li, K. L. Morgan, A. M. Zaslavsky. Balancing covariates via propensity score weighting. JASA 113, 2018.
     """
     wanted = checks.whole("places", places, "leave it out for 10", at_least=2, below=10_001)
     p = checks.number("swap", swap, "give the learner's own, e.g. 0.5", above=0.0, at_most=1.0)
     level = checks.number("confidence", confidence, "leave it out for 0.95", above=0.0, at_most=0.9999)
+    overlap = checks.one_of("weights", weights, WEIGHTS) == "overlap"
     above: list[FloatArray] = []
     below: list[FloatArray] = []
     for decision, feedback in log:
         if not isinstance(feedback, Clicks):
             continue
         upper, lower = np.empty(wanted - 1), np.empty(wanted - 1)
-        _count(np.asarray(decision.action), feedback.documents, _weights(decision, wanted - 1, p), upper, lower)
+        each = _weights(decision, wanted - 1, p, overlap)
+        _count(np.asarray(decision.action), feedback.documents, each, upper, lower)
         above.append(upper)
         below.append(lower)
     return _curve(np.array(above).reshape(-1, wanted - 1), np.array(below).reshape(-1, wanted - 1), level)
 
 
-def _weights(decision: Decision, pairs: int, swap: float) -> FloatArray:
+def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> FloatArray:
     """What a click counts at each pair of neighbours."""
     out = np.empty(pairs)
     if not isinstance(decision, Decision) or decision.log_propensity is None or decision.scores is None:
@@ -154,7 +173,7 @@ def _weights(decision: Decision, pairs: int, swap: float) -> FloatArray:
             "the log holds a decision whose places were not drawn", "give those of PDGD, of 3PR or of FairPairs"
         )
     if decision.teams is None:
-        _weigh_drawn(decision.scores, decision.action, out)
+        _weigh_drawn(decision.scores, decision.action, overlap, out)
     else:
         if swap == 1.0:
             raise InvalidArgument("swap is 1.0 and every pair was swapped", "only swaps by chance can tell")

@@ -103,20 +103,36 @@ def mixed(
 
 
 @kernel
-def clicked_by(user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator) -> IntArray:
-    """The documents that a `ClickUser` clicks, by its own random numbers."""
-    m = min(user.depth, shown.shape[0])
-    draws, grades, places = np.empty((2, m)), np.empty(m, np.int64), np.empty(m, np.int64)
+def click_into(
+    user: Person,
+    shown: IntArray,
+    labels: FloatArray,
+    rng: np.random.Generator,
+    m: int,
+    draws: FloatArray,
+    room: IntArray,
+) -> int:
+    """Write the documents that a `ClickUser` who looks at m of them clicks to the first row of ``room``; how many.
+
+    ``draws``, for the user's own random numbers, and ``room`` have two rows, of m places or more.
+    """
     for row in range(2):
         for i in range(m):
             draws[row, i] = rng.random()
     for i in range(m):
-        grades[i] = int(labels[shown[i]])
-    count = click_down(grades, user.attract, user.stop, draws, places)
-    clicked = np.empty(count, np.int64)
+        room[1, i] = int(labels[shown[i]])
+    count = click_down(room[1, :m], user.attract, user.stop, draws, room[0])
     for i in range(count):
-        clicked[i] = shown[places[i]]
-    return clicked
+        room[0, i] = shown[room[0, i]]
+    return count
+
+
+@kernel
+def clicked_by(user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator) -> IntArray:
+    """The same as a new array."""
+    m = min(user.depth, shown.shape[0])
+    room = np.empty((2, m), np.int64)
+    return room[0, : click_into(user, shown, labels, rng, m, np.empty((2, m)), room)]
 
 
 @kernel

@@ -97,6 +97,10 @@ class Book:
             self.ids[name] = i
             self.names.append(name)
 
+    def forgotten(self, ids: IntArray) -> IntArray:
+        """The columns of ids that stand for names without a place."""
+        return np.unique(ids[ids >= self.capacity]) - self.capacity
+
     def by_column(self) -> list[tuple[int, str]]:
         """Every column in use, and its name; of a shared one, all names that are known to share it."""
         known: dict[int, list[str]] = {}

@@ -14,7 +14,7 @@ from smidgen.features.rows import check_finite
 from smidgen.records import same, structure
 from smidgen.types import FloatArray, IntArray
 
-FEW = 32  # entries that are sorted by insertion
+FEW = 64  # entries that are sorted by insertion
 _NONE: IntArray = np.empty(0, np.int64)
 _NOTHING: FloatArray = np.empty(0)
 for _empty in (_NONE, _NOTHING):
@@ -92,6 +92,8 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         The words and pairs of texts: places in the book, and places in ``names``.
     texts, text_counts
         Which texts there were, and in how many rows.
+    forgotten
+        Columns of features whose names the book has no room for.
     clipped
         How many numbers were clipped.
     ids, top
@@ -114,6 +116,7 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
     new_terms: IntArray = _NONE
     texts: tuple[str, ...] = ()
     text_counts: IntArray = _NONE
+    forgotten: IntArray = _NONE
     clipped: int = 0
     ids: tuple[str | int, ...] | None = None
     top: int | None = None
@@ -168,6 +171,7 @@ _TYPES = {
     "terms": np.int64,
     "new_terms": np.int64,
     "text_counts": np.int64,
+    "forgotten": np.int64,
 }
 
 
@@ -192,6 +196,7 @@ def _sound(e: Encoded) -> bool:
         and len(e.new_numbers) == len(e.new_raw)
         and len(e.texts) == len(e.text_counts)
         and _below(e.new_rows, n)
+        and _below(e.forgotten, e.dim)
         and all(_below(array, m) for array in (e.new_names, e.new_numbers, e.new_terms))
         and all(isinstance(name, str) for name in (*e.names, *e.texts))
         and isinstance(e.clipped, int)

@@ -13,6 +13,7 @@ from smidgen.features.memory import CONTEXT, Memory
 from smidgen.features.one_row import one_row
 from smidgen.features.reading import Reader
 from smidgen.features.told import Known, Told, known, new_names, told, weighed
+from smidgen.features.words import weigh
 from smidgen.types import FloatArray, IntArray
 
 
@@ -121,7 +122,7 @@ class Encoder:
 
     def _indicators(self, g: Gathered, every: Known) -> Some:
         """The numbers that are absent from some of many rows."""
-        missing = self._memory.expected[""].difference(g.wide_slots)
+        missing = self._memory.expected[""].difference(g.full)
         entries: list[tuple[int, int, float]] = []
         if missing:
             present = np.zeros((g.row, len(self._memory.scaling.paths)), np.bool_)
@@ -138,18 +139,24 @@ class Encoder:
         """All rows: known features and more; texts; the numbers and words of the context counted once."""
         new = [(row, place, 1.0) for row, place in g.new]
         new += [(row, place, 0.0 if self._scale else number) for row, place, number in g.new_numbers]
-        parts = [*more, *([self._words(g)] if g.terms else [])]
+        blocks = [self._block(block) for block in g.text_blocks]
+        parts = [*more, *([self._words(g)] if g.terms else []), *(part for part, _ in blocks)]
         for part in parts:
             new += part.new
         rows = np.concatenate([every.rows, *(part.rows for part in parts)])
-        columns = self._memory.book.columns[np.concatenate([every.ids, *(part.ids for part in parts)])]
+        ids = np.concatenate([every.ids, *(part.ids for part in parts)])
+        columns = self._memory.book.columns[ids]
         values = np.concatenate([every.values, *(part.values for part in parts)])
         starts, indices, laid = lay_rows(g.row, rows, columns, values)
         slots, raw, numbers = every.slots, every.raw, [(place, number) for _, place, number in g.new_numbers]
         terms, new_terms = [i for i in g.terms if i >= 0], list(g.places.values())
+        for block in g.text_blocks:
+            new_terms += block[4].values()
         texts: dict[str, int] = {}
         for path, _, _ in [*g.texts, *(about.texts if about else [])]:
             texts[path] = texts.get(path, 0) + 1
+        for block in g.text_blocks:
+            texts[block[0]] = texts.get(block[0], 0) + int(np.count_nonzero(np.diff(block[1])))
         if about is not None:
             slots, raw = np.concatenate([slots, about.slots]).astype(np.int64), np.concatenate([raw, about.raw])
             old = list(about.names)
@@ -169,10 +176,11 @@ class Encoder:
             raw=raw,
             new_numbers=np.array([place for place, _ in numbers], np.int64),
             new_raw=np.array([number for _, number in numbers], np.float64),
-            terms=np.array(terms, np.int64),
+            terms=np.concatenate([np.array(terms, np.int64), *(known_terms for _, known_terms in blocks)]),
             new_terms=np.array(new_terms, np.int64),
             texts=tuple(texts),
             text_counts=np.array(list(texts.values()), np.int64),
+            forgotten=self._memory.book.forgotten(ids),
             clipped=every.clipped,
             **settings,
         )
@@ -184,3 +192,14 @@ class Encoder:
         where, old = np.repeat(np.array([row for _, row, _ in g.texts]), np.diff(starts)), terms >= 0
         new = [(int(where[at]), place, float(worth[at])) for at, place in g.places.items()]
         return Some(where[old], terms[old], worth[old], new)
+
+    def _block(self, block: tuple[str, IntArray, IntArray, FloatArray, dict[int, int]]) -> tuple[Some, IntArray]:
+        """The same for the texts of a whole column; and the ids of its known terms."""
+        path, starts, ids, worth, places = block
+        seen = np.full(len(starts) - 1, float(self._memory.frequencies.rows.get(path, 0)))
+        weigh(self._memory.frequencies.df, starts, ids, seen, worth)
+        where, old = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), ids >= 0
+        new = [(int(where[at]), place, float(worth[at])) for at, place in places.items()]
+        if not new:
+            return Some(where, ids, worth, []), ids
+        return Some(where[old], ids[old], worth[old], new), ids[old]

@@ -20,6 +20,7 @@ class Gathered:
         "cats",
         "ends",
         "fields",
+        "full",
         "names",
         "new",
         "new_numbers",
@@ -30,6 +31,7 @@ class Gathered:
         "slots",
         "some",
         "terms",
+        "text_blocks",
         "texts",
         "weights",
         "wide_cats",
@@ -46,6 +48,8 @@ class Gathered:
         self.ends: list[tuple[int, int]] = []
         self.terms: list[int] = []
         self.texts: list[tuple[str, int, int]] = []  #: path, row, where its terms begin
+        #: texts of whole columns: path, where each row's terms begin, ids, weights, places of new ones
+        self.text_blocks: list[tuple[str, IntArray, IntArray, FloatArray, dict[int, int]]] = []
         self.places: dict[int, int] = {}  #: of terms, by where they stand
         self.weights: dict[int, float] = {}
         self.names: dict[str, int] = {}  #: new names, and their places
@@ -53,6 +57,7 @@ class Gathered:
         self.new_numbers: list[tuple[int, int, float]] = []  #: row, place, number
         self.some: list[tuple[int, int]] = []  #: row and id of features that are 1, in any order
         self.arrays: list[tuple[IntArray, IntArray]] = []  #: the same, as rows and ids
+        self.full: set[int] = set()  #: slots of numbers that every row has
         self.number_arrays: list[tuple[IntArray, int, FloatArray]] = []  #: rows, slot, numbers
         self.wide_cats: list[int] = []  #: one id per row, column after column
         self.wide_slots: list[int] = []  #: one per column

@@ -64,6 +64,8 @@ def read_columns(reader: Reader, keys: Sequence[Any], columns: Sequence[Any], n:
             continue
         if kinds in _CATEGORIES and not field.words and _categories(reader, field, column, into):
             continue
+        if field.words and kinds <= {str, type(None)} and reader.texts_at_once(field, column, into):
+            continue
         if kinds != {type(None)}:
             rest.append((field, column))
     if not rest:
@@ -91,6 +93,8 @@ def _from_frame(reader: Reader, field: Field, column: Any, into: Gathered) -> li
     known = ~np.isnan(column)
     if field.slot < 0 or not (np.abs(column[known]) <= limits.LARGEST).all():
         return [value if here else None for value, here in zip(column.tolist(), known.tolist(), strict=True)]
+    if known.all():
+        into.full.add(field.slot)
     into.number_arrays.append((np.flatnonzero(known), field.slot, column[known]))
     return None
 
@@ -125,6 +129,7 @@ def _numbers(reader: Reader, field: Field, column: Sequence[Any], into: Gathered
     if field.slot < 0 or not all(-limits.LARGEST <= value <= limits.LARGEST for value in column):
         return False
     into.wide_slots.append(field.slot)
+    into.full.add(field.slot)
     into.wide_raw.extend(column)
     return True
 

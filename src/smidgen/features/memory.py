@@ -51,6 +51,7 @@ class Memory:
             slots = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
             take_in(self.scaling.lines, np.array(slots, np.int64), encoded.new_raw)
         self.scaling.clipped += encoded.clipped
+        self.book.crowded[encoded.forgotten] = True
         if encoded.texts:
             terms = np.concatenate([encoded.terms, ids[encoded.new_terms]])
             self.frequencies.take_in(encoded.texts, encoded.text_counts, terms)

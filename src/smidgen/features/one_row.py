@@ -73,6 +73,8 @@ def one_row(g: Gathered, memory: Memory, scale: bool) -> Encoded:
         path = g.texts[0][0]
         seen = float(memory.frequencies.rows.get(path, 0))
         more = {"terms": ids[cats + numbers :], "texts": (path,), "text_counts": _ONE}
+    if len(memory.book.names) >= memory.book.capacity:
+        more["forgotten"] = memory.book.forgotten(ids)
     tables: Any = (memory.scaling.room, memory.scaling.ids, scale)
     words = (memory.frequencies.df, seen)
     kept, clipped = _lay(ids, (cats, numbers), raw, tables, words, memory.book.columns, columns, values)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
@@ -11,7 +15,10 @@ from smidgen.features.dates import as_moment, parts
 from smidgen.features.gathered import Gathered
 from smidgen.features.record import as_record, plain, refuse_kind, refuse_many, refuse_number, shown
 from smidgen.features.scaling import Scaling
-from smidgen.features.words import terms
+from smidgen.features.scanning import COUNT, ID, Index
+from smidgen.features.words import spelt, terms
+
+NOTHING = Index()
 
 
 class Field:
@@ -20,7 +27,7 @@ class Field:
     The tables are only quick ways to what the book says. They hold known names only, so they cannot outgrow it.
     """
 
-    __slots__ = ("fields", "path", "slot", "table", "words")
+    __slots__ = ("fields", "index", "path", "slot", "table", "words")
 
     def __init__(self, path: str, words: bool) -> None:
         self.path = path
@@ -28,6 +35,7 @@ class Field:
         self.slot = -1
         self.table: dict[Any, int] = {}  # value -> id; of a text: word or pair -> id
         self.fields: dict[str, Field] = {}
+        self.index = Index() if words else NOTHING
 
 
 class Reader:
@@ -161,6 +169,9 @@ class Reader:
             raise InvalidFeatures(
                 f"{field.path} is {shown(value)}, and a text has at most {limits.TEXT:,} characters", "cut it"
             )
+        if value.isascii():
+            self._scanned(field, value, into)
+            return
         found, often = terms(value)
         if not found:
             return
@@ -175,15 +186,58 @@ class Reader:
         for k, weight in often.items():
             into.weights[first + k] = weight
 
-    def _term(self, field: Field, term: str, at: int, into: Gathered) -> int:
-        """The id of a term that the table does not know; −1 if it has none yet."""
+    def _scanned(self, field: Field, value: str, into: Gathered) -> None:
+        """The same for ASCII, by compiled code."""
+        found, simple = field.index.scan(value.encode())
+        ids = found[ID].tolist()
+        if not ids:
+            return
+        first = len(into.terms)
+        into.texts.append((field.path, into.row, first))
+        if not simple:
+            for k, often in enumerate(found[COUNT].tolist()):
+                if often > 1:
+                    into.weights[first + k] = 1.0 + math.log(often)
+                if ids[k] < 0:
+                    ids[k] = self._term(field, spelt(value, found[:, k]), first + k, into)
+        into.terms += ids
+
+    def texts_at_once(self, field: Field, column: Sequence[str | None], into: Gathered) -> bool:
+        """The texts of many rows; says no if one is not ASCII or too long."""
+        whole = ["" if value is None else value for value in column]
+        sizes = list(map(len, whole))
+        if not all(map(str.isascii, whole)) or max(sizes) > limits.TEXT:
+            return False
+        joined = "".join(whole)
+        starts, found, simple = field.index.scan_many(joined.encode(), sizes)
+        ids, places, weights = found[ID].copy(), {}, np.ones(len(found[ID]))
+        if not simple:
+            weights += np.log(found[COUNT])
+            for k in np.flatnonzero(ids < 0).tolist():
+                name = self._named(field, spelt(joined, found[:, k]))
+                if isinstance(name, int):
+                    ids[k] = name
+                else:
+                    places[k] = into.place(name)
+        into.text_blocks.append((field.path, starts, ids, weights, places))
+        return True
+
+    def _named(self, field: Field, term: str) -> int | str:
+        """The id of a term that the tables do not know; its name, if it has none yet."""
         name = bounded(f"{field.path}:{term}")
         found = self.book.find(name)
-        if found < 0:
-            into.places[at] = into.place(name)
-        elif found < self.book.capacity:
+        if 0 <= found < self.book.capacity and term not in field.table:
             field.table[term] = found
-        return found
+            field.index.add(term, found)
+        return found if found >= 0 else name
+
+    def _term(self, field: Field, term: str, at: int, into: Gathered) -> int:
+        """The id of such a term; −1 if it has none yet."""
+        found = self._named(field, term)
+        if isinstance(found, int):
+            return found
+        into.places[at] = into.place(found)
+        return -1
 
     def _rest(self, field: Field, value: Any, into: Gathered, depth: int) -> None:
         """Lists, objects, and what Python has beside JSON's kinds."""

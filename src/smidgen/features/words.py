@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
 from smidgen.errors import CorruptFile
+from smidgen.features.scanning import FIRST, LAST
 from smidgen.types import FloatArray, IntArray
 
 _WORD = re.compile(r"\w+")
@@ -28,6 +29,11 @@ def terms(text: str) -> tuple[list[str], dict[int, float]]:
         return both, {}
     counts = Counter(both)
     return list(counts), {k: 1.0 + math.log(n) for k, n in enumerate(counts.values()) if n > 1}
+
+
+def spelt(text: str, line: IntArray) -> str:
+    """The word, or the pair of words, of a line that `smidgen.features.scanning` wrote."""
+    return " ".join(_WORD.findall(text[line[FIRST] : line[LAST]].casefold()))
 
 
 @kernel

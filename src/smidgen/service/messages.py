@@ -16,8 +16,10 @@ Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
 Numbers = list[float]
 Named = dict[str, float]
-#: How many decisions one call may ask for.
-AT_ONCE = Meta(min_length=1, max_length=10_000)
+#: How many decisions one call may ask for, how many candidates a decision may have, how many labels a model.
+ROWS = CANDIDATES = 10_000
+LABELS = 100_000
+AT_ONCE = Meta(min_length=1, max_length=ROWS)
 
 
 class Message(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -36,8 +38,8 @@ class ModelBody(Message):
     loop: Id
     learner: Id
     params: dict[str, Any] = msgspec.field(default_factory=dict)
-    features: list[Id] | Hashed | None = None
-    labels: list[Id] | None = None
+    features: Annotated[list[Id], Meta(max_length=LABELS)] | Hashed | None = None
+    labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
     window_s: Annotated[float, Meta(gt=0, le=1e9)] = 86400.0
     keyed: bool = False
 
@@ -45,7 +47,7 @@ class ModelBody(Message):
 class Compact(Message):
     """A matrix of float32 numbers, little-endian, row by row, in base64."""
 
-    shape: tuple[Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=1)]]
+    shape: tuple[Annotated[int, Meta(ge=1, le=ROWS)], Annotated[int, Meta(ge=1)]]
     f32: bytes
 
 
@@ -59,7 +61,7 @@ class Candidate(Message):
 class CompactCandidates(Message):
     """Candidates whose features come as one matrix."""
 
-    ids: Annotated[list[Id], Meta(min_length=1)]
+    ids: Annotated[list[Id], Meta(min_length=1, max_length=CANDIDATES)]
     features: Compact
 
 

@@ -28,7 +28,7 @@ def click_down(grades: IntArray, attract: FloatArray, stop: FloatArray, draws: F
     the user stops with the chance that ``stop`` has. Places below a table's last row have that row.
     """
     count = 0
-    for i in range(draws.shape[1]):
+    for i in range(grades.shape[0]):
         row = min(i, attract.shape[0] - 1)
         if draws[0, i] < attract[row, grades[i]]:
             clicked[count] = i

@@ -16,7 +16,7 @@ from smidgen.features.differences import differences
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import RankLearner
-from smidgen.learners.rank.swaps import kept_pairs, swap_pairs
+from smidgen.learners.rank.swaps import kept_pairs, swap_with_chance
 from smidgen.types import Decision, FloatArray, IntArray
 
 BEGIN = 1e-8  # G₀ of AdaGrad
@@ -135,7 +135,7 @@ class FairPairs(RankLearner):
     def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
         order[:] = greedy
         teams: IntArray = np.empty(len(order), np.int64)
-        return swap_pairs(self._coins, number, self.depth, 0.5, self.alternate, order, teams), teams
+        return swap_with_chance(self._coins, number, self.depth, 0.5, self.alternate, order, teams), teams
 
     def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
         pairs: IntArray = np.empty((len(shown), 2), np.int64)

@@ -15,7 +15,7 @@ from smidgen.features.columns import unit_columns
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import RankLearner
-from smidgen.learners.rank.plackett_luce import draw, exchange_odds, suffix_sums
+from smidgen.learners.rank.plackett_luce import draw_with_chance, exchange_odds, suffix_sums
 from smidgen.optim.rule import moved
 from smidgen.types import Decision, FloatArray, IntArray
 
@@ -26,11 +26,12 @@ def pair_coefficients(
 ) -> bool:
     """What each document is worth to the step: Σ over pairs of step·ρ·σ(s_a − s_b)·σ(s_b − s_a), + for a, − for b.
 
-    Pairs are those within the first ``places``; ``out`` is by place. Says whether there was a pair.
+    Pairs are those within the first ``places``. The first numbers of ``out``, by place, are the answer; it has room for
+    three numbers per place, and one more. Says whether there was a pair.
     """
     n, found = shown.shape[0], False
-    out[:] = 0.0
-    at, left = np.empty(n), np.empty(n + 1)
+    out[:n] = 0.0
+    at, left = out[n : 2 * n], out[2 * n : 3 * n + 1]
     safe = places > 1 and suffix_sums(scores, shown, places, at, left)
     for j in range(1, places):
         below = standing[shown[j]]
@@ -124,17 +125,17 @@ class PDGD(RankLearner):
         return unit_columns(rows) if self.normalize else rows
 
     def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
-        return draw(scores, self._coins, number, min(self.depth, len(order)), order), None
+        return draw_with_chance(scores, self._coins, number, min(self.depth, len(order)), order), None
 
     def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
         scores = decision.scores
         if scores is None or scores.shape != shown.shape or scores.dtype != np.float64:
             raise DecisionMismatch(f"decision {decision.id} has no score per document", "give it whole")
-        worth = np.empty(len(shown))
+        worth = np.empty(3 * len(shown) + 1)
         standing, places, clicks = answer
         found = pair_coefficients(
             np.ascontiguousarray(scores), shown, standing, min(places, self.depth), clicks, self.step, worth
         )
         if found:
-            self._w = moved(self._w, self._rows(decision.context).combine(shown, worth))
+            self._w = moved(self._w, self._rows(decision.context).combine(shown, worth[: len(shown)]))
         return found

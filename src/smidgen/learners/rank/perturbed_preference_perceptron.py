@@ -11,7 +11,7 @@ from smidgen._kernel import kernel
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import RankLearner
-from smidgen.learners.rank.swaps import kept_pairs, swap_pairs
+from smidgen.learners.rank.swaps import kept_pairs, swap_with_chance
 from smidgen.optim.rule import moved
 from smidgen.types import Decision, FloatArray, IntArray
 
@@ -90,7 +90,7 @@ class PerturbedPreferencePerceptron(RankLearner):
     def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
         order[:] = greedy
         teams: IntArray = np.empty(len(order), np.int64)
-        return swap_pairs(self._coins, number, self.depth, self.swap, True, order, teams), teams
+        return swap_with_chance(self._coins, number, self.depth, self.swap, True, order, teams), teams
 
     def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
         better: IntArray = np.empty(len(shown), np.int64)

@@ -41,18 +41,28 @@ def log_probability(scores: FloatArray, order: IntArray, places: int) -> float:
 
 
 @kernel
-def draw(scores: FloatArray, key: U64, number: int, places: int, order: IntArray) -> float:
-    """Write the ranking that belongs to decision ``number``; returns the `log_probability` of its first places.
+def draw(scores: FloatArray, key: U64, number: int, places: int, order: IntArray, noisy: FloatArray) -> bool:
+    """Write the ranking that belongs to decision ``number``; says no, and writes none, if scores are beyond numbers.
 
-    Where a score is not a number there is no ranking, and so is the answer.
+    They are where the probability of the first places would have no logarithm. ``noisy`` is room to work in.
     """
-    noisy = np.empty(scores.shape[0])
+    n = scores.shape[0]
+    low, high = scores[0], scores[0]
+    for i in range(n):
+        low, high = min(low, scores[i]), max(high, scores[i])
+    if not (high - low) * places < np.inf:
+        return False
     fill_uniforms(key, np.uint64(number), noisy)
-    for i in range(noisy.shape[0]):
+    for i in range(n):
         noisy[i] = scores[i] - math.log(-math.log(max(noisy[i], LEAST)))
-    if not _write_ranked(noisy, order):
-        return math.nan
-    return log_probability(scores, order, places)
+    return _write_ranked(noisy, order)
+
+
+@kernel
+def draw_with_chance(scores: FloatArray, key: U64, number: int, places: int, order: IntArray) -> float:
+    """The same; returns the `log_probability` of the first places, not a number if there is no ranking."""
+    drawn = draw(scores, key, number, places, order, np.empty(scores.shape[0]))
+    return log_probability(scores, order, places) if drawn else math.nan
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,11 @@ ORDERS = {False: 20, True: 4}
 #: The SVM is slow: rounds and orders.
 SVM_ROUNDS = {False: 1_000, True: 150}
 SVM_ORDERS = {False: 5, True: 2}
+MEASURES = {
+    "regret": "Average regret",
+    "online": "nDCG@10 of what was shown",
+    "offline": "nDCG@10 without exploration, on queries held out",
+}
 #: Seconds of a round, about.
 COST = {"mq2008": 1e-5, "mq2008-like": 1e-5, "mq2007agg": 2e-5, "mslr": 1e-4}
 
@@ -92,6 +97,11 @@ def answer_of(run: Run, answers: Answers, source: str, learner: str, user: str) 
     return answers.one(source=source, learner=competitors(source)[learner], user=user)
 
 
+def last(values: FloatArray) -> FloatArray:
+    """One number per order: that after the last round."""
+    return values if values.ndim == 1 else np.asarray(values[:, -1])
+
+
 def plus_minus(values: FloatArray, digits: int = 3) -> str:
     """A mean with its standard error."""
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
@@ -107,14 +117,9 @@ def gather(run: Run, answers: Answers) -> Outcome:
             found = [(name, answer_of(run, answers, source, name, user)) for name in names]
             curves = [curve(name, one["t"], one["regret"]) for name, one in found]
             panels.append(Panel(f"{NAMES[source]}, {user}", "rounds", "average regret", curves, "log", "log"))
-        measures: dict[str, Callable[[Any], Any]] = {
-            "Average regret": lambda one: one["regret"][:, -1],
-            "nDCG@10 of what was shown": lambda one: one["online"][:, -1],
-            "nDCG@10 without exploration, on queries held out": lambda one: one["offline"],
-        }
-        for title, measure in measures.items():
+        for measure, title in MEASURES.items():
             rows = [
-                [user, *(plus_minus(measure(answer_of(run, answers, source, name, user))) for name in names)]
+                [user, *(plus_minus(last(answer_of(run, answers, source, name, user)[measure])) for name in names)]
                 for user in USERS
             ]
             chance = answer_of(run, answers, source, "PDGD", "noisy")["chance"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen.papers.beyond.clicks import NORMALIZED, USERS, answer_of, competitors, sources
+from smidgen.papers.beyond.clicks import NORMALIZED, USERS, answer_of, competitors, last, sources
 from smidgen.papers.catalogue import add_claim
 from smidgen.papers.claims import Finding, every, judge, mean, ratio
 from smidgen.papers.coactive.web_data import NAMES
@@ -17,8 +17,8 @@ OURS, THEIRS = "PDGD", "preference perceptron"
 
 def _both(run: Run, answers: Answers, user: str, what: str) -> tuple[FloatArray, FloatArray]:
     source = sources(run)[0]
-    ours, theirs = (answer_of(run, answers, source, name, user)[what] for name in (OURS, THEIRS))
-    return (ours, theirs) if ours.ndim == 1 else (ours[:, -1], theirs[:, -1])
+    ours, theirs = (last(answer_of(run, answers, source, name, user)[what]) for name in (OURS, THEIRS))
+    return ours, theirs
 
 
 @add_claim(
@@ -66,8 +66,9 @@ def _every_click(run: Run, answers: Answers) -> Finding:
         ours = [name for name in names if name in (OURS, NORMALIZED, "FairPairs", "3PR")]
         papers = [name for name in names if name not in ours and name != "ranking SVM"]
         for user in USERS[2:]:
-            last = {name: answer_of(run, answers, source, name, user)["regret"][:, -1] for name in names}
-            best, rival = (min(group, key=lambda name: float(np.mean(last[name]))) for group in (ours, papers))
+            found = {name: last(answer_of(run, answers, source, name, user)["regret"]) for name in names}
+            means = {name: float(np.mean(values)) for name, values in found.items()}
+            best, rival = (min(group, key=means.__getitem__) for group in (ours, papers))
             what = f"regret of {best} over that of the {rival}"
-            findings[f"{NAMES[source]}, {user}"] = judge(ratio(last[best], last[rival]), below=1.0, what=what)
+            findings[f"{NAMES[source]}, {user}"] = judge(ratio(found[best], found[rival]), below=1.0, what=what)
     return every(findings)

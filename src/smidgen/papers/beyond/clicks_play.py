@@ -85,9 +85,8 @@ def play(
 
 def make_learner(settings: dict[str, Any], dim: int, seed: int) -> Any:
     """A fresh learner."""
-    chosen = dict(settings)
-    maker: Any = learners[chosen.pop("name")]
-    return maker(dim=dim, seed=seed, **chosen)
+    chosen = {**settings, "dim": dim, "seed": seed}
+    return learners[chosen.pop("name")](**chosen)
 
 
 def make_user(name: str, data: Web, seed: int) -> Any:

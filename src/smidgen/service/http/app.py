@@ -56,8 +56,12 @@ async def list_models(request: Request) -> Response:
     """GET /v1/models."""
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
-    seen = [model for model in here.models() if rights.model in (None, model.name)]
-    return reply({"models": await asyncio.to_thread(lambda: [at_a_glance(here.reading, model) for model in seen])})
+
+    def look() -> Response:
+        seen = [model for model in here.models() if rights.model in (None, model.name)]
+        return reply({"models": [at_a_glance(here.reading, model) for model in seen]})
+
+    return await asyncio.to_thread(look)
 
 
 async def show_model(request: Request) -> Response:
@@ -117,7 +121,7 @@ async def read_log(request: Request) -> Response:
     await here.rights(request, "admin", name)
     after = whole_number(request, "after")
     model = here.engine.model(name)
-    committed(here.reading, model)
+    await asyncio.to_thread(committed, here.reading, model)
 
     async def lines() -> AsyncIterator[bytes]:
         place = after
@@ -134,9 +138,10 @@ async def alive(request: Request) -> Response:
 
 
 async def ready(request: Request) -> Response:
-    """GET /readyz: whether a command can be carried out."""
+    """GET /readyz: whether a decision can be committed."""
     here = service(request)
-    return reply({"status": "ready", "models": len(await asyncio.to_thread(here.reading.models))})
+    await here.able()
+    return reply({"status": "ready", "models": len(here.engine.models)})
 
 
 async def show_metrics(request: Request) -> Response:

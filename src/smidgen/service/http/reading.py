@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ PATIENCE_S = 60.0
 LARGE = 64 << 10
 #: How many objects and lists, and how many keys, a body may hold: reading them costs far more than their bytes say.
 HOLDERS = KEYS = 500_000
+_parsers = ThreadPoolExecutor(2, "smidgen parser")
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
 _HOLDERS = (dict, list, msgspec.Struct)
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}
@@ -36,7 +38,11 @@ async def json_body(request: Request, type: type[T], limit: int) -> T:
             raw = await _limited(request, limit)
     except TimeoutError as error:
         raise TooSlow(f"the body has not arrived within {PATIENCE_S} seconds", "send it in one go") from error
-    return _read(raw, type) if len(raw) <= LARGE else await asyncio.to_thread(_read, raw, type)
+    return _read(raw, type) if len(raw) <= LARGE else await _aside(raw, type)
+
+
+async def _aside(raw: bytes, type: type[T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_parsers, _read, raw, type)
 
 
 def _read(raw: bytes, type: type[T]) -> T:

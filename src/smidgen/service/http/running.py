@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +21,13 @@ from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
 from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
-from smidgen.service.refusals import BadRequest, Unknown
+from smidgen.service.refusals import BadRequest, StorageFailed, Unknown
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Reading
 
 JSON = "application/json"
+#: For how many seconds a commit proves that the next will succeed, and for how long one is waited for.
+BELIEVED_S, PATIENCE_S = 1.0, 0.4
 
 
 @dataclass
@@ -48,6 +51,7 @@ class Service:
     warming: Warming
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
+    _probe: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
 
     def models(self) -> list[Served]:
@@ -65,6 +69,21 @@ class Service:
         """Make the kernels of a model ready, aside; others are served meanwhile."""
         if not self.warming.knows(body):
             await asyncio.get_running_loop().run_in_executor(self._aside, self.warming.model, body)
+
+    async def able(self) -> None:
+        """Refuse unless a decision could be committed now: what was proved within the last second is believed.
+
+        A writer that is busy is not asked to stop for this; then what it last showed counts.
+        """
+        if self.writer.able and time.monotonic() - self.writer.proved < BELIEVED_S:
+            return
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.ensure_future(self.writer.do(self.engine.store.probe))
+        await asyncio.wait([self._probe], timeout=PATIENCE_S)
+        if self._probe.done():
+            self._probe.result()
+        elif not self.writer.able:
+            raise StorageFailed("the last commit failed, and none has succeeded since", "free some space")
 
     def close(self) -> None:
         """Let go of the thread; what has begun is finished."""

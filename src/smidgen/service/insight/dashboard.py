@@ -65,7 +65,7 @@ async def models(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     wanted = request.query_params.get("q", "").lower()
-    visible = [model for model in here.models() if rights.model in (None, model.name)]
+    visible = [model for model in await asyncio.to_thread(here.models) if rights.model in (None, model.name)]
     mine = [model for model in visible if wanted in model.name.lower()]
     mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
     out = await asyncio.gather(*(_at_a_glance(here, model) for model in mine[:MOST_MODELS]))

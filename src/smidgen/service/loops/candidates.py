@@ -14,7 +14,7 @@ from smidgen.learners import Card
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.vectors import Vectors
-from smidgen.service.messages import Candidate, CompactCandidates
+from smidgen.service.messages import CANDIDATES, Candidate, CompactCandidates
 from smidgen.service.refusals import Impossible
 from smidgen.types import Decision
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
     from smidgen.service.store.recording import Line
 
-Candidates = Annotated[list[Candidate], Meta(min_length=1)] | CompactCandidates
+Candidates = Annotated[list[Candidate], Meta(min_length=1, max_length=CANDIDATES)] | CompactCandidates
 
 #: What a reader of what-if must know of such a log.
 CAVEATS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -45,7 +46,12 @@ class Told(FeedbackBody, kw_only=True):
 
 def label_names(model: ModelBody) -> list[str]:
     """The labels of a label model; their numbers, if they have no names."""
-    return model.labels or [str(i) for i in range(int(model.params["n_classes"]))]
+    return model.labels or _numbers(int(model.params["n_classes"]))
+
+
+@lru_cache(maxsize=16)
+def _numbers(count: int) -> list[str]:
+    return [str(i) for i in range(count)]
 
 
 class LabelEvaluator(Evaluator):
@@ -187,7 +193,10 @@ class Label(Loop):
         labels = label_names(self.model)
         named = self.kinds[field] == Feedback.LABEL
         if named and value not in labels:
-            raise Impossible(f"{value!r} is not one of the labels", f"choose among {', '.join(labels)}")
+            raise Impossible(
+                f"{value!r} is not one of the labels",
+                f"choose among {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}",
+            )
         true = labels.index(value) if named else decision.action if value else None
         right = true == decision.action
         if Feedback.BIT in learner.card.kinds:

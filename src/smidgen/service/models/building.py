@@ -15,6 +15,7 @@ from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.messages import Hashed, ModelBody
+from smidgen.service.models.cost import Cost
 from smidgen.service.models.sizes import REFUSALS, refuse_huge
 from smidgen.service.refusals import Impossible
 
@@ -88,6 +89,7 @@ class Blueprint:
         self.card: Card = learner.card
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
         self.settings = learner.params
+        self.cost = Cost(self.card, self.settings, self.dim)
         self.size = len(learner.to_bytes()) if body.keyed else 0
 
     def record(self) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from smidgen.errors import SmidgenError
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
+from smidgen.service.models.cost import Budget
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -98,10 +99,11 @@ class Decisions:
         model = self._models.get(name)
         if model.archived_at is not None:
             raise Conflict(f"the model {name!r} is archived and decides no more", "create another")
-        ready = []
+        ready, budget = [], Budget(model.blueprint.cost)
         for index, body in enumerate(bodies):
             with _naming(index, len(bodies)):
                 ready.append(self._prepare(model, body))
+                budget.spend(ready[-1].context)
         replies: list[Reply] = []
         made: list[_Made] = []
         mine: dict[str, tuple[bytes | None, Reply]] = {}  # the same id twice in one batch
