@@ -29,6 +29,7 @@ from smidgen.learners.choose.round import (
 from smidgen.learners.choose.shares import SAMPLES, Mask
 from smidgen.learners.choose.stream import Played, Shown, play_columns, play_root
 from smidgen.learners.choose.table import as_played
+from smidgen.learners.revival import check_shapes
 from smidgen.learners.reward import as_reward
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.state.columns import ColumnRidge
@@ -258,6 +259,17 @@ class RewardLearner(Learner):
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"rounds": self._numbers[: ROUNDS + 1], **self._ridge.arrays()}
+
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """A must have one of the forms that these settings can lead to: rows by need, or its diagonal."""
+        ridge, like = self._ridge, {**self._state()}
+        claimed = isinstance(ridge, RootRidge) and ridge.most is not None
+        if claimed and "D" in state:
+            like = {"rounds": like["rounds"], **ColumnRidge(self.dim, ridge.ridge, ridge.keep).arrays()}
+        elif claimed and isinstance(ridge, RootRidge):
+            like |= ridge.of_rows(len(state["R"]) if "R" in state else 0)
+            ridge.check_slots(state)
+        check_shapes(like, state)
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._numbers[ROUNDS] = state["rounds"][0]
