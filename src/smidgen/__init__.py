@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, learners, optim, structures, users
+    from smidgen import data, errors, geometry, knobs, learners, optim, structures, users
     from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
+    from smidgen.knobs import Best, Knobs
     from smidgen.learners import Card, Learner, load, register
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
-    from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
+    from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, QuadraticTuner
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
     from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
@@ -67,6 +68,7 @@ _HOME = {
     "Ball": "geometry",
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
+    "Best": "knobs",
     "Box": "geometry",
     "Card": "learners",
     "Choice": "structures",
@@ -81,6 +83,7 @@ _HOME = {
     "FilterHistory": "learners.filter",
     "HingeConfidit": "learners.label",
     "History": "evaluate.history",
+    "Knobs": "knobs",
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
     "Learner": "learners",
@@ -92,6 +95,7 @@ _HOME = {
     "PRidgeFil": "learners.filter",
     "PerceptronFilter": "learners.filter",
     "PreferencePerceptron": "learners.coactive",
+    "QuadraticTuner": "learners.tune",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
     "Recommendation": "evaluate.recommend",
@@ -116,7 +120,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "learners", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "optim", "structures", "users")
 
 __all__ = [
     "AROW",
@@ -129,6 +133,7 @@ __all__ = [
     "Ball",
     "Banditron",
     "BatchPreferencePerceptron",
+    "Best",
     "Box",
     "Card",
     "Choice",
@@ -143,6 +148,7 @@ __all__ = [
     "FilterHistory",
     "HingeConfidit",
     "History",
+    "Knobs",
     "L1Ball",
     "LabelHistory",
     "Learner",
@@ -150,6 +156,7 @@ __all__ = [
     "PRidgeFil",
     "PerceptronFilter",
     "PreferencePerceptron",
+    "QuadraticTuner",
     "Ranking",
     "RankingSVM",
     "Recommendation",
@@ -168,6 +175,7 @@ __all__ = [
     "from_chain",
     "from_clicks",
     "geometry",
+    "knobs",
     "learners",
     "load",
     "losses",
