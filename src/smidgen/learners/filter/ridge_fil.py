@@ -91,12 +91,12 @@ class _RidgeState:
     _constant: bool
 
     def _wide(self, row: Row) -> Row:
-        """The row as the estimator takes it; a kernel has its constant already."""
-        return with_constant(row) if self._constant and not isinstance(self._ridge, KernelRidge) else row
+        """The row with its constant; a kernel has it already."""
+        return row if isinstance(self._ridge, KernelRidge) else with_constant(row)
 
     def _margin(self, row: Row) -> float:
         """b·A⁻¹x / (1 + xᵀA⁻¹x): the estimate with x itself already counted in (eq. 3)."""
-        mean, width = self._ridge.moments(self._wide(row))
+        mean, width = self._ridge.moments(self._wide(row) if self._constant else row)
         margin = mean / (1.0 + width)
         if not math.isfinite(margin):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
@@ -265,8 +265,9 @@ class RidgeFil(_RidgeState, Filter):
         return self._record(number, row, bool(margin >= tau), margin >= 0.0, margin, shown)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
-        row = self._wide(self._take_row(decision))
-        width = self._ridge.moments(row)[1] if len(self._heard) > WIDTH else 0.0
+        row = self._take_row(decision)
+        row = self._wide(row) if self._constant else row
+        width = self._ridge.moments(row)[1] if self._rule == 2 else 0.0
         self._ridge.learn(row, 1.0 if relevant else -1.0)
         count_label(self._heard, relevant, self._keep, width)
         if self._window is not None and isinstance(self._ridge, SparseRidge):
@@ -351,7 +352,7 @@ class RidgeFull(_RidgeState, FullInformationFilter):
         super().__init__(params={"dim": self.dim, **params}, seed=seed)
 
     def _step(self, row: Row, relevant: bool) -> None:
-        self._ridge.learn(self._wide(row), 1.0 if relevant else -1.0)
+        self._ridge.learn(self._wide(row) if self._constant else row, 1.0 if relevant else -1.0)
         self._heard[0] += 1.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:

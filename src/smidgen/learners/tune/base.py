@@ -59,7 +59,11 @@ class Tuner(Learner):
 
     def _point(self, z: FloatArray) -> Any:
         """The point of these free coordinates, for a decision: a copy that nobody writes to, or values by name."""
-        return self._named(np.array(self.space.embed(z)))
+        point = np.array(self.space.embed(z))
+        if self.knobs is not None:
+            return self.knobs.point(point)
+        point.setflags(write=False)
+        return point
 
     def _named(self, point: FloatArray) -> Any:
         """A point as it goes out."""
@@ -132,7 +136,8 @@ class ValueTuner(Tuner):
         v, reach = decision.perturbation, decision.reach
         if v is None or v.shape != (self.space.free_dim,) or reach is None or not reach > 0.0:
             raise DecisionMismatch(f"decision {decision.id} does not say where it went", "give it as decide made it")
-        self._hear(as_loss(feedback), v, reach)
+        told = type(feedback) is float and -math.inf < feedback < math.inf
+        self._hear(feedback if told else as_loss(feedback), v, reach)
 
     @abstractmethod
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:

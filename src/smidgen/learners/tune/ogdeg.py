@@ -50,6 +50,7 @@ class Phased(ValueTuner):
         if baseline is not None:
             checks.one_of("baseline", baseline, {"mean": 0})
         self._baseline = baseline
+        self.plain = not self._running and baseline is None  #: whether steps go by the loss as it was told
         self._told = np.zeros(TOLD)
         self._horizon = None if horizon is None else checks.whole("horizon", horizon, "leave it out if unknown")
         self._L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "leave it out", at_least=0.0)
@@ -85,11 +86,14 @@ class Phased(ValueTuner):
         self._rule = self._make_rule(self._reach, self.space.shrunk(self._share))
 
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
-        told = self._told.copy()
-        residual = self._residual(loss, told)
-        if residual is not None:
-            self._rule.step(self._direction(residual, v, reach))
-        self._told = told
+        if self.plain and -self._F <= loss <= self._F:
+            self._rule.step(self._direction(loss, v, reach))
+        else:
+            told = self._told.copy()
+            residual = self._residual(loss, told)
+            if residual is not None:
+                self._rule.step(self._direction(residual, v, reach))
+            self._told = told
         if self._phase and self.rounds + 1 == self._phase.start + self._phase.length:
             y = self._rule.weights
             self._enter(self.rounds + 1)
@@ -111,11 +115,6 @@ class Phased(ValueTuner):
             return residual
         told[LARGEST] = max(told[LARGEST], abs(residual))
         return residual / float(told[LARGEST]) if told[LARGEST] > 0.0 else None
-
-    @property
-    def plain(self) -> bool:
-        """Whether steps go by the loss as it was told."""
-        return not self._running and self._baseline is None
 
     @property
     def clipped(self) -> int:
