@@ -21,12 +21,14 @@ from smidgen import (
     Clicks,
     Confidit,
     Decision,
+    Knobs,
     L1Ball,
     Learner,
     Ranking,
     RidgeFil,
     Simplex,
     Vectorizer,
+    knobs,
 )
 from smidgen.learners import Card, cards, learners
 
@@ -209,7 +211,7 @@ class Tuning:
 
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
-        if decision.perturbation is None:
+        if "gradient" in learner.card.kinds:
             return rng.normal(size=learner.space.dim)
         return float(rng.uniform(-1, 1))
 
@@ -284,7 +286,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "l1": {"space": L1Ball(dim=3, radius=2.0)},
     },
     "ONS": {"box": {"space": Box(low=[0.0, -1.0], high=[1.0, 1.0])}, "simplex": {"space": Simplex(dim=4)}},
+    "QuadraticTuner": {
+        "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "wait": knobs.Log(0.01, 10.0), "ratio": (0, 1)})},
+        "no forgetting": {"forgetting": 1.0, "width": 2.0},
+    },
     "OGDEG": {
+        "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "ratio": (0, 1)}), "delta": 0.2},
+        "mean": {"baseline": "mean", "loss_bound": None},
+        "mean clipped": {"baseline": "mean", "loss_bound": 0.5},
         "simplex": {"space": Simplex(dim=3), "delta": 0.1},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "horizon": {"space": Ball(dim=1), "delta": None, "horizon": 10_000},
@@ -292,6 +301,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "ONSEG": {
         "simplex": {"space": Simplex(dim=3), "delta": 0.1},
         "printed": {"beta": None},
+        "mean": {"baseline": "mean", "loss_bound": None},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "l1": {"space": L1Ball(dim=3), "delta": 0.1},
     },
