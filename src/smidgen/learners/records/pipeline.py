@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from smidgen._kernel import constant, ordinary
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
 from smidgen.learners.base import Learner, State
@@ -233,8 +234,8 @@ class Pipeline(Learner):
         """What the inner learner decides on: a row, a ranking problem or a choice."""
         starts, indices, values = encoded.with_columns(columns)
         if not encoded.candidates:
-            return Row(indices, values, self.dim)
-        rows = SparseRows(values, indices.astype(np.int64), starts, self.dim)
+            return Row(constant(indices), ordinary(values), self.dim)
+        rows = SparseRows(constant(values), constant(indices.astype(np.int64)), constant(starts), self.dim)
         return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
 
     def _state(self) -> dict[str, NDArray[Any]]:
@@ -255,7 +256,8 @@ class Pipeline(Learner):
         state, notes = super()._upgrade(version, state, notes)
         features, inner = _apart(state)
         inner, remarks = self._inner._upgrade(notes["state_version"], inner, notes["inner"])
-        return _together(features, inner), {**notes, "inner": remarks}
+        own = {name: array for name, array in state.items() if not name.startswith(PREFIXES)}
+        return own | _together(features, inner), {**notes, "inner": remarks}
 
     def _notes(self) -> dict[str, Any]:
         return {"state_version": self._inner.state_version, "inner": self._inner._notes()}

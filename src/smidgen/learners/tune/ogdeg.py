@@ -137,12 +137,12 @@ class Phased(ValueTuner):
         return self._share
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return {**super()._state(), **({"told": self._told} if self._told.any() else {})}
+        return {**super()._state(), "told": self._told}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if self._phase:
             self._enter(self.rounds)
-        self._told = state.get("told", np.zeros(TOLD))
+        self._told = state["told"]
         super()._restore(state)
 
 
