@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import Rows, check_dim
 from smidgen.features.rows import DenseRows, SparseRows
 from smidgen.learners.base import Learner
@@ -29,6 +29,7 @@ from smidgen.learners.choose.round import (
 from smidgen.learners.choose.shares import SAMPLES, Mask
 from smidgen.learners.choose.stream import Played, Shown, play_columns, play_root
 from smidgen.learners.choose.table import as_played
+from smidgen.learners.revival import check_shapes
 from smidgen.learners.reward import as_reward
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.state.columns import ColumnRidge
@@ -258,6 +259,23 @@ class RewardLearner(Learner):
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"rounds": self._numbers[: ROUNDS + 1], **self._ridge.arrays()}
+
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Rows of R come as columns come into use, and beyond the most of them there is a diagonal in their place."""
+        ridge, n = self._ridge, self._numbers
+        if not isinstance(ridge, RootRidge) or ridge.most is None or not {"D", "R"} & state.keys():
+            super()._check_state(state)
+            return
+        like: _Ridge = ColumnRidge(self.dim, n[RIDGE], n[KEEP])
+        if "D" not in state:
+            like = RootRidge(self.dim, n[RIDGE], n[KEEP], ridge.most)
+            like.grow(min(len(state["R"]), ridge.most))
+        check_shapes({"rounds": n[: ROUNDS + 1], **like.arrays()}, state)
+        if "D" not in state:
+            slots, rows = state["slots"], len(state["R"])
+            known = np.sort(slots[slots >= 0])
+            if not (slots < rows).all() or not np.array_equal(known, np.arange(state["used"][0])):
+                raise InvalidRecord("the columns in use do not fit the rows that there are", "restore it from a copy")
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._numbers[ROUNDS] = state["rounds"][0]
