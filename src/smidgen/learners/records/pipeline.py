@@ -255,9 +255,9 @@ class Pipeline(Learner):
 
     def _upgrade(self, version: int, state: State, notes: Mapping[str, Any]) -> tuple[State, Mapping[str, Any]]:
         state, notes = super()._upgrade(version, state, notes)
-        features, inner = _apart(state)
-        inner, remarks = self._inner._upgrade(notes["state_version"], inner, notes["inner"])
-        return _together(features, inner), {**notes, "inner": remarks}
+        own = {name: array for name, array in state.items() if not name.startswith(PREFIXES[1])}
+        inner, remarks = self._inner._upgrade(notes["state_version"], _apart(state)[1], notes["inner"])
+        return own | _together({}, inner), {**notes, "inner": remarks}
 
     def _notes(self) -> dict[str, Any]:
         return {"state_version": self._inner.state_version, "inner": self._inner._notes()}
