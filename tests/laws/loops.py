@@ -12,21 +12,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laws.records import Offered, Single
+from laws.records import Offered, RewardedOffer, Single
 from smidgen import (
     AROW,
+    PDGD,
     Ball,
     Box,
     Choice,
     Clicks,
     Confidit,
     Decision,
+    HingeConfidit,
     Knobs,
     L1Ball,
     Learner,
     Ranking,
     RidgeFil,
     Simplex,
+    SquareCB,
     Vectorizer,
     knobs,
 )
@@ -112,6 +115,9 @@ class Coactive:
 @dataclass(frozen=True)
 class Rewarded(Coactive):
     """Choose, and hear a number in [0, 1] for what was shown."""
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return int(np.flatnonzero(context.available)[0]), (seed % 5) / 4
 
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
@@ -324,7 +330,10 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
             "learner": Confidit(dim=64, n_classes=3, alpha=0.6),
         },
         "label": {"features": Vectorizer(dim=16, text=("title",)), "learner": AROW(dim=16, n_classes=3)},
-        "relevance": {"features": Vectorizer(dim=64, scale=False), "learner": RidgeFil(dim=64)},
+        "relevance": {"features": Vectorizer(dim=64, scale=False), "learner": RidgeFil(dim=64, explore="found")},
+        "clicks": {"learner": PDGD(dim=64)},
+        "reward": {"features": Vectorizer(dim=128, text=("title",)), "learner": SquareCB(dim=128)},
+        "hinge": {"learner": HingeConfidit(dim=64, n_classes=3)},
     },
     "AROW": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
 }
@@ -337,6 +346,9 @@ RECORDS: dict[str, dict[str, list[Any]]] = {
         "bit": [Single("label records")],
         "label": [Single("label records")],
         "relevance": [Single("filter records")],
+        "clicks": [Offered("ranking records")],
+        "reward": [RewardedOffer("reward records")],
+        "hinge": [Single("label records")],
     }
 }
 

@@ -130,3 +130,18 @@ class Offered:
 
     def huge(self) -> list[Any]:
         return [Candidates([{"price": 1e100}, {"price": 1.0}, {"price": 1e300}], top=self.top)]
+
+
+@dataclass(frozen=True)
+class RewardedOffer(Offered):
+    """The same, and a reward for the item shown."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        return float(np.random.default_rng([seed, decision.number]).random())
+
+    def answer(self, learner: Learner, context: Candidates, seed: int) -> Any:
+        first = seed % len(context)
+        return (first if context.ids is None else context.ids[first], 0.5)
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -0.5, 1.5)

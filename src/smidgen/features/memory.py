@@ -59,7 +59,7 @@ class Memory:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Arrays that `restore` takes."""
-        return {**self.book.state(), **self.scaling.state(), **self.frequencies.state(len(self.book))}
+        return {**self.book.state(), **self.scaling.state(), **self.frequencies.state()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""

@@ -11,7 +11,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import InvalidArgument, NotFinite
+from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
@@ -29,6 +29,7 @@ from smidgen.learners.label.hinge_round import (
     learn_full,
 )
 from smidgen.learners.label.hinge_stream import stream_diagonal, stream_full
+from smidgen.learners.revival import check_shapes
 from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, stream_key
@@ -316,6 +317,23 @@ class HingeConfidit(LabelLearner):
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._state_of.arrays()
+
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Matrices grow with the columns in use, and beyond the limit there is a diagonal in their place."""
+        now = self._state_of
+        if not isinstance(now, ClassesInUse) or not {"S", "W"} & state.keys():
+            super()._check_state(state)
+            return
+        if "S" in state:
+            start = self._in_force("diagonal")[0]
+            check_shapes(DiagonalClasses(self.dim, now.columns, start, self._dtype).arrays(), state)
+            return
+        like = ClassesInUse(self.dim, now.columns, now.start, self._dtype, now.limit)
+        like.reserve(min(state["W"].shape[-1], now.limit))
+        check_shapes(like.arrays(), state)
+        used = state["in_use"]
+        if len(used) > like.full.W.shape[1] or len(np.unique(used)) < len(used) or (used >= self.dim).any():
+            raise InvalidRecord("the columns in use do not fit the matrices", "restore it from a copy")
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if "S" in state and not isinstance(self._state_of, DiagonalClasses):

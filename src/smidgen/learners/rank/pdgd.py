@@ -133,9 +133,7 @@ class PDGD(RankLearner):
             raise DecisionMismatch(f"decision {decision.id} has no score per document", "give it whole")
         worth = np.empty(3 * len(shown) + 1)
         standing, places, clicks = answer
-        found = pair_coefficients(
-            ordinary(scores), shown, standing, min(places, self.depth), clicks, self.step, worth
-        )
+        found = pair_coefficients(ordinary(scores), shown, standing, min(places, self.depth), clicks, self.step, worth)
         if found:
             self._w = moved(self._w, self._rows(decision.context).combine(shown, worth[: len(shown)]))
         return found
