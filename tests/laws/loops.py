@@ -111,6 +111,10 @@ class Coactive:
 class Rewarded(Coactive):
     """Choose, and hear a number in [0, 1] for what was shown."""
 
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        rng = np.random.default_rng([seed, 99])
+        return int(rng.choice(np.flatnonzero(context.available))), float(rng.random())
+
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
         return [0.0, 1.0, 0, 1, float(rng.random()), np.float32(rng.random())][rng.integers(6)]
