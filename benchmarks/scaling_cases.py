@@ -161,6 +161,19 @@ def choices(case: Case, sizes: Sizes) -> Run:
     return make
 
 
+def choosing(case: Case, sizes: Sizes) -> Run:
+    """Choices by reward: the candidates of every round are others."""
+    rng = np.random.default_rng(0)
+    n, K, dim = sizes["rounds"], sizes["candidates"], sizes["features"]
+    X, rewards = rng.normal(size=(n, K, dim)) / np.sqrt(dim), rng.random((n, K))
+
+    def make() -> tuple[Any, Callable[[], object]]:
+        learner = case.make(dim=dim)
+        return learner, lambda: learner.run(X, rewards)
+
+    return make
+
+
 def tuning(case: Case, sizes: Sizes) -> Run:
     """Least squares on a ball, by `play_tuning`."""
     rng = np.random.default_rng(0)
@@ -179,7 +192,9 @@ DIAGONAL = {"rounds": 1, "features": 1, "non-zeros": 1, "classes": 1}
 FULL = {"rounds": 1, "features": 2, "classes": 1}
 BY_CLASS, SQUARES = {"rounds": 0, "features": 1, "classes": 1}, {"rounds": 0, "features": 2, "classes": 1}
 PLAIN = {"rounds": 1, "features": 1, "candidates": 1, "items": 1, "users": 1}
+RANKED = {"rounds": 1, "features": 1, "candidates": 1}
 NEWTON = {**PLAIN, "features": 2}
+OFFERS = {"rounds": 1, "features": 1, "candidates": 1}
 VECTOR = {"rounds": 0, "features": 1}
 MATRIX = {"rounds": 0, "features": 2}
 
@@ -222,7 +237,19 @@ CASES: dict[str, Group] = {
             Case("ExponentiatedPreferencePerceptron", "", {"bound": 5.0}, PLAIN, VECTOR),
             Case("SecondOrderPreferencePerceptron", "", {}, NEWTON, MATRIX, SMALL),
             Case("DuelingBandit", "", {}, PLAIN, VECTOR),
+            Case("PDGD", "", {}, RANKED, VECTOR),
+            Case("FairPairs", "", {}, RANKED, VECTOR),
+            Case("PerturbedPreferencePerceptron", "", {}, RANKED, VECTOR),
             Case("RankingSVM", "", {}, {"rounds": 1, "features": 1}, {"rounds": 1, "features": 1}, SMALL),
+        ),
+    ),
+    "choose": (
+        choosing,
+        (
+            Case("LinUCB", "diagonal", {"covariance": "diagonal"}, OFFERS, VECTOR, SMALL),
+            Case("LinUCB", "full", {"covariance": "full"}, {**OFFERS, "features": 2}, MATRIX, SMALL),
+            Case("SquareCB", "diagonal", {"covariance": "diagonal"}, OFFERS, VECTOR, SMALL),
+            Case("ThompsonChoice", "diagonal", {"covariance": "diagonal"}, OFFERS, VECTOR, SMALL),
         ),
     ),
     "tune": (

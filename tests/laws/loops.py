@@ -12,7 +12,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen import Ball, Box, Choice, Decision, Knobs, L1Ball, Learner, Ranking, Simplex, knobs
+from laws.records import Offered, Single
+from smidgen import (
+    AROW,
+    Ball,
+    Box,
+    Choice,
+    Clicks,
+    Confidit,
+    Decision,
+    Knobs,
+    L1Ball,
+    Learner,
+    Ranking,
+    RidgeFil,
+    Simplex,
+    Vectorizer,
+    knobs,
+)
 from smidgen.learners import Card, cards, learners
 
 DIM = 4
@@ -57,9 +74,15 @@ class Coactive:
         context = decision.context
         if isinstance(context, Ranking):
             return rng.permutation(len(context))
-        if decision.kind == "DuelingBandit":
+        if learner.card.shows_pairs:
             return int(rng.integers(2))
         return int(rng.choice(np.flatnonzero(context.available))) if isinstance(context, Choice) else 0
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        """An answer that an example can have."""
+        if isinstance(context, Ranking):
+            return np.random.default_rng(seed).permutation(len(context))
+        return int(np.flatnonzero(context.available)[0]) if isinstance(context, Choice) else 0
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         """Feedback that cannot exist."""
@@ -71,7 +94,7 @@ class Coactive:
         elif isinstance(decision.context, Choice):
             yield from (-1, len(decision.context), 0.5, [0])
             gone = np.flatnonzero(~decision.context.available)
-            if len(gone) and decision.kind != "DuelingBandit":
+            if len(gone) and not cards[decision.kind].shows_pairs:
                 yield int(gone[0])
 
     def huge(self) -> list[Any]:
@@ -84,6 +107,38 @@ class Coactive:
         maker = Ranking if self.form == "ranking" else Choice
         yield maker(np.zeros((3, DIM + 1)))
         yield maker(sparse.csr_array(np.zeros((3, DIM - 1))))
+
+
+@dataclass(frozen=True)
+class Rewarded(Coactive):
+    """Choose, and hear a number in [0, 1] for what was shown."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        return [0.0, 1.0, 0, 1, float(rng.random()), np.float32(rng.random())][rng.integers(6)]
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, -0.1, 1.5, 2, [0.5], 0.5j)
+
+
+@dataclass(frozen=True)
+class Clicking(Coactive):
+    """Rank, and hear clicks, or none, or of a better ranking."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        n = len(decision.context)
+        if rng.random() < 0.3:
+            return rng.permutation(n)
+        return Clicks(rng.permutation(n)[: rng.integers(0, 3)])
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from super().impossible(decision)
+        yield from (Clicks([len(decision.context)]), Clicks([0, 10**6]))
+
+    def unusable(self) -> Iterator[Any]:
+        yield from super().unusable()
+        yield from (Choice(np.zeros((3, DIM))), NBest(np.zeros((3, DIM))))
 
 
 @dataclass(frozen=True)
@@ -104,6 +159,9 @@ class Label:
             return float(rng.random())
         return bool(decision.action == truth) if learner.feedback == "one-bit" else truth
 
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return learner.labels[seed % learner.n_classes]
+
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, float("inf"))
         yield 1.5 if "reward" in cards[decision.kind].kinds else 0.5
@@ -123,6 +181,9 @@ class Filtering(Label):
 
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         return bool(np.random.default_rng([seed, decision.number]).random() < 0.4)
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return bool(seed % 2)
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 1, 0, 0.5)
@@ -151,6 +212,9 @@ class Tuning:
             return rng.normal(size=learner.space.dim)
         return float(rng.uniform(-1, 1))
 
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return np.random.default_rng(seed).normal(size=learner.space.dim)
+
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, np.full(7, 1.0))
 
@@ -170,6 +234,8 @@ LOOPS: dict[tuple[str, str], list[Any]] = {
     ("label", "label"): [Label("rows")],
     ("rank", "better"): [Coactive("ranking"), Coactive("structure")],
     ("choose", "better"): [Coactive("choice")],
+    ("choose", "reward"): [Rewarded("choice")],
+    ("rank", "clicks"): [Clicking("ranking")],
 }
 
 
@@ -190,6 +256,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "full": {"covariance": "full", "normalize": False},
         "float32": {"dtype": "float32"},
     },
+    "PDGD": {"normalized": {"normalize": True}},
+    "FairPairs": {"alternate": {"alternate": True}},
+    "PerturbedPreferencePerceptron": {"never": {"swap": 0.0}, "always": {"swap": 1.0, "depth": 10}},
     "Banditron": {"float32": {"dtype": "float32"}},
     "MulticlassPerceptron": {"float32": {"dtype": "float32"}},
     "SecondOrderPerceptron": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
@@ -233,12 +302,47 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "l1": {"space": L1Ball(dim=3), "delta": 0.1},
     },
+    "LinUCB": {
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "diagonal forgetting": {"covariance": "diagonal", "forgetting": 0.9},
+        "highest bound": {"floor": 0.0},
+        "least share": {"min_share": 0.1},
+    },
+    "SquareCB": {"diagonal": {"covariance": "diagonal"}, "floor": {"floor": 0.3}, "no draw": {"draw": False}},
+    "ThompsonChoice": {
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "no draw": {"draw": False, "floor": 0.1},
+    },
+    "Pipeline": {
+        "bit": {
+            "features": Vectorizer(dim=64, text=("title",), crosses=(("country", "vip"),)),
+            "learner": Confidit(dim=64, n_classes=3, alpha=0.6),
+        },
+        "label": {"features": Vectorizer(dim=16, text=("title",)), "learner": AROW(dim=16, n_classes=3)},
+        "relevance": {"features": Vectorizer(dim=64, scale=False), "learner": RidgeFil(dim=64)},
+    },
     "AROW": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
 }
 
 
-def forms(card: Card) -> list[Any]:
+#: Learners that take records serve the loops of what they hold: the forms of each variant.
+RECORDS: dict[str, dict[str, list[Any]]] = {
+    "Pipeline": {
+        "": [Offered("ranking records"), Offered("choice records")],
+        "bit": [Single("label records")],
+        "label": [Single("label records")],
+        "relevance": [Single("filter records")],
+    }
+}
+
+
+def forms(name: str, variant: str) -> list[Any]:
     """The forms of the loops that a learner serves."""
+    if name in RECORDS:
+        return RECORDS[name][variant]
+    card: Card = cards[name]
     return [form for loop in card.loops for form in LOOPS[loop, card.kinds[0]]]
 
 
@@ -260,9 +364,9 @@ class Case:
 
 CASES = [
     Case(name, loop, variant)
-    for name, card in cards.items()
-    for loop in forms(card)
+    for name in cards
     for variant in ("", *VARIANTS.get(name, {}))
+    for loop in forms(name, variant)
 ]
 WRITABLE = [case for case in CASES if case.loop.form != "structure"]
 

@@ -43,6 +43,7 @@ def _stream(memory: FloatArray, truth: NDArray[np.bool_], first: int, shown: Sho
         bound="((32/|δ| + 2) ln n + 4)/n (Thm 1)",
         cost="1",
         example={},
+        theorem="filtering without features",
     )
 )
 class SimpleFil(Filter):
@@ -92,6 +93,10 @@ class SimpleFil(Filter):
     def _hear(self, decision: Decision, relevant: bool) -> None:
         self._memory[0] += 1.0
         self._memory[1] += relevant
+
+    def _row(self, context: Any) -> None:
+        """Items have no features."""
+        return
 
     def _predict(self, context: Any) -> bool:
         return self.estimate >= 0.0

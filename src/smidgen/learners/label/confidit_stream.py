@@ -34,7 +34,7 @@ def _rounds_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Pl
         diagonal_moments(S, idx, val, moments)
         action = choose(moments, K, s, numbers, eps)
         shown[0][i], shown[1][i] = action, best_class(moments[0], K)
-        sign = sign_of(action == truth[t], s.alpha, key, first + i)
+        sign = sign_of(1.0 if action == truth[t] else 0.0, s.alpha, key, first + i)
         step_diagonal(S, K, (idx, val), action, sign, s, moments, numbers)
 
 
@@ -51,7 +51,7 @@ def _rounds_full(
         full_moments(W, B, idx, val, moments[0], moments[1], P)
         action = choose(moments, K, s, numbers, eps)
         shown[0][i], shown[1][i] = action, best_class(moments[0], K)
-        sign = sign_of(action == truth[t], s.alpha, key, first + i)
+        sign = sign_of(1.0 if action == truth[t] else 0.0, s.alpha, key, first + i)
         step_full(W, B, K, P, action, sign, s, moments, numbers)
 
 

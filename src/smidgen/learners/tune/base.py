@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotTeachable
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.base import Learner
@@ -97,6 +97,10 @@ class GradientTuner(Tuner):
             kind=self._kind, settings=self._settings, number=number, action=point, greedy=point, context=None
         )
 
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """The answer is the gradient of a loss at the present point."""
+        self._learn(self._decide(context, number), answer)
+
     def _learn(self, decision: Decision, feedback: Any) -> None:
         try:
             gradient = as_direction(feedback, self.space.dim)
@@ -138,6 +142,12 @@ class ValueTuner(Tuner):
             raise DecisionMismatch(f"decision {decision.id} does not say where it went", "give it as decide made it")
         told = type(feedback) is float and -math.inf < feedback < math.inf
         self._hear(feedback if told else as_loss(feedback), v, reach)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        raise NotTeachable(
+            f"a {self._kind} cannot be taught: it needs the loss at a point that it has itself drawn near its own",
+            "let it decide, and learn the loss there",
+        )
 
     @abstractmethod
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:

@@ -15,7 +15,7 @@ from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.tune import theory
 from smidgen.learners.tune.base import ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
@@ -140,7 +140,8 @@ class Phased(ValueTuner):
         return {**super()._state(), **({"told": self._told} if self._told.any() else {})}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._enter(self.rounds)
+        if self._phase:
+            self._enter(self.rounds)
         self._told = state.get("told", np.zeros(TOLD))
         super()._restore(state)
 
@@ -154,6 +155,9 @@ class Phased(ValueTuner):
         bound="3F(NR/r)^(1/3)·T^(-1/6), or O(T^(-1/4)) if Lipschitz",
         cost="N + a projection",
         example={"space": Ball(dim=3), "loss_bound": 1.0, "delta": 0.2},
+        first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
+        recommended=(Recommended(feedback="loss", settings={"baseline": "mean", "loss_bound": None}),),
+        theorem="gradient descent from values",
     )
 )
 class OGDEG(Phased):

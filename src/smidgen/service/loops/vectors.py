@@ -16,6 +16,8 @@ from smidgen.types import FloatArray
 
 #: A number may be as large as this, either way.
 LARGEST = 1e100
+#: How many numbers the features of one request may be, after names have found their columns: 80 MB.
+NUMBERS = 10_000_000
 
 
 class Vectors:
@@ -54,6 +56,10 @@ class Vectors:
             if not all(isinstance(features, dict) for features in given):
                 raise Impossible("some features come by name and some by position", "give all in one way")
             return self._hashed([features for features in given if isinstance(features, dict)])
+        if len(given) * dim > NUMBERS:
+            raise Impossible(
+                f"{len(given)} rows of {dim} features are more than {NUMBERS} numbers", "send fewer rows in one call"
+            )
         packed = b"".join([self._packed(features, dim) for features in given])
         return sane(np.frombuffer(packed).reshape(len(given), dim))
 
