@@ -156,7 +156,7 @@ class Phased(ValueTuner):
         cost="N + a projection",
         example={"space": Ball(dim=3), "loss_bound": 1.0, "delta": 0.2},
         first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
-        recommended=(Recommended(feedback="loss"),),
+        recommended=(Recommended(feedback="loss", settings={"baseline": "mean", "loss_bound": None}),),
         theorem="gradient descent from values",
     )
 )
