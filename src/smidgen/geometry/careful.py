@@ -1,7 +1,7 @@
 """Rank-one steps of an inverse where rounding would eat it up: by square roots, which cannot become negative.
 
-Sherman and Morrison's B − vvᵀ takes a number of size 1 from a number of size 1 when a direction is long under B. What is
-left should be 1e-24 and is rounding: B has lost its positive eigenvalues, and the next step runs away. A column of
+Sherman and Morrison's B − vvᵀ takes a number of size 1 from a number of size 1 when a direction is long under B. What
+is left should be 1e-24 and is rounding: B has lost its positive eigenvalues, and the next step runs away. A column of
 milliseconds is enough for that. Here B is brought to a unit diagonal, so that every column counts by its own measure,
 and is factored; the step is taken on the factor F, and B is F·Fᵀ again (Bierman 1977 on square-root filters).
 """
@@ -36,7 +36,7 @@ def sound(B: FloatArray, product: FloatArray, quadratic: float) -> bool:
 
 @kernel
 def _factored(B: FloatArray, sizes: FloatArray) -> FloatArray:
-    """L with B = S·L·Lᵀ·S, S = diag(sizes), for B as near as can be that has no negative eigenvalue; writes the sizes."""
+    """L with B = S·L·Lᵀ·S, S = diag(sizes), for the next B without negative eigenvalues; writes the sizes."""
     n = sizes.shape[0]
     L = np.zeros((n, n))
     for i in range(n):

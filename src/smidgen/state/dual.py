@@ -12,6 +12,10 @@ from smidgen.state.kernels import Kernel
 from smidgen.types import FloatArray
 
 
+#: What is left of a difference is not known better than this, relative to what it was taken from.
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
+
 class DualClasses:
     """w_i = Σ_p coefficients[i, p]·φ(x_p), and A_i = start·I + Σ φ(x_p)φ(x_p)ᵀ over the examples of class i.
 
@@ -61,7 +65,8 @@ class DualClasses:
             near = k[members]
             solved.append(self.inverse[i] @ near)
             width = (own - float(near @ solved[i])) / self._start
-            widths[i] = 0.0 if width < 0.0 else width  # rounding away, but not NaN, which must be seen
+            least = ROUNDING * own / self._start
+            widths[i] = least if width < least else width  # rounding away, but not NaN, which must be seen
         return solved
 
     def remember(self, x: FloatArray) -> int:

@@ -63,12 +63,29 @@ def full_shift(W: Block, c: int, product: Block, rate: float) -> None:
 
 
 @inlined
+def full_width(B: Block, c: int, product: Block, width: float) -> float:
+    """xᵀA_c⁻¹x, where rounding has not made it less than it can be: (A⁻¹x)_i² ≤ (A⁻¹)_ii · xᵀA⁻¹x for every i.
+
+    With that no step can run away: |A_new⁻¹x|_i ≤ √(A⁻¹)_ii / 2.
+    """
+    least = max(width, 0.0)
+    for i in range(product.shape[0]):
+        least = max(least, float(product[i]) * float(product[i]) / float(B[i, c, i]))
+    return least
+
+
+@inlined
 def full_absorb(B: Block, c: int, product: Block, width: float) -> tuple[float, float]:
-    """A_c ← A_c + xxᵀ, given A_c⁻¹x and xᵀA_c⁻¹x; returns the width with the new A_c, and the growth of log|A_c|."""
+    """A_c ← A_c + xxᵀ, given A_c⁻¹x and its `full_width`; returns the new width, and the growth of log|A_c|.
+
+    The diagonal of the new inverse is at least 1/(1 + width) of the old one; what rounding takes below that is put back.
+    """
     f = B.dtype.type(1.0 / (1.0 + width))
     for i in range(product.shape[0]):
+        least = f * B[i, c, i]
         for j in range(product.shape[0]):
             B[i, c, j] -= f * (product[i] * product[j])
+        B[i, c, i] = max(B[i, c, i], least)
     return width / (1.0 + width), math.log1p(width)
 
 

@@ -15,7 +15,7 @@ from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
 from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments
 from smidgen.state.dual import DualClasses
-from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, sparse_dot
+from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, full_width, sparse_dot
 from smidgen.state.kernels import Kernel
 from smidgen.types import FloatArray
 
@@ -61,6 +61,7 @@ def ridge_full(W: Block, B: Block, idx: Indices, val: Block, out: Block) -> tupl
 @kernel
 def ridge_full_learn(W: Block, B: Block, product: Block, y: float, mean: float, width: float) -> None:
     """W ← w + (y − w·x)·A_new⁻¹x; A ← A + xxᵀ."""
+    width = full_width(B, 0, product[0], width)
     full_shift(W, 0, product[0], (y - mean) / (1.0 + width))
     full_absorb(B, 0, product[0], width)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from smidgen._kernel import kernel
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
+from smidgen.state.dual import ROUNDING
 from smidgen.state.full import sparse_dot
 from smidgen.state.ridge import Ridge, check_moments
 from smidgen.types import FloatArray, IntArray
@@ -102,8 +103,9 @@ class SparseRidge(Ridge):
         near = _inner_products(self._examples, n, row.indices, row.values, self._scratch)
         solved = _solve(self._G, n, near)
         with np.errstate(over="ignore", invalid="ignore"):
-            width = (float(row.values @ row.values) - float(near @ solved)) / self._a
-        return sparse_dot(self._w, row.indices, row.values), max(width, 0.0), solved  # NaN stays NaN
+            own = float(row.values @ row.values)
+            width = max((own - float(near @ solved)) / self._a, ROUNDING * own / self._a)  # NaN stays NaN
+        return sparse_dot(self._w, row.indices, row.values), width, solved
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
