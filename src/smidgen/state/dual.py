@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from smidgen.state.kernels import Kernel
 from smidgen.types import FloatArray
 
-
 #: What is left of a difference is not known better than this, relative to what it was taken from.
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 

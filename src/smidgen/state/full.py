@@ -13,6 +13,9 @@ from smidgen.state.classes import Block, Indices
 from smidgen.vector.lanes import fill, load, total
 from smidgen.vector.row_sums import sum_rows
 
+#: How many times larger a number of the diagonal can be than rounding has left it.
+MENDED = 1e6
+
 
 @inlined
 def full_products(B: Block, idx: Indices, val: Block, P: Block) -> None:
@@ -66,11 +69,15 @@ def full_shift(W: Block, c: int, product: Block, rate: float) -> None:
 def full_width(B: Block, c: int, product: Block, width: float) -> float:
     """xᵀA_c⁻¹x, where rounding has not made it less than it can be: (A⁻¹x)_i² ≤ (A⁻¹)_ii · xᵀA⁻¹x for every i.
 
-    With that no step can run away: |A_new⁻¹x|_i ≤ √(A⁻¹)_ii / 2.
+    Where the two sides contradict each other the diagonal is mended, up to `MENDED` times, and then the width. With
+    that no step can run away: |A_new⁻¹x|_i ≤ √(A⁻¹)_ii / 2.
     """
     least = max(width, 0.0)
     for i in range(product.shape[0]):
-        least = max(least, float(product[i]) * float(product[i]) / float(B[i, c, i]))
+        least = max(least, float(product[i]) * float(product[i]) / (MENDED * float(B[i, c, i])))
+    if least > 0.0:
+        for i in range(product.shape[0]):
+            B[i, c, i] = max(B[i, c, i], B.dtype.type(float(product[i]) * float(product[i]) / least))
     return least
 
 
