@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks import choices, label, rankings, report, scaling, second_order, startup, tune, verbs
+from benchmarks import choices, label, rankings, records, report, scaling, second_order, startup, tune, verbs
 from benchmarks.chart import charts
 from benchmarks.interleave import Measured, measure
 from benchmarks.machine import machine
@@ -21,6 +21,7 @@ WORKLOADS = {
     **choices.WORKLOADS,
     **tune.WORKLOADS,
     **verbs.WORKLOADS,
+    **records.WORKLOADS,
     **startup.WORKLOADS,
 }
 ROUNDS, QUICK_ROUNDS = 11, 3

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from smidgen.service.messages import DecisionBody, FeedbackBody, FeedbackReply
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import FeedbackReply
 
 #: About what a feedback's event takes in the database.
 RECORD = bytes(256)
@@ -33,15 +34,16 @@ def serve_with_noop(data: Path, keyed_in_memory: int) -> None:
     from starlette.routing import Route
 
     from smidgen.service.http import server
+    from smidgen.service.http.options import Options
     from smidgen.service.http.reading import json_body
-    from smidgen.service.http.running import Options, reply
+    from smidgen.service.http.running import reply
 
     async def noop(request: Request) -> Response:
-        await json_body(request, FeedbackBody, 8 << 20)
+        await json_body(request, loops.feedback, 8 << 20)
         return reply(FeedbackReply(status="learnt", model_version=0))
 
     async def noop_decision(request: Request) -> Response:
-        await json_body(request, DecisionBody, 8 << 20)
+        await json_body(request, loops.decision, 8 << 20)
         return reply(FeedbackReply(status="learnt", model_version=0))
 
     original = server.create_app

@@ -28,7 +28,8 @@ from rich.table import Table
 from benchmarks.load import Load, Server, drive, running, sync_alone
 from benchmarks.machine import described, machine
 from smidgen.client import Client, Model
-from smidgen.service.messages import Candidate, DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import Candidate, ModelBody
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.writer import Writer
 
@@ -115,7 +116,7 @@ def acknowledged(folder: Path, clients: list[int], seconds: float, rounds: int) 
     """
     engine = Engine(folder / "writer")
     engine.run(lambda: engine.create("load", ModelBody(**RANK, params={"dim": 5})))
-    request = DecisionBody(candidates=[Candidate(id=id, features=row) for id, row in CANDIDATES.items()])
+    request = loops.decision(candidates=[Candidate(id=id, features=row) for id, row in CANDIDATES.items()])
     for many in clients:
         seen = []
         for _ in range(rounds):
@@ -132,7 +133,7 @@ def acknowledged(folder: Path, clients: list[int], seconds: float, rounds: int) 
 
 async def _write(engine: Engine, ids: Iterator[str], many: int, seconds: float) -> float:
     """Feedback that the writer has acknowledged, per second."""
-    writer, done, start, body = Writer(engine), 0, time.perf_counter(), FeedbackBody(clicked=["d1"])
+    writer, done, start, body = Writer(engine), 0, time.perf_counter(), loops.feedback(clicked=["d1"])
     writer.start()
 
     async def call() -> None:
@@ -219,25 +220,25 @@ def recovery(folder: Path, events: int, rounds: int) -> Iterator[Figure]:
     body = ModelBody(**RANK, params={"dim": 10})
     engine.run(lambda: engine.create("load", body))
     rows = np.random.default_rng(0).normal(size=(10, 10)).round(6).tolist()
-    request = DecisionBody(candidates=[Candidate(id=f"d{i}", features=row) for i, row in enumerate(rows)])
+    request = loops.decision(candidates=[Candidate(id=f"d{i}", features=row) for i, row in enumerate(rows)])
 
     def some(count: int) -> None:
         for i, reply in enumerate(engine.decide_all("load", [request] * count)):
-            engine.feedback(reply["decision"], FeedbackBody(clicked=[f"d{i % 10}"]))
+            engine.feedback(reply["decision"], loops.feedback(clicked=[f"d{i % 10}"]))
 
     done = 0
     while done < events // 2:
         count = min(250, events // 2 - done)
         engine.run(lambda count=count: some(count))
         done += count
-    engine.connection.close()  # not engine.close(), which would take a snapshot
+    engine.store.close()  # not engine.close(), which would take a snapshot
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
         again = Engine(data, snapshot_every=1 << 62)
         again.learners.get(again.model("load"), None)
         times.append((time.perf_counter() - start) * 100_000 / again.model("load").seq)
-        again.connection.close()
+        again.store.close()
     yield figure(f"recovery without a snapshot, by {events:,} events", "s per 100,000", times, "≤ 2")
 
 

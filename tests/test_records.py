@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,10 +15,10 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 import smidgen
-from smidgen import Choice, Decision, PreferencePerceptron, Ranking, records
-from smidgen.errors import InvalidArgument, InvalidRecord, NotSaveable
+from smidgen import Choice, Decision, PreferencePerceptron, Ranking, raw_arrays, records
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidRecord, NotSaveable
 
-plain = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text()
+plain = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats() | st.text()
 arrays = hnp.arrays(
     st.sampled_from([np.float64, np.float32, np.int64, np.int8, np.uint8, np.bool_]), hnp.array_shapes(min_side=0)
 )
@@ -74,6 +76,7 @@ def test_what_has_no_name_is_refused(value: Any) -> None:
         b'{"$": "array", "dtype": "O", "shape": [1], "data": ""}',
         b'{"$": "array", "dtype": "<f8", "shape": [1], "data": "!!!!"}',
         b'{"$": "tuple"}',
+        b'{"$": "float", "text": "1.5"}',
         b'{"$": "os.system"}',
         b'{"$": "Ranking", "docs": [[1.0, 2.0]], "topp": 1}',
         b'{"$": "Ranking", "docs": [["a"]], "top": 1}',
@@ -87,7 +90,7 @@ def test_broken_records_are_refused(data: bytes) -> None:
 
 def decision_fields(**changes: Any) -> bytes:
     decision = PreferencePerceptron(dim=2).decide(Choice(np.eye(2)))
-    fields = {name: getattr(decision, name) for name in Decision.__struct_fields__ if name not in ("teams",)}
+    fields = {name: getattr(decision, name) for name in Decision.__struct_fields__ if name not in ("teams", "unknown")}
     fields = {key: value for key, value in fields.items() if value is not None}
     return records.to_json({key: value for key, value in {**fields, **changes}.items() if value is not ...})
 
@@ -102,7 +105,6 @@ def decision_fields(**changes: Any) -> bytes:
         {"explored": 1},
         {"propensity": "high"},
         {"scores": [1.0]},
-        {"surprise": 1},
         {"context": ...},
         {"action": ...},
     ],
@@ -164,3 +166,236 @@ def test_names_are_not_taken_twice() -> None:
         smidgen.structure("Ranking")(Ranking)
     with pytest.raises(InvalidArgument, match="dataclass"):
         smidgen.structure(type("Plain", (), {}))
+
+
+def test_fields_that_are_not_known_are_kept() -> None:
+    later = decision_fields(surprise=[1, np.arange(3)], more="of it")
+    decision = Decision.from_json(later)
+    assert records.same(decision.more, {"surprise": [1, np.arange(3)], "more": "of it"})
+    assert decision.to_json() == later
+    assert Decision.from_bytes(decision.to_bytes()) == decision
+    plain_one = Decision.from_json(decision_fields())
+    assert plain_one.more == {}
+    assert plain_one != decision
+    assert decision == Decision.from_json(later)
+    assert decision != Decision.from_json(decision_fields(surprise=[1, np.arange(4)], more="of it"))
+    learner = PreferencePerceptron(dim=2)
+    assert learner.recall(learner.brief(decision)) == decision
+    learner.learn(decision, 1)
+
+
+class TestBytes:
+    """The same values as few bytes."""
+
+    @given(values)
+    def test_any_value_comes_back_the_same(self, value: Any) -> None:
+        content = records.encode(value)
+        again = records.decode(content)
+        assert records.same(again, value)
+        assert records.encode(again) == content
+        assert records.same(again, records.from_json(records.to_json(value)))
+
+    @given(
+        hnp.arrays(
+            st.sampled_from(["<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1"]),
+            hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5),
+        )
+    )
+    def test_arrays_come_back_bit_for_bit(self, array: Any) -> None:
+        again = records.decode(records.encode(array))
+        assert records.same(again, array)
+        assert again.flags.aligned
+        assert not again.flags.writeable
+
+    @given(hnp.arrays(np.float32, st.integers(1, 80), elements=st.floats(width=32)))
+    def test_what_fits_into_float32_is_stored_so(self, single: Any) -> None:
+        array = single.astype(np.float64)
+        content = records.encode(array)
+        assert records.same(records.decode(content), array)
+        if not np.isnan(single).any():
+            assert len(content) <= 4 * len(array) + 8
+
+    @pytest.mark.parametrize(
+        ("low", "high", "width"), [(0, 255, 1), (-1, 127, 1), (-1, 128, 2), (0, 2**16, 4), (0, 2**40, 8)]
+    )
+    @pytest.mark.parametrize("n", [2, 100])
+    def test_whole_numbers_take_the_least_width(self, low: int, high: int, width: int, n: int) -> None:
+        array = np.array([low, high] * (n // 2))
+        content = records.encode(array)
+        assert n * width < len(content) <= n * width + 8
+        assert records.same(records.decode(content), array)
+
+    @pytest.mark.parametrize("value", [1e39, 2.0**200, -(2.0**1000), 5e-324, 2.0**-149, -0.0, np.inf, np.nan])
+    def test_the_ends_of_floating_point_survive(self, value: float) -> None:
+        for array in (np.array([value]), np.array([1.0, value] * 40), np.full((2, 3), value)):
+            assert records.decode(records.encode(array)).tobytes() == array.tobytes()
+        assert np.array(records.decode(records.encode(value))).tobytes() == np.array(value).tobytes()
+
+    @given(st.integers(-(2**200), 2**200))
+    def test_whole_numbers_of_any_length_come_back(self, number: int) -> None:
+        assert records.decode(records.encode([number])) == [number]
+
+    def test_big_endian_and_strided_arrays_keep_their_values(self) -> None:
+        for value in (np.arange(3, dtype=">f8"), np.arange(12.0).reshape(3, 4).T, np.arange(10)[::-2]):
+            np.testing.assert_array_equal(records.decode(records.encode(value)), value)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            object(),
+            {1: 2},
+            {"$": 1},
+            np.array(["a"]),
+            np.array([1j]),
+            {1, 2},
+            b"x",
+            "\ud800",
+            1 << 9000,
+            np.complex128(1),
+        ],
+    )
+    def test_what_has_no_name_is_refused(self, value: Any) -> None:
+        for each in (value, [value], {"a": (value,)}):
+            with pytest.raises(NotSaveable):
+                records.encode(each)
+
+    def test_nesting_is_limited_both_ways(self) -> None:
+        value: Any = 0
+        for _ in range(records.DEEPEST):
+            value = [value]
+        assert records.decode(records.encode(value)) == value
+        with pytest.raises(NotSaveable, match="64 deep"):
+            records.encode([value])
+        for content in (b"\x91" * 65 + b"\x00", b"\x91" * 10**6, b"\x81\xa1a" * 10**5):
+            with pytest.raises(InvalidRecord):
+                records.decode(content)
+
+    @given(values, st.data())
+    def test_cut_and_flipped_bytes_are_refused_or_are_another_value(self, value: Any, data: st.DataObject) -> None:
+        content = records.encode(value)
+        with pytest.raises(InvalidRecord):
+            records.decode(content[: data.draw(st.integers(0, len(content) - 1))])
+        with pytest.raises(InvalidRecord):
+            records.decode(content + b"\0")
+        where, bits = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(1, 255))
+        read_or_refused(content[:where] + bytes([content[where] ^ bits]) + content[where + 1 :])
+
+    @given(st.binary(max_size=80))
+    def test_random_bytes_are_refused_or_are_a_value(self, content: bytes) -> None:
+        read_or_refused(content)
+        read_or_refused(b"\xc7" + bytes([len(content)]) + b"\x01" + content)  # an array, says its first byte
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"\xdd\xff\xff\xff\xff",
+            b"\xdf\xff\xff\xff\xff",
+            b"\xdb\xff\xff\xff\xff",
+            b"\xc9\xff\xff\xff\xff\x01",
+            b"\xdd\x0f\xff\xff\xff" * 1000,
+            b"\xc4\x01x",
+            b"\xd6\xff\x00\x00\x00\x00",
+            b"\x81\x01\x02",
+            b"\x81\xa1$\xa2no",
+            b"\x81\xa1$\x90",
+            b"\x81\xa1$\x01",
+            b"\x81\xa1$\xa5tuple",
+            b"\xd4\x07\x00",
+            b"\xc7\x00\x01",
+            b"\xc7\x02\x01\x00\x10",
+            b"\xc7\x0a\x01\x00\x13" + b"\xff" * 8,
+            b"\xc7\x12\x01\x00\x23" + b"\xff" * 8 + bytes(8),
+            b"\xc7\x12\x01\x00\x23" + b"\xff" * 7 + b"\x7f" + bytes(8),
+            b"\xc7\x03\x01\xb0\x10\x00",
+            b"\xc7\x03\x01\x10\x14\x00",
+            b"\xc7\x04\x01\x19\x10\x01\x00",
+            b"\xc7\x04\x01\xaa\x10\x01\x02",
+        ],
+    )
+    def test_hostile_bytes_are_refused_without_much_memory(self, content: bytes) -> None:
+        tracemalloc.start()
+        try:
+            with pytest.raises(InvalidRecord):
+                records.decode(content)
+            assert tracemalloc.get_traced_memory()[1] < 1e6
+        finally:
+            tracemalloc.stop()
+
+    def test_a_structure_that_refuses_its_fields_is_a_record_that_is_refused(self) -> None:
+        good = records.encode(Ranking(np.eye(2), top=1))
+        assert records.decode(good) == Ranking(np.eye(2), top=1)
+        for fields in (
+            {"docs": np.eye(2), "top": 0},
+            {"docs": "a", "top": 1},
+            {"docs": np.full((1, 1), np.nan), "top": 1},
+            {},
+        ):
+            bad = msgspec.msgpack.encode(
+                {"$": "Ranking"} | {k: v if not isinstance(v, np.ndarray) else _extension(v) for k, v in fields.items()}
+            )
+            with pytest.raises(InvalidRecord):
+                records.decode(bad)
+
+
+def _extension(array: Any) -> msgspec.msgpack.Ext:
+    return msgspec.msgpack.Ext(1, raw_arrays.write(array))
+
+
+def read_or_refused(content: bytes) -> None:
+    try:
+        value = records.decode(content)
+    except InvalidRecord:
+        return
+    assert records.same(records.decode(records.encode(value)), value)
+
+
+class TestBriefs:
+    """Decisions in as few bytes as their learner needs."""
+
+    def test_a_ranking_of_ten_documents_takes_little_more_than_its_numbers(self) -> None:
+        rng = np.random.default_rng(0)
+        learner = PreferencePerceptron(dim=10)
+        learner.learn(learner.decide(Ranking(rng.normal(size=(10, 10)))), rng.permutation(10))
+        decision = learner.decide(Ranking(rng.normal(size=(10, 10)).astype(np.float32)))
+        content = learner.brief(decision)
+        assert len(content) <= 400 + 80 + 60
+        assert learner.recall(content) == decision
+        assert len(decision.to_bytes()) < len(decision.to_json()) / 2
+        assert PreferencePerceptron(dim=10).recall(content) == decision
+
+    def test_decisions_of_others_are_refused(self) -> None:
+        decision = PreferencePerceptron(dim=2).decide(Choice(np.eye(2)))
+        for other in (PreferencePerceptron(dim=2, seed=1), smidgen.DuelingBandit(dim=2)):
+            with pytest.raises(DecisionMismatch):
+                other.brief(decision)
+        with pytest.raises(InvalidArgument, match="not a Decision"):
+            PreferencePerceptron(dim=2).brief(decision.to_bytes())
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            None,
+            [],
+            {},
+            [2, 1],
+            [1],
+            [1, 0],
+            [1, True, 0],
+            [1, 1, 0, None, 3],
+            [1, 1, 0, None, None, 3],
+            [1, 1, 0, None, None, [1, 2]],
+            [1, 1, 0, *[None] * 11, 3],
+            [1, 1, 0, *[None] * 12, 3],
+        ],
+    )
+    def test_broken_briefs_are_refused(self, values: Any) -> None:
+        with pytest.raises(InvalidRecord):
+            PreferencePerceptron(dim=2).recall(records.encode(values))
+
+    def test_a_greedy_action_that_is_nothing_comes_back(self) -> None:
+        learner = PreferencePerceptron(dim=2)
+        decision = Decision(
+            kind="PreferencePerceptron", settings=learner._settings, number=1, action=1, greedy=None, context=0
+        )
+        assert learner.recall(learner.brief(decision)) == decision

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
-    from smidgen.learners import Card, Learner, load, register
+    from smidgen.learners import Card, Learner, Recommended, load, register
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
         CoactiveLearner,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
+    from smidgen.learners.recommended import recommended
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
@@ -93,6 +94,7 @@ _HOME = {
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
     "Recommendation": "evaluate.recommend",
+    "Recommended": "learners",
     "RidgeFil": "learners.filter",
     "RidgeFull": "learners.filter",
     "SecondOrderPerceptron": "learners.label",
@@ -108,6 +110,7 @@ _HOME = {
     "load": "learners",
     "losses": "evaluate",
     "recommend": "evaluate.recommend",
+    "recommended": "learners.recommended",
     "register": "learners",
     "register_kernel": "state.kernels",
     "simulate": "evaluate.simulate",
@@ -150,6 +153,7 @@ __all__ = [
     "Ranking",
     "RankingSVM",
     "Recommendation",
+    "Recommended",
     "RidgeFil",
     "RidgeFull",
     "SecondOrderPerceptron",
@@ -170,6 +174,7 @@ __all__ = [
     "losses",
     "optim",
     "recommend",
+    "recommended",
     "register",
     "register_kernel",
     "simulate",

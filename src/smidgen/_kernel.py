@@ -12,13 +12,21 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache, partial, update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A", bound=np.generic)
+
+#: Kernels are put in place by one thread at a time.
+_one_by_one = threading.RLock()
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
@@ -34,6 +42,10 @@ class _Lazy(Generic[P, R]):
 
     def compile(self) -> Callable[P, R]:
         """Compile this kernel and those that it calls, and put the results where the lazy ones stood."""
+        with _one_by_one:
+            return self._compile()
+
+    def _compile(self) -> Callable[P, R]:
         if self.compiled is None:
             module = self.function.__globals__
             sources = {self.function.__code__.co_filename}
@@ -157,3 +169,21 @@ def borrowing(function: Callable[P, R]) -> Callable[P, R]:
     calls may make arrays for itself.
     """
     return _Lazy(function, forceinline=True, _nrt=False) if JIT else function
+
+
+def ordinary(array: NDArray[A]) -> NDArray[A]:
+    """The array itself if it is contiguous, aligned and may be written to, else a copy that is.
+
+    numba compiles a kernel for every kind of array that it meets, and an array that was read back from bytes may not be
+    written to, while a fresh one may: so whoever hands arrays of both origins to a kernel makes them one kind first.
+    """
+    return array if array.flags.carray else array.copy()
+
+
+def constant(array: NDArray[A]) -> NDArray[A]:
+    """The other kind: the array itself if it is contiguous and may not be written to, else a view or copy like that."""
+    flags = array.flags
+    if flags.writeable or not flags.c_contiguous or not flags.aligned:
+        array = np.require(array, requirements=["C", "A"]).view()
+        array.setflags(write=False)
+    return array

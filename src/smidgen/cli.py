@@ -29,6 +29,7 @@ app = typer.Typer(
 app.add_typer(papers, name="papers")
 app.command()(service.serve)
 app.command()(service.models)
+app.command()(service.upgrade)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)
@@ -79,8 +80,8 @@ def learners(
 @app.command()
 def demo(
     learner: Annotated[
-        str, typer.Option(help="A coactive learner; smidgen learners lists them.")
-    ] = "PreferencePerceptron",
+        str | None, typer.Option(help="A coactive learner; smidgen learners lists them. Left out: that of Theorem 1.")
+    ] = None,
     user: Annotated[
         str, typer.Option(help="Who answers: strict (α-informative), noisy (by labels) or clicks (a click model).")
     ] = "strict",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,8 +20,10 @@ from smidgen.errors import InvalidArgument
 from smidgen.evaluate import History, simulate
 from smidgen.evaluate.plots import figure_type, regret_plot
 from smidgen.evaluate.simulate import User
-from smidgen.learners import Learner, cards, learners
+from smidgen.learners import Learner, Loop, cards, learners
 
+#: What the demo is about, unless somebody names a learner.
+THEOREM = "preferences"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -28,7 +31,7 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 class Demo:
     """What to play."""
 
-    learner: str
+    learner: str | None
     user: str
     alpha: float
     queries: int
@@ -41,16 +44,16 @@ class Demo:
 def make_learner(demo: Demo) -> Learner:
     """The named learner, with arguments that suit the stream of the demo."""
     coactive: dict[str, Callable[..., Learner]] = {
-        name: cls for name, cls in learners.items() if "rank" in cards[name].loops and "dim" in cards[name].example
+        name: cls for name, cls in learners.items() if Loop.RANK in cards[name].loops and "dim" in cards[name].example
     }
-    checks.one_of("learner", demo.learner, coactive)
+    name = demo.learner or next(each for each in coactive if cards[each].theorem == THEOREM)
+    checks.one_of("learner", name, coactive)
     largest = 4.0 / np.sqrt(demo.features) * 3.0  # top-5 discounts sum to 2.95; |N(0,1)| hardly exceeds 4
-    extra = {
-        "BatchPreferencePerceptron": {"batch": 10},
-        "ExponentiatedPreferencePerceptron": {"bound": largest, "horizon": demo.queries},
-        "ConvexPreferencePerceptron": {"radius": 1.0},
-    }
-    return coactive[demo.learner](dim=demo.features, seed=demo.seed, **extra.get(demo.learner, {}))
+    known = {**cards[name].first, "bound": largest, "radius": 1.0, "horizon": demo.queries}
+    accepted = inspect.signature(coactive[name]).parameters
+    wanted = [name for name, each in accepted.items() if each.default is inspect.Parameter.empty or name == "horizon"]
+    extra = {name: known[name] for name in wanted if name in known}
+    return coactive[name](dim=demo.features, seed=demo.seed, **extra)
 
 
 def make_user(demo: Demo, stream: RankingStream) -> User:

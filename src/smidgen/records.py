@@ -1,89 +1,48 @@
-"""Values to JSON and back without loss: arrays, sparse rows, tuples, structures; never pickle.
+"""Values to JSON or to few bytes, and back without loss: arrays, sparse rows, tuples, structures; never pickle.
 
 A value that JSON has no word for is written as an object with the key ``"$"``: arrays keep their dtype, their
 shape and their very bytes (base64). A structure (`Ranking`, `Choice`, or one of yours) is written by its
 registered name and its fields. Only registered names are ever built again, and always by their own
-constructor, which checks what it is given.
+constructor, which checks what it is given. `encode` says the same as MessagePack, with arrays as they are.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 import hashlib
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, overload
+import math
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from smidgen.errors import InvalidArgument, InvalidRecord, NotSaveable
-
-C = TypeVar("C", bound=type)
+from smidgen import raw_arrays
+from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
+from smidgen.registry import built, fields_of, known, name_of, structure
 
 TAG = "$"
+#: How many lists, objects and structures may stand inside one another in a record of bytes.
+DEEPEST = 64
+_ARRAY, _LONG = 1, 2  # MessagePack's own numbers for what it has no word for: arrays, whole numbers beyond 64 bits
+_LONGEST = 1024  # bytes of a whole number
+_LEAST, _MOST = -(2**63), 2**64 - 1  # the whole numbers that MessagePack has words for
+_INFINITE = {text: float(text) for text in ("inf", "-inf", "nan")}  # JSON has no words for these
 _PLAIN = (str, int, float, bool, type(None))
-_DTYPES = {text: np.dtype(text) for text in ("<f8", "<f4", "<i8", "<i4", "|i1", "|u1", "<u4", "<u8", "|b1")}
+_DTYPES = {dtype.str: dtype for dtype in raw_arrays.DTYPES}
 
-
-class _Entry(NamedTuple):
-    build: Callable[[dict[str, Any]], Any]
-    fields: Callable[[Any], dict[str, Any]]
-    type: type
-
-
-_structures: dict[str, _Entry] = {}
-_names: dict[type, str] = {}
-
-
-@overload
-def structure(target: C) -> C: ...
-@overload
-def structure(target: str) -> Callable[[C], C]: ...
-def structure(target: C | str) -> C | Callable[[C], C]:
-    """Register a class by name, so that decisions which hold it can be written and read back.
-
-    The class is a dataclass, or has ``to_record() -> dict`` and a class method ``from_record(dict)``. Use it
-    bare (the class's own name) or with a name.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> import numpy as np, smidgen
-    >>> @smidgen.structure("route")
-    ... @dataclass(frozen=True)
-    ... class Route:
-    ...     legs: np.ndarray  # one row of features per possible route
-    ...     def phi(self, y): return self.legs[y]
-    ...     def argmax(self, w): return int(np.argmax(self.legs @ w))
-    >>> d = smidgen.PreferencePerceptron(dim=2).decide(Route(np.eye(2)))
-    >>> smidgen.Decision.from_json(d.to_json()) == d
-    True
-    """
-    if isinstance(target, str):
-        return lambda cls: _register(cls, target)
-    return _register(target, target.__name__)
-
-
-def _register(cls: C, name: str) -> C:
-    if hasattr(cls, "to_record") and hasattr(cls, "from_record"):
-        entry = _Entry(cls.from_record, cls.to_record, cls)
-    elif dataclasses.is_dataclass(cls):
-        names = [field.name for field in dataclasses.fields(cls)]
-        entry = _Entry(lambda fields: cls(**fields), lambda x: {n: getattr(x, n) for n in names}, cls)
-    else:
-        raise InvalidArgument(
-            f"{cls.__name__} is neither a dataclass nor has to_record and from_record",
-            "add @dataclass(frozen=True), or the two methods",
-        )
-    holder = _structures.get(name)
-    if holder is not None and holder.type.__qualname__ != cls.__qualname__:
-        raise InvalidArgument(
-            f"the name {name!r} is taken by {holder.type.__qualname__}", "register under another name"
-        )
-    _structures[name] = entry
-    _names[cls] = name
-    return cls
+__all__ = [
+    "TAG",
+    "decode",
+    "digest",
+    "encode",
+    "fingerprint",
+    "from_json",
+    "pack",
+    "same",
+    "structure",
+    "to_json",
+    "unpack",
+]
 
 
 def pack(value: Any) -> Any:
@@ -96,6 +55,8 @@ def pack(value: Any) -> Any:
         return {TAG: "array", "dtype": little.dtype.str, "shape": list(value.shape), "data": data}
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {TAG: "float", "text": str(float(value))}
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, tuple):
@@ -104,18 +65,8 @@ def pack(value: Any) -> Any:
         return [pack(item) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) and key != TAG for key in value):
         return {key: pack(item) for key, item in value.items()}
-    name = _names.get(type(value))
-    if name is None and callable(value):
-        raise NotSaveable(
-            f"the function {getattr(value, '__name__', value)} has no registered name, so it cannot be written",
-            'register it, e.g. @smidgen.register_kernel("mine"), and give its name instead',
-        )
-    if name is None:
-        raise NotSaveable(
-            f"a {type(value).__name__} has no registered name, so it cannot be written",
-            "put @smidgen.structure on its class (a dataclass, or one with to_record and from_record)",
-        )
-    return {TAG: name} | {key: pack(item) for key, item in _structures[name].fields(value).items()}
+    name = name_of(value)
+    return {TAG: name} | {key: pack(item) for key, item in fields_of(name, value).items()}
 
 
 def unpack(value: Any) -> Any:
@@ -131,11 +82,9 @@ def unpack(value: Any) -> Any:
         return _array(value)
     if tag == "tuple":
         return tuple(unpack(value["items"]))
-    if tag not in _structures:
-        raise InvalidRecord(
-            f"the record holds a {tag!r}, which is not registered", "import the module that defines it first"
-        )
-    return _structures[tag].build(_fields(value))
+    if tag == "float":
+        return _INFINITE[value["text"]]
+    return built(tag, _fields(value))
 
 
 def _fields(value: dict[str, Any]) -> dict[str, Any]:
@@ -166,15 +115,116 @@ def from_json(data: bytes | str) -> Any:
     """Read back what `to_json` wrote."""
     try:
         return unpack(msgspec.json.decode(data))
-    except (msgspec.DecodeError, ValueError, TypeError, KeyError) as error:
+    except (msgspec.DecodeError, ValueError, TypeError, KeyError, RecursionError) as error:
         if isinstance(error, InvalidRecord):
             raise
         raise InvalidRecord(f"the bytes are not a record: {error}", "give the bytes that to_json wrote") from error
 
 
+def encode(value: Any) -> bytes:
+    """Write ``value`` as few bytes: MessagePack, with arrays as their own bytes in the least width that holds them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen import records
+    >>> content = records.encode({"docs": np.ones((10, 10)), "top": 5})
+    >>> len(content), records.decode(content)["docs"].dtype
+    (419, dtype('float64'))
+    """
+    try:
+        return _encoder.encode(_lean(value, DEEPEST))
+    except UnicodeEncodeError as error:
+        raise NotSaveable(f"the text {error.object!r} cannot be written", "use text that UTF-8 can say") from error
+
+
+def _lean(value: Any, depth: int) -> Any:
+    """What MessagePack can say, as `pack` for JSON."""
+    kind = type(value)
+    if kind is str or kind is float or kind is bool or value is None:
+        return value
+    if kind is int and _LEAST <= value <= _MOST:
+        return value
+    if isinstance(value, np.ndarray):
+        return msgspec.msgpack.Ext(_ARRAY, raw_arrays.write(value))
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) and not _LEAST <= value <= _MOST:
+        size = value.bit_length() // 8 + 1
+        if size > _LONGEST:
+            raise NotSaveable(f"a whole number of {size} bytes cannot be written", f"use at most {_LONGEST}")
+        return msgspec.msgpack.Ext(_LONG, value.to_bytes(size, "little", signed=True))
+    if isinstance(value, _PLAIN):
+        return value
+    if depth == 0:
+        raise NotSaveable(f"the value is nested more than {DEEPEST} deep", "keep it flatter")
+    depth -= 1
+    if isinstance(value, tuple):
+        return {TAG: "tuple", "items": [_lean(item, depth) for item in value]}
+    if isinstance(value, list):
+        return [_lean(item, depth) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) and key != TAG for key in value):
+        return {key: _lean(item, depth) for key, item in value.items()}
+    name = name_of(value)
+    lean = {key: _lean(item, depth) for key, item in fields_of(name, value).items()}
+    return {TAG: name, **lean}
+
+
+def decode(content: bytes | memoryview) -> Any:
+    """Read back what `encode` wrote. Every fault is an `InvalidRecord`; memory goes with the length of the bytes."""
+    hint = "give the bytes that records.encode wrote"
+    try:
+        return _full(_decoder.decode(content), DEEPEST)
+    except (InvalidRecord, NotSaveable):
+        raise
+    except (SmidgenError, msgspec.DecodeError) as error:
+        raise InvalidRecord(f"the bytes are not a record: {error}", hint) from error
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise InvalidRecord(f"the bytes are not a record: {error}", hint) from error
+
+
+def _full(value: Any, depth: int) -> Any:
+    """The value that `_lean` was given."""
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        if kind in _READ:
+            return value
+        raise InvalidRecord(f"the record holds a {kind.__name__}", "give the bytes that records.encode wrote")
+    if depth == 0:
+        raise InvalidRecord(f"the record is nested more than {DEEPEST} deep", "keep it flatter")
+    depth -= 1
+    if kind is list:
+        return [_full(item, depth) for item in value]
+    tag = value.pop(TAG, None)
+    fields = {key: _full(item, depth) for key, item in value.items()}
+    if not all(type(key) is str for key in fields):
+        raise InvalidRecord("the record has a field whose name is not text", "give the bytes that records.encode wrote")
+    if tag is None:
+        return fields
+    return tuple(fields["items"]) if tag == "tuple" else built(tag, fields)
+
+
+def _extension(code: int, content: memoryview) -> Any:
+    if code == _ARRAY:
+        return raw_arrays.read(content)
+    if code == _LONG and len(content) <= _LONGEST:
+        return int.from_bytes(content, "little", signed=True)
+    raise InvalidRecord(f"the record holds something of the kind {code}", "upgrade smidgen to read it")
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(ext_hook=_extension)
+_READ = {str, int, float, bool, type(None), np.ndarray}
+
+
 def fingerprint(value: Any) -> str:
     """A short name for a value: equal values, equal names, on every machine."""
-    return hashlib.sha256(msgspec.json.encode(pack(value), order="deterministic")).hexdigest()[:12]
+    return digest(pack(value))
+
+
+def digest(packed: Any) -> str:
+    """The same for what `pack` gave."""
+    return hashlib.sha256(msgspec.json.encode(packed, order="deterministic")).hexdigest()[:12]
 
 
 def same(a: Any, b: Any) -> bool:
@@ -191,9 +241,8 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(same, a, b))
-    if type(a) in _names:
-        fields = _structures[_names[type(a)]].fields
-        return a is b or same(fields(a), fields(b))
+    if (name := known(type(a))) is not None:
+        return a is b or same(fields_of(name, a), fields_of(name, b))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    return bool(a == b)
+    return bool(a == b) or (isinstance(a, float) and math.isnan(a) and math.isnan(b))

@@ -19,8 +19,9 @@ WIDE = 140
 
 def in_order(cards: Mapping[str, Card], loop: str | None = None) -> dict[str, Card]:
     """The algorithms (of one loop) in the order of their papers."""
-    known = list(Loop)
-    rows = sorted(cards.items(), key=lambda row: (known.index(Loop(row[1].loops[0])), row[1].paper))
+    known = [str(each) for each in Loop]
+    place = {each: i for i, each in enumerate(known)}  # loops of others come last
+    rows = sorted(cards.items(), key=lambda row: (place.get(row[1].loops[0], len(known)), row[1].paper))
     return {name: card for name, card in rows if loop is None or loop in card.loops}
 
 

@@ -26,7 +26,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     kind
         The class of the learner that decided.
     settings
-        A fingerprint of all its settings, the seed among them: learners with equal fingerprints are twins.
+        A fingerprint of the settings that were asked for, the seed among them: learners with equal fingerprints are
+        twins.
     number
         1, 2, … per learner. Together with the settings it names the decision (`id`).
     action
@@ -52,13 +53,16 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         has been forwarded).
     teams
         For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
+    unknown
+        Fields that a newer smidgen wrote and this one does not know: kept, compared, and written back. None if there
+        are none; `more` is the same as a mapping.
 
     Examples
     --------
     >>> import numpy as np, smidgen
     >>> learner = smidgen.PreferencePerceptron(dim=2)
     >>> d = learner.decide(smidgen.Ranking(np.array([[0.0, 1.0], [1.0, 0.0]])))
-    >>> smidgen.Decision.from_json(d.to_json()) == d
+    >>> smidgen.Decision.from_json(d.to_json()) == d == smidgen.Decision.from_bytes(d.to_bytes())
     True
     """
 
@@ -77,30 +81,47 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     margin: float | None = None
     threshold: float | None = None
     teams: IntArray | None = None
+    unknown: dict[str, Any] | None = None
 
     @property
     def id(self) -> str:
         """A name for this decision, the same in every replay."""
         return f"{self.settings}-{self.number}"
 
+    @property
+    def more(self) -> dict[str, Any]:
+        """Fields that a newer smidgen wrote, by name."""
+        return dict(self.unknown or {})
+
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
-        fields = {name: getattr(self, name) for name in self.__struct_fields__}
-        return records.to_json({key: value for key, value in fields.items() if value is not None or key in _REQUIRED})
+        return records.to_json(self._fields())
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Decision:
         """Read back what `to_json` wrote."""
         return cls.of(records.from_json(data))
 
+    def to_bytes(self) -> bytes:
+        """Write the whole decision as few bytes, without loss; `Learner.brief` needs fewer yet."""
+        return records.encode(self._fields())
+
+    @classmethod
+    def from_bytes(cls, content: bytes | memoryview) -> Decision:
+        """Read back what `to_bytes` wrote."""
+        return cls.of(records.decode(content))
+
+    def _fields(self) -> dict[str, Any]:
+        named = ((name, getattr(self, name)) for name in _NAMES)
+        fields = {name: value for name, value in named if value is not None or name in _REQUIRED}
+        return fields if self.unknown is None else {**fields, **self.unknown}
+
     @classmethod
     def of(cls, fields: Any) -> Decision:
         """The decision that these fields describe, if they are right: what `records.unpack` gave, say."""
-        hint = "give the bytes that Decision.to_json wrote"
+        hint = "give what Decision.to_json or Decision.to_bytes wrote"
         if not isinstance(fields, dict):
-            raise InvalidRecord(f"the JSON is a {type(fields).__name__}, not an object", hint)
-        if not fields.keys() <= _KNOWN:
-            raise InvalidRecord(f"the record has the unknown fields {sorted(fields.keys() - _KNOWN)}", hint)
+            raise InvalidRecord(f"the record is a {type(fields).__name__}, not an object", hint)
         if not fields.keys() >= _REQUIRED:
             raise InvalidRecord(f"the record lacks {sorted(_REQUIRED - fields.keys())}", hint)
         for name, value in fields.items():
@@ -111,7 +132,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
                 raise InvalidRecord(f"the record's {name} is {value!r}, of the wrong type", hint)
         if fields["number"] < 1:
             raise InvalidRecord(f"the record's number is {fields['number']} and must be >= 1", hint)
-        return cls(**fields)
+        if fields.keys() <= _KNOWN:
+            return cls(**fields)
+        known = {name: value for name, value in fields.items() if name in _KNOWN}
+        return cls(**known, unknown={name: value for name, value in fields.items() if name not in _KNOWN})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -122,7 +146,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         return hash(self.id)
 
 
-_KNOWN = frozenset(Decision.__struct_fields__)
+_NAMES = tuple(name for name in Decision.__struct_fields__ if name != "unknown")
+_KNOWN = frozenset(_NAMES)
 _REQUIRED = {"kind", "settings", "number", "action", "greedy", "context"}
 _CHECKED: dict[str, Any] = {
     "kind": str,

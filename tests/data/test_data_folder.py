@@ -12,13 +12,17 @@ from smidgen.errors import DataMissing, InvalidArgument, SmidgenError
 
 
 def test_the_folder_that_is_named_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SMIDGEN_DATA", str(tmp_path / "by-variable"))
+    monkeypatch.delenv("SMIDGEN_PAPERS_DATA", raising=False)
+    monkeypatch.setenv("SMIDGEN_DATA", str(tmp_path / "by-old-name"))
+    assert data_folder() == tmp_path / "by-old-name"
+    monkeypatch.setenv("SMIDGEN_PAPERS_DATA", str(tmp_path / "by-variable"))
     assert data_folder() == tmp_path / "by-variable"
     assert data_folder(tmp_path) == tmp_path
 
 
 def test_a_folder_beside_the_current_one_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SMIDGEN_DATA", raising=False)
+    monkeypatch.delenv("SMIDGEN_PAPERS_DATA", raising=False)
     (tmp_path / "shared" / "data").mkdir(parents=True)
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
@@ -55,7 +59,7 @@ def test_what_is_missing_is_told_with_a_way_out(name: str, tmp_path: Path) -> No
         require(name, tmp_path)
     assert isinstance(refusal.value, FileNotFoundError)
     message = str(refusal.value)
-    assert all(part in message for part in (*sets[name].files, sets[name].source, "SMIDGEN_DATA", str(tmp_path)))
+    assert all(part in message for part in (*sets[name].files, sets[name].source, "SMIDGEN_PAPERS_DATA", str(tmp_path)))
 
 
 def test_no_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

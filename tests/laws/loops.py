@@ -57,7 +57,7 @@ class Coactive:
         context = decision.context
         if isinstance(context, Ranking):
             return rng.permutation(len(context))
-        if decision.kind == "DuelingBandit":
+        if learner.card.shows_pairs:
             return int(rng.integers(2))
         return int(rng.choice(np.flatnonzero(context.available))) if isinstance(context, Choice) else 0
 
@@ -71,7 +71,7 @@ class Coactive:
         elif isinstance(decision.context, Choice):
             yield from (-1, len(decision.context), 0.5, [0])
             gone = np.flatnonzero(~decision.context.available)
-            if len(gone) and decision.kind != "DuelingBandit":
+            if len(gone) and not cards[decision.kind].shows_pairs:
                 yield int(gone[0])
 
     def huge(self) -> list[Any]:

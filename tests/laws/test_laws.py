@@ -109,7 +109,7 @@ def test_replaying_the_log_gives_identical_weights(case: Case) -> None:
 
 @every_writable
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
-def test_a_decision_survives_json(case: Case, as_csr: bool) -> None:
+def test_a_decision_survives_json_and_bytes(case: Case, as_csr: bool) -> None:
     contexts = case.loop.contexts(7, 10, as_csr=as_csr)
     live, twin = case.make(), case.make()
     for decision, feedback in play(case, live, contexts):
@@ -117,7 +117,10 @@ def test_a_decision_survives_json(case: Case, as_csr: bool) -> None:
         assert again == decision
         assert again.id == decision.id
         assert again.to_json() == decision.to_json()
-        twin.learn(again, feedback)
+        assert Decision.from_bytes(decision.to_bytes()) == again
+        assert live.recall(live.brief(decision)) == again
+        assert len(live.brief(decision)) < len(decision.to_bytes()) < len(decision.to_json())
+        twin.learn(live.recall(live.brief(again)), feedback)
     assert {**snapshot(twin), "decided": 10} == snapshot(live)
 
 

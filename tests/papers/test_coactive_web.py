@@ -128,7 +128,7 @@ def test_the_slope_of_the_loss_as_step(place: Place) -> None:
 def test_documents_are_shuffled_but_stay_with_their_labels() -> None:
     folder = data_folder()
     if folder is None or not available("mq2008", folder):
-        pytest.skip("MQ2008 is not here; set SMIDGEN_DATA")
+        pytest.skip("MQ2008 is not here; set SMIDGEN_PAPERS_DATA")
     from smidgen.data import letor
 
     data = letor("mq2008", folder)

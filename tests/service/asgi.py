@@ -11,7 +11,8 @@ from typing import Any, Self
 
 import httpx
 
-from smidgen.service.http.app import Options, create_app
+from smidgen.service.http.app import create_app
+from smidgen.service.http.options import Options
 
 
 class Caller:

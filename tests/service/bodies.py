@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.models.engine import Engine
 
@@ -57,15 +58,15 @@ def model(body: dict[str, Any]) -> ModelBody:
 
 
 def request(body: dict[str, Any]) -> DecisionBody:
-    return msgspec.convert(body, DecisionBody)
+    return msgspec.convert(body, loops.decision)
 
 
 def batch(body: dict[str, Any]) -> BatchBody:
-    return msgspec.convert(body, BatchBody)
+    return msgspec.convert(body, loops.batch)
 
 
 def told(**body: Any) -> FeedbackBody:
-    return FeedbackBody(**body)
+    return loops.feedback(**body)
 
 
 def decision_body(name: str, rng: random.Random) -> dict[str, Any]:

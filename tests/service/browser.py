@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from smidgen.service.http.app import Options, create_app
+from smidgen.service.http.app import create_app
+from smidgen.service.http.options import Options
 
 CHROMIUM = Path("/usr/bin/chromium")
 

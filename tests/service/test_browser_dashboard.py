@@ -14,8 +14,8 @@ import pytest
 
 from service.bodies import MODELS, decision_body, reaction
 from service.browser import Visit, chromium, served, window
-from smidgen.service.http.tokens import Tokens
-from smidgen.service.store.database import open_database
+from service.guests import guest_loop
+from service.mint import Mint
 
 REFUSED = "Failed to load resource"
 
@@ -173,6 +173,30 @@ def test_every_loop_can_be_tried_by_hand(visit: Visit) -> None:
     visit.leave()
 
 
+def test_a_loop_of_somebody_else_has_a_page_too(light: Any, tmp_path: Path) -> None:
+    with guest_loop(), served(tmp_path) as address:
+        visit = Visit(light, address)
+        play(address, "rank", 0)
+        page = visit.go("/")
+        page.get_by_role("button", name="New model").click()
+        page.get_by_label("Name", exact=True).fill("auction")
+        page.get_by_label("What it does").select_option("bid")
+        page.get_by_label("Feature names").fill("age, size")
+        page.get_by_role("button", name="Create the model").click()
+        wait_for(page, "h1", "^auction$")
+        assert page.get_by_label("The request as JSON").input_value().replace(" ", "").startswith('{\n"lots":[')
+        page.get_by_role("button", name="Take a decision").click()
+        wait_for(page, "#try-answer", "It says: lot 0")
+        page.get_by_label("What the user did, as JSON").fill('{"rather": 1}')
+        page.get_by_role("button", name="Tell it").click()
+        wait_for(page, "#try-said", "version 1")
+        learnt(page, 1)
+        wait_for(page, "h2", "^Well bid$")
+        wait_for(page, ".recent", "rather lot 1")
+        visit.go("/docs").locator("h3", has_text="Bid: another lot").wait_for()
+        visit.leave()
+
+
 def test_a_story_can_be_read(visit: Visit) -> None:
     page = visit.go(f"/#model={play(visit.address, 'rank', 3, 'told')}")
     page.locator(".recent button").first.click()
@@ -260,9 +284,7 @@ def test_nothing_sticks_out_on_a_small_screen(browser: Any, address: str) -> Non
 def test_the_page_asks_for_a_token_and_keeps_it_in_the_tab(light: Any, tmp_path: Path) -> None:
     with served(tmp_path) as address:
         play(address, "rank", 2)
-        connection = open_database(tmp_path)
-        _, token = Tokens(connection).create(["admin"], None, 0.0)
-        connection.close()
+        _, token = Mint(tmp_path).create(["admin"], None, 0.0)
         _with_token(Visit(light, address), token)
 
 
@@ -299,7 +321,9 @@ def test_the_api_page_shows_every_operation(visit: Visit) -> None:
 def test_what_the_api_page_says_works(visit: Visit) -> None:
     page = visit.go("/docs")
     page.locator(".operations section").first.wait_for()
-    calls = page.evaluate("async () => (await import('/ui/files/examples.js')).EXAMPLES")
+    calls = page.evaluate(
+        "async () => (await import('/ui/files/examples.js')).examples(await (await fetch('/ui/loops.json')).json())"
+    )
     decisions = {}
     with httpx.Client(base_url=visit.address) as app:
         for one in calls["put /v1/models/{name}"]:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from service.browser import Visit, chromium, served, window
-from smidgen.service.http.tokens import Tokens
+from service.mint import Mint
 from smidgen.service.search.library import library
-from smidgen.service.store.database import open_database
 
 REFUSED = "Failed to load resource"
 
@@ -122,8 +121,7 @@ def test_simulated_users_and_a_fresh_start(visit: Visit) -> None:
 
 def test_dark_narrow_and_with_a_token(browser: Any, tmp_path: Path) -> None:
     with served(tmp_path) as address:
-        with open_database(tmp_path) as connection:
-            secret = Tokens(connection).create(["admin"], None, 0.0)[1]
+        secret = Mint(tmp_path).create(["admin"], None, 0.0)[1]
         context = window(browser, color_scheme="dark", viewport={"width": 390, "height": 800})
         visit = Visit(context, address)
         page = visit.go("/demo/search")

@@ -394,7 +394,7 @@ class TestAsync:
                 assert (await model.archive())["archived_at"]
                 with pytest.raises(ServiceError):
                     await client.model("nobody").decide(DOCS)
-                with pytest.raises(TypeError):
+                with pytest.raises(ServiceError, match="unknown field `like`"):
                     await model.learn(d, like=True)
                 return [event async for event in model.log()]
 

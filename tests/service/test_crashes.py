@@ -18,6 +18,7 @@ from service.bodies import decision_body, engine_with
 from service.live import Live
 from service.victims import NAMES, OPTIONS, Line, Nursery, Writer, all_work, check_folder, create_models
 from smidgen.service.models.engine import Engine
+from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import crash_points
 
 #: A place is passed at most this often before the kill; those that are passed rarely must be met early.
@@ -35,7 +36,7 @@ def nursery() -> Iterator[Nursery]:
 def torment(nursery: Nursery, folder: Path, points: list[str], seed: int) -> None:
     """One service after the other on the same folder, killed at each of the points ('' is: at any time)."""
     rng, data = random.Random(seed), folder / "data"
-    engine_with(data, list(NAMES)).connection.close()
+    engine_with(data, list(NAMES)).store.close()
     writers = [Writer(number, seed) for number in range(3)]
     before = 0
     for point in points:
@@ -101,7 +102,7 @@ def test_killed_in_a_migration(nursery: Nursery, tmp_path: Path) -> None:
 def test_the_command_takes_its_crash_point_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine_with(tmp_path, list(NAMES)).connection.close()
+    engine_with(tmp_path, list(NAMES)).store.close()
     monkeypatch.setenv(crash_points.VARIABLE, "decision-appended:3")
     with Live(tmp_path) as live:
         line = Line(live.url)
@@ -120,22 +121,21 @@ def test_the_command_takes_its_crash_point_from_the_environment(
 
 
 DAMAGE = {
-    "feedback on .* is lost": "DELETE FROM events WHERE model = 1 AND seq = 5;"
-    "UPDATE decisions SET status = NULL, learnt_version = NULL WHERE learnt_version = 2",
-    "decision .* is lost": "UPDATE events SET body = CAST(replace(CAST(body AS TEXT), 'd3', 'd9') AS BLOB)"
-    " WHERE model = 1 AND seq = 2",
-    "applied twice": "INSERT INTO events SELECT model, 6, type, decision, key, at, body FROM events"
-    " WHERE model = 1 AND seq = 5",
-    "nobody sent": "UPDATE events SET body = CAST(replace(CAST(body AS TEXT), 'clicked', 'better') AS BLOB)"
-    " WHERE model = 1 AND seq = 5",
-    "weights of rank": "UPDATE decisions SET status = 'late' WHERE model = 1 AND learnt_version = 1",
+    "feedback on .* is lost": "DELETE FROM events WHERE slot = 1 AND seq = 5;"
+    "UPDATE decisions SET feedback_seq = NULL, version = NULL WHERE version = 2;"
+    "UPDATE slots SET seq = 4, version = 1 WHERE id = 1",
+    "decision .* is lost": "UPDATE events SET body = swapped(body, 'd3', 'd9') WHERE slot = 1 AND seq = 2",
+    "applied twice": "INSERT INTO events SELECT slot, 6, type, version, at, decision, key, made, salt, chain, body"
+    " FROM events WHERE slot = 1 AND seq = 5; UPDATE slots SET seq = 6 WHERE id = 1",
+    "nobody sent": "UPDATE events SET body = swapped(body, 'clicked', 'renamed') WHERE slot = 1 AND seq = 5",
+    "weights of rank": "UPDATE decisions SET seq = 6 - seq WHERE slot = 1",
 }
 
 
 @pytest.mark.parametrize("found", DAMAGE)
 def test_the_checks_would_notice(found: str, nursery: Nursery, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    engine_with(data, list(NAMES)).connection.close()
+    engine_with(data, list(NAMES)).store.close()
     victim = nursery.start(data)
     assert victim is not None
     writers = [Writer(0, seed=5)]
@@ -151,7 +151,12 @@ def test_the_checks_would_notice(found: str, nursery: Nursery, tmp_path: Path) -
     assert victim.end(signal.SIGKILL) == -signal.SIGKILL
     check_folder(data, tmp_path / "copy", writers)
     database = sqlite3.connect(data / "smidgen.db")
+    database.create_function("swapped", 3, lambda body, old, new: body.replace(old.encode(), new.encode()))
     database.executescript(DAMAGE[found])
     database.close()
+    if "feedback" in found:  # its end is gone: the head beside the database tells
+        with pytest.raises(StorageFailed, match="event 5 of the model 'rank' is missing"):
+            Engine(data)
+        (data / "smidgen.db.heads").unlink()
     with pytest.raises(AssertionError, match=found):
         check_folder(data, tmp_path / "copy", writers)

@@ -16,15 +16,16 @@ from starlette.requests import Request
 
 from service.asgi import Caller
 from service.bodies import MODELS, Clock, decision_body, engine_with, reaction
+from service.mint import Mint
 from smidgen import Ranking, bounds
 from smidgen.learners import cards
 from smidgen.service.http import assets
-from smidgen.service.http.tokens import Tokens
 from smidgen.service.insight import curve
 from smidgen.service.insight.quality import wilson
 from smidgen.service.insight.weights import keys
 from smidgen.service.refusals import Unknown
-from smidgen.service.store.database import open_database
+from smidgen.service.store import bodies
+from smidgen.service.store.rows import Asked, Told
 
 
 @pytest.fixture
@@ -177,15 +178,14 @@ def test_a_long_log_is_read_in_steps_once_and_exactly(tmp_path: Path, monkeypatc
     n, rng = 9_000, random.Random(3)
     measures = [float(rng.random() < i / n) for i in range(n)]
     engine = engine_with(tmp_path, ["rank"])
-    engine.connection.executemany(
-        "INSERT INTO decisions (id, model, seq, number, made_at, expires_at, explored, feedback_seq, feedback_at,"
-        " status, learnt_version, measure, position) VALUES (?, 1, ?, ?, 0, 9e9, 0, ?, 1, 'learnt', ?, ?, 2)",
-        [(f"d{i}", 2 * i + 2, i + 1, 2 * i + 3, i + 1, measure) for i, measure in enumerate(measures)],
-    )
-    engine.connection.execute(
-        "INSERT INTO events SELECT 1, feedback_seq, 'feedback', id, NULL, 0, x'7b7d' FROM decisions"
-    )
-    engine.close()
+    content = bodies.write(bodies.DecisionBody(1, 0, 86400.0, [], b""))
+    engine.begin()
+    for i, measure in enumerate(measures):
+        id = f"{i:024x}"
+        engine.store.decided(1, [Asked(id, 0.0, 9e9, None, i + 1, None, None, False, None, content)])
+        engine.store.answered(1, [Told(id, 1.0, None, b"", measure, 2.0, b"")])
+    engine.commit()
+    engine.store.close()
     reads: list[int] = []
     read = curve._read
     monkeypatch.setattr(curve, "_read", lambda *arguments: reads.append(arguments[-1]) or read(*arguments))
@@ -284,13 +284,19 @@ def test_keys_have_weights_of_their_own(call: Caller) -> None:
 
 def test_keys_come_in_order_and_not_all_at_once(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["keyed", "rank"])
-    rows = [(seq, f"user{seq % 30:02d}") for seq in range(2, 200)]
-    engine.connection.executemany("INSERT INTO events VALUES (1, ?, 'decision', NULL, ?, 0, x'')", rows)
-    assert keys(engine, engine.model("keyed"), "user", 5) == [f"user0{i}" for i in range(5)]
-    assert keys(engine, engine.model("keyed"), "user2", 50) == [f"user2{i}" for i in range(10)]
-    assert keys(engine, engine.model("keyed"), "z") == []
-    assert keys(engine, engine.model("rank")) == []
-    engine.connection.close()
+    rows = [
+        Asked(f"{seq:024x}", 0.0, 1.0, f"user{seq % 30:02d}", seq, None, None, False, None, b"") for seq in range(200)
+    ]
+    engine.begin()
+    engine.store.decided(1, rows)
+    engine.commit()
+    reader = engine.store.reader()
+    assert keys(reader, engine.model("keyed"), "user", 5) == [f"user0{i}" for i in range(5)]
+    assert keys(reader, engine.model("keyed"), "user2", 50) == [f"user2{i}" for i in range(10)]
+    assert keys(reader, engine.model("keyed"), "z") == []
+    assert keys(reader, engine.model("rank")) == []
+    reader.close()
+    engine.store.close()
 
 
 def test_weights_by_label_by_column_and_none_at_all(call: Caller) -> None:
@@ -396,10 +402,8 @@ def test_tokens_guard_the_figures_and_not_the_page(call: Caller, tmp_path: Path)
     played(call, "rank", 2)
     played(call, "label", 2)
     id = played(call, "label", 1)[0][1]["decision"]
-    connection = open_database(tmp_path)
-    _, narrow = Tokens(connection).create(["decide"], "rank", 0.0)
-    _, wide = Tokens(connection).create(["admin"], None, 0.0)
-    connection.close()
+    _, narrow = Mint(tmp_path).create(["decide"], "rank", 0.0)
+    _, wide = Mint(tmp_path).create(["admin"], None, 0.0)
     paths = [
         "models.json",
         "learners.json",

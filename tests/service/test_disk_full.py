@@ -19,6 +19,7 @@ from service.asgi import Caller
 from service.bodies import MODELS, decision_body, request
 from service.live import Live
 from service.victims import Line, Writer, check_folder
+from smidgen.service.store.schema import refusal
 
 Limit = Callable[[bool], None]
 
@@ -146,27 +147,30 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_one_line(tmp_path: Path) ->
         assert "Traceback" not in str(caught.value)
 
 
-def test_memory_that_cannot_be_read_anew_is_read_before_the_next_command(
+def test_a_batch_that_cannot_be_undone_at_once_is_undone_before_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit fails, and then reading the models fails too: the next callers must not find the models gone."""
+    """A commit fails, and then undoing it fails too: nobody finds half a batch, and readers are not disturbed."""
     with Caller(tmp_path) as call:
         call.put("/v1/models/rank", MODELS["rank"])
         engine = call.app.state.service.engine
-        counts = engine.events.counts
+        held = engine.learners.get(engine.models["rank"], None)
 
         def fails(*_: object) -> Any:
-            raise sqlite3.OperationalError("disk I/O error")
+            raise refusal(sqlite3.OperationalError("disk I/O error"))
 
-        monkeypatch.setattr(engine, "commit", fails)
-        monkeypatch.setattr(engine.events, "counts", fails)
+        monkeypatch.setattr(engine.store, "commit", fails)
+        monkeypatch.setattr(engine.store, "rollback", fails)
         body = decision_body("rank", random.Random(1))
-        assert call.post("/v1/models/rank/decisions", body).status_code == 503
-        assert call.get("/v1/models/rank").status_code == 503
+        for _ in range(2):
+            assert call.post("/v1/models/rank/decisions", body).status_code == 503
+            assert call.get("/v1/models/rank").json()["decisions"] == 0
         monkeypatch.undo()
-        assert engine.events.counts == counts
-        assert call.get("/v1/models/rank").json()["decisions"] == 0
-        assert call.post("/v1/models/rank/decisions", body).status_code == 201
+        made = call.post("/v1/models/rank/decisions", body)
+        assert made.status_code == 201
+        assert engine.learners.get(engine.models["rank"], None) is held  # nothing was read anew
+        assert (held.learner.decisions, engine.models["rank"].decisions) == (1, 1)
+        assert call.get("/v1/models/rank").json()["decisions"] == 1
 
 
 def test_one_broken_command_does_not_take_others_with_it(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smidgen.service.http import reading
-from smidgen.service.messages import BatchBody, DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import ModelBody
 from smidgen.service.refusals import BadRequest
 
 
@@ -45,30 +46,30 @@ def twice(content: str) -> bool:
 
 
 TWICE = [
-    (DecisionBody, '{"top": 3, "top": 3, "candidates": [{"id": "a", "features": [1]}]}'),
-    (DecisionBody, '{"top": 3, "top": null, "candidates": [{"id": "a", "features": [1]}]}'),
-    (DecisionBody, '{"id": null, "id": null}'),
-    (DecisionBody, '{"candidates": [{"id": "a", "id": "b", "features": [1]}]}'),
-    (DecisionBody, '{"candidates": [{"id": "a", "\\u0069d": "b", "features": [1]}]}'),
-    (DecisionBody, '{"candidates": [{"id": "a", "features": {"x": 1, "x": 1}}]}'),
-    (DecisionBody, '{"candidates": [{"id": "a", "features": {"x:y": 1, "x\\u003ay": 1}}]}'),
-    (DecisionBody, '{"features": {"a": 1}, "features": {"b": 1}}'),
-    (BatchBody, '{"decisions": [{"features": [1]}, {"features": [1], "key": "a", "key": "b"}]}'),
-    (FeedbackBody, '{"clicked": ["a"], "clicked": ["a"]}'),
+    (loops.decision, '{"top": 3, "top": 3, "candidates": [{"id": "a", "features": [1]}]}'),
+    (loops.decision, '{"top": 3, "top": null, "candidates": [{"id": "a", "features": [1]}]}'),
+    (loops.decision, '{"id": null, "id": null}'),
+    (loops.decision, '{"candidates": [{"id": "a", "id": "b", "features": [1]}]}'),
+    (loops.decision, '{"candidates": [{"id": "a", "\\u0069d": "b", "features": [1]}]}'),
+    (loops.decision, '{"candidates": [{"id": "a", "features": {"x": 1, "x": 1}}]}'),
+    (loops.decision, '{"candidates": [{"id": "a", "features": {"x:y": 1, "x\\u003ay": 1}}]}'),
+    (loops.decision, '{"features": {"a": 1}, "features": {"b": 1}}'),
+    (loops.batch, '{"decisions": [{"features": [1]}, {"features": [1], "key": "a", "key": "b"}]}'),
+    (loops.feedback, '{"clicked": ["a"], "clicked": ["a"]}'),
     (ModelBody, '{"loop": "rank", "learner": "P", "params": {"a": [{"b": 1, "b": 2}]}}'),
     (ModelBody, '{"loop": "rank", "learner": "P", "params": {}, "params": {"dim": 3}}'),
     (ModelBody, '{"loop": "rank", "learner": "P", "params": {"dim": 3}, "params": {}}'),
     (ModelBody, '{"loop": "rank", "learner": "P", "keyed": false, "keyed": true}'),
 ]
 ONCE = [
-    (DecisionBody, '{"id": null, "key": null, "top": null, "candidates": [{"id": "a:b", "features": [1]}]}'),
-    (DecisionBody, '{"candidates": [{"id": "\\"id\\": ", "features": {":": 1, "a:": 2, "\\\\": 3}}]}'),
-    (DecisionBody, '{"candidates": [{"id": "x", "features": {"id": 1, "features": 2}}]}'),
-    (DecisionBody, "{}"),
+    (loops.decision, '{"id": null, "key": null, "top": null, "candidates": [{"id": "a:b", "features": [1]}]}'),
+    (loops.decision, '{"candidates": [{"id": "\\"id\\": ", "features": {":": 1, "a:": 2, "\\\\": 3}}]}'),
+    (loops.decision, '{"candidates": [{"id": "x", "features": {"id": 1, "features": 2}}]}'),
+    (loops.decision, "{}"),
     (ModelBody, '{"loop": "rank", "learner": "P", "params": {}, "window_s": 86400, "keyed": false, "labels": null}'),
     (ModelBody, '{"loop": "rank", "learner": "P", "params": {"a": [1, {"b": [[{"b": 1}], {}]}]}}'),
     (ModelBody, '{"loop": "rank", "learner": "P", "params": {"a": [{"b": 1}, 1, null, "x", [{"b": 1}, 2.5]]}}'),
-    (FeedbackBody, '{"better": "a:b"}'),
+    (loops.feedback, '{"better": "a:b"}'),
 ]
 
 
@@ -116,9 +117,9 @@ fields = st.one_of(
 def test_the_count_agrees_with_the_plain_way(content: str) -> None:
     if twice(content):
         with pytest.raises(BadRequest, match="twice"):
-            read(content, DecisionBody)
+            read(content, loops.decision)
     else:
-        assert isinstance(read(content, DecisionBody), DecisionBody)
+        assert isinstance(read(content, loops.decision), loops.decision)
 
 
 def test_a_body_of_numbers_is_not_read_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +130,8 @@ def test_a_body_of_numbers_is_not_read_a_second_time(monkeypatch: pytest.MonkeyP
 
     content = json.dumps({"candidates": [{"id": f"d{i}", "features": [0.5] * 9} for i in range(9)], "top": 5})
     monkeypatch.setattr(reading.msgspec.json, "decode", never)
-    assert len(read(content, DecisionBody).candidates) == 9
-    assert len(read(content.replace("d1", "doc:1"), DecisionBody).candidates) == 9
+    assert len(read(content, loops.decision).candidates) == 9
+    assert len(read(content.replace("d1", "doc:1"), loops.decision).candidates) == 9
 
 
 @pytest.mark.parametrize("depth", [600, 700, 800, 900, 1100, 5000])

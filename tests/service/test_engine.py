@@ -14,9 +14,11 @@ from service.bodies import MODELS, Clock, batch, engine_with, model, play, reque
 from smidgen import records
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.service.messages import DecisionBody
+from smidgen.service.loops.registry import loops
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.served import state_problem
 from smidgen.service.refusals import Conflict, Impossible, StorageFailed, Unknown
+from smidgen.service.store.schema import refusal
 from smidgen.types import Decision
 
 DOCS = [{"id": "p", "features": [1, 0, 0]}, {"id": "q", "features": {"b": 1}}, {"id": "r", "features": [0, 0, 1]}]
@@ -27,7 +29,7 @@ def bytes_of(engine: Engine, name: str, key: str | None = None) -> bytes:
 
 
 def lines(engine: Engine, name: str) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(line) for line in engine.events.all_lines(engine.models[name].id)]
+    return [msgspec.json.decode(line) for line in engine.events.all_lines(engine.models[name])]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -37,7 +39,7 @@ def test_a_reopened_service_goes_on_bit_for_bit(name: str, tmp_path: Path) -> No
     keys = [f"user{i}" for i in range(4)] if MODELS[name].get("keyed") else [None]
     before = {key: bytes_of(engine, name, key) for key in keys}
     version, seq = engine.models[name].version, engine.models[name].seq
-    engine.connection.close()  # as a crash would: no snapshot was taken
+    engine.store.close()  # as a crash would: no snapshot was taken
     again = Engine(tmp_path)
     assert (again.models[name].version, again.models[name].seq) == (version, seq)
     assert {key: bytes_of(again, name, key) for key in keys} == before
@@ -159,8 +161,9 @@ def test_a_compact_matrix_is_as_good_as_lists(tmp_path: Path) -> None:
     assert one["ranking"] == other["ranking"]
     for id in (one["decision"], other["decision"]):
         engine.feedback(id, told(clicked=["b"]))
-    story = engine.events.row(one["decision"]), engine.events.row(other["decision"])
-    first, second = (engine.events.decision(row["model"], row["seq"]).decision() for row in story if row is not None)
+    rank = engine.models["rank"]
+    rows = [engine.store.decision(reply["decision"]) for reply in (one, other)]
+    first, second = (engine.events.decision(rank, row.seq).decision for row in rows if row is not None)
     assert first.context == second.context
     bad = {"shape": [2, 3], "f32": base64.b64encode(b"\0" * 20).decode()}
     with pytest.raises(Impossible, match="20 bytes"):
@@ -199,11 +202,11 @@ def test_impossible_requests_change_nothing(name: str, body: dict[str, Any], mat
         ("rank", {"better": ["d1", "d1"]}, "twice"),
         ("rank", {"correct": True}, "not feedback for"),
         ("rank", {"clicked": ["d1"], "better": ["d1"]}, "2 fields"),
-        ("choose", {"better": ["d1"]}, "a list"),
+        ("choose", {"better": ["d1"]}, "better is of the wrong form: Expected `str`"),
         ("label", {"label": "w"}, "not one of the labels"),
         ("arow", {"correct": False}, "needs the right label"),
-        ("tune", {"gradient": [1, 2, 3]}, "learns from a loss"),
-        ("ogd", {"loss": 1.0}, "learns from a gradient"),
+        ("tune", {"gradient": [1, 2, 3]}, "learns from the loss there, not from gradient"),
+        ("ogd", {"loss": 1.0}, "learns from the gradient there, not from loss"),
         ("ogd", {"gradient": [1.0, 2.0]}, "gradient"),
     ],
 )
@@ -291,7 +294,7 @@ def test_keys_have_learners_of_their_own_and_few_stay_in_memory(tmp_path: Path) 
     for user in range(8):
         reply = engine.run(lambda u=user: engine.decide("keyed", request({"key": f"u{u}", "candidates": docs})))
         assert reply["ranking"][0] == str(user % 3)
-    engine.connection.close()
+    engine.store.close()
     again = Engine(tmp_path, keyed_in_memory=3)
     assert again.models["keyed"].keys == 8
     assert again.learners.get(again.models["keyed"], "u5").learner.rounds == 3
@@ -300,7 +303,7 @@ def test_keys_have_learners_of_their_own_and_few_stay_in_memory(tmp_path: Path) 
 
 def test_hashed_names_meet_in_the_same_columns(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["hashed"])
-    vectors = engine.models["hashed"].blueprint.translator.vectors
+    vectors = engine.models["hashed"].blueprint.loop.vectors
     row = vectors.row({"alpha": 1.0, "beta": 2.0}).toarray()[0]
     np.testing.assert_allclose(np.abs(row).sum(), 3.0)
     np.testing.assert_array_equal(row, vectors.row({"beta": 2.0, "alpha": 1.0}).toarray()[0])
@@ -312,9 +315,9 @@ def test_a_failed_commit_undoes_memory_too(tmp_path: Path, monkeypatch: pytest.M
     before = bytes_of(engine, "rank"), engine.models["rank"].seq
 
     def full() -> None:
-        raise sqlite3.OperationalError("database or disk is full")
+        raise refusal(sqlite3.OperationalError("database or disk is full"))
 
-    monkeypatch.setattr(engine, "commit", full)
+    monkeypatch.setattr(engine.store, "commit", full)
     with pytest.raises(StorageFailed, match="disk is full"):
         engine.run(lambda: engine.feedback(kept["decision"], told(clicked=["r"])))
     monkeypatch.undo()
@@ -327,22 +330,23 @@ def test_snapshots_are_taken_and_only_three_are_kept(tmp_path: Path) -> None:
     for seed in range(8):
         play(engine, ["rank"], 20, seed)
         engine.maintain()
-    found = list(engine.snapshots.of(engine.models["rank"].id))
-    assert len(found) == 3
-    assert [snapshot.problem() for snapshot in found] == [None] * 3
+    states = list(engine.store.states(engine.models["rank"].slot))
+    assert len(states) == 3
+    assert [state_problem(state) for state in states] == [None] * 3
+    found = [Path(state.place) for state in states]
     before = bytes_of(engine, "rank")
-    engine.connection.close()
-    found[0].path.write_bytes(found[0].path.read_bytes()[:-7])  # truncated
-    found[1].path.write_bytes(b"\0" + found[1].path.read_bytes()[1:])  # damaged
+    engine.store.close()
+    found[0].write_bytes(found[0].read_bytes()[:-7])  # truncated
+    found[1].write_bytes(b"\0" + found[1].read_bytes()[1:])  # damaged
     assert bytes_of(Engine(tmp_path), "rank") == before
-    found[2].path.unlink()
+    found[2].unlink()
     assert bytes_of(Engine(tmp_path), "rank") == before  # from the log alone
 
 
 def test_a_newer_database_is_not_touched(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
-    engine.connection.execute("INSERT INTO migrations VALUES (99, 'from the future', 0)")
-    engine.connection.close()
+    engine.store.connection.execute("INSERT INTO migrations VALUES (99, 'from the future', 0)")
+    engine.store.close()
     with pytest.raises(StorageFailed, match="schema 99"):
         Engine(tmp_path)
 
@@ -351,7 +355,7 @@ def test_a_body_is_known_again_however_it_was_spelt(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["rank", "label"])
     first = request({"id": "x", "candidates": [{"id": "p", "features": {"a": 1, "b": 0.5}}]})
     again = msgspec.json.decode(
-        b'{"candidates": [{"features": {"b": 5e-1, "a": 1.0}, "id": "p"}], "id": "x", "top": null}', type=DecisionBody
+        b'{"candidates": [{"features": {"b": 5e-1, "a": 1.0}, "id": "p"}], "id": "x", "top": null}', type=loops.decision
     )
     reply = engine.run(lambda: engine.decide("rank", first))
     assert engine.run(lambda: engine.decide("rank", again)) == reply

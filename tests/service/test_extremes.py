@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from service.asgi import Caller
 from service.bodies import MODELS, decision_body, model, reaction
 from smidgen.errors import SmidgenError
-from smidgen.learners import learners
-from smidgen.service.loops.all_loops import TRANSLATORS
+from smidgen.learners import cards, learners
+from smidgen.service.loops.registry import loops
 from smidgen.service.models.building import Blueprint, fitting
-from smidgen.service.models.catalogue import FIRST
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 quick = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -44,10 +43,10 @@ values = st.one_of(plain, spaces, st.lists(plain, max_size=3), st.dictionaries(s
 
 @st.composite
 def models(draw: st.DrawFn) -> dict[str, Any]:
-    loop = draw(st.sampled_from(sorted(TRANSLATORS)))
+    loop = draw(st.sampled_from(sorted(loops)))
     name = draw(st.sampled_from(fitting(loop)))
     accepted = inspect.signature(learners[name]).parameters
-    params = {**FIRST.get(name, {}), **({"dim": 3} if "dim" in accepted else {})}
+    params = {**cards[name].first, **({"dim": 3} if "dim" in accepted else {})}
     params |= draw(st.dictionaries(st.sampled_from(sorted(accepted)), values, max_size=2))
     body: dict[str, Any] = {"loop": loop, "learner": name, "params": params}
     if "n_classes" in accepted and "n_classes" not in params:

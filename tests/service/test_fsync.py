@@ -23,16 +23,15 @@ from service.bodies import MODELS, decision_body
 from service.victims import Line
 
 CALLS = "fsync,fdatasync,pwrite64,write,sendto"
-#: The id of a decision and the version that feedback made, as strace writes the log's pages and the replies.
-IN_LOG = (re.compile(r"[0-9a-f]{24}"), re.compile(r"model_version\\\":\d+\}"))
-IN_REPLY = (
-    re.compile(r"decision\\\":\\\"([0-9a-f]{24})\\\",\\\"model_version"),
-    re.compile(r"status\\\":\\\"learnt\\\",\\\"(model_version\\\":\d+\})"),
-)
+#: In the log's pages: what a click was on, which names the feedback that made a version; see `_play`.
+CLICK = re.compile(rb"clicked\x91.click-(\d+)!", re.DOTALL)
+#: In the replies: the id of a decision, and the version that feedback made.
+MADE = re.compile(rb'"decision":"([0-9a-f]{24})","model_version"')
+LEARNT = re.compile(rb'"status":"learnt","model_version":(\d+)\}')
 SERVE = """
 import os, sys
 from pathlib import Path
-from smidgen.service.http.running import Options
+from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
 options = Options(Path(sys.argv[1]), synchronous=sys.argv[2])
 serve(options, "127.0.0.1", 0, lambda url: print(url, os.getpid(), flush=True))
@@ -88,28 +87,36 @@ def _finished(lines: Iterator[str]) -> Iterator[str]:
             yield rest
 
 
+def _content(call: str) -> bytes:
+    """The bytes that a call wrote; strace shows them as ``\\xNN``."""
+    return bytes.fromhex("".join(re.findall(r"\\x([0-9a-f]{2})", call)))
+
+
 def read_trace(path: Path) -> Traced:
     """Follow each decision's id and each learnt version from the write to the log, over the sync, to the reply."""
     found = Traced()
-    written: set[str] = set()
-    synced: set[str] = set()
+    written, synced, clicks = b"", b"", set()
     for call in _finished(iter(path.read_text(errors="replace").splitlines())):
-        log = "smidgen.db-wal>" in call
+        log = b"smidgen.db-wal" in _content(call) or "smidgen.db-wal>" in call  # strace may write paths so too
         if log and call.startswith(("pwrite64(", "write(")):
-            written |= {match for pattern in IN_LOG for match in pattern.findall(call)}
+            written += _content(call)
         elif log and call.startswith(("fsync(", "fdatasync(")) and call.endswith("= 0"):
-            synced |= written
+            synced += written
+            clicks |= {int(number) for number in CLICK.findall(written)}
+            written = b""
         elif call.startswith(("sendto(", "write(")):
-            told = [match for pattern in IN_REPLY for match in pattern.findall(call)]
-            found.answers += len(told)
-            found.unsynced += [what for what in told if what not in synced]
+            said = _content(call)
+            made, versions = MADE.findall(said), LEARNT.findall(said)
+            found.answers += len(made) + len(versions)
+            found.unsynced += [id.decode() for id in made if bytes.fromhex(id.decode()) not in synced]
+            found.unsynced += [f"version {version.decode()}" for version in versions if int(version) not in clicks]
     return found
 
 
 def traced_run(folder: Path, synchronous: str, rounds: int) -> Traced:
     """A service under strace that acknowledges some feedback, one at a time."""
     out = folder / "calls.txt"
-    command = ["strace", "-f", "-y", "-s", "8192", "-o", str(out), "-e", f"trace={CALLS}"]
+    command = ["strace", "-f", "-y", "-xx", "-s", "8192", "-o", str(out), "-e", f"trace={CALLS}"]
     command += ["--seccomp-bpf"] if "seccomp-bpf" in _help() else []
     with subprocess.Popen(
         [*command, sys.executable, "-c", SERVE, str(folder / "data"), synchronous], stdout=subprocess.PIPE, text=True
@@ -131,11 +138,14 @@ def _help() -> str:
 
 
 def _play(line: Line, rounds: int) -> None:
+    """The n-th click is on the candidate ``click-n!``, and makes version n."""
     rng = random.Random(0)
     assert line("PUT", "/v1/models/rank", MODELS["rank"])[0] == 201
-    for _ in range(rounds):
-        reply: dict[str, Any] = line("POST", "/v1/models/rank/decisions", decision_body("rank", rng))[1]
-        clicked = {"clicked": [reply["ranking"][1]]}
+    for version in range(1, rounds + 1):
+        body = decision_body("rank", rng)
+        body["candidates"][0]["id"] = f"click-{version}!"
+        reply: dict[str, Any] = line("POST", "/v1/models/rank/decisions", body)[1]
+        clicked = {"clicked": [f"click-{version}!"]}
         assert line("POST", f"/v1/decisions/{reply['decision']}/feedback", clicked)[1]["status"] == "learnt"
 
 
@@ -149,11 +159,17 @@ def test_the_same_check_fails_when_syncing_is_off(tmp_path: Path) -> None:
     assert (found.answers, len(found.unsynced)) == (6, 6)
 
 
+def shown(content: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in content)
+
+
 def test_a_sync_that_ends_after_the_reply_does_not_count(tmp_path: Path) -> None:
     path = tmp_path / "calls.txt"
-    written = '7 pwrite64(4</x/smidgen.db-wal>, "\\0{\\"status\\":\\"learnt\\",\\"model_version\\":3}", 9, 0) = 9\n'
+    page = shown(b"\0clicked\x91\xa8click-3!")
+    written = f'7 pwrite64(4</x/smidgen.db-wal>, "{page}", 9, 0) = 9\n'
     begun, ended = "8 fdatasync(4</x/smidgen.db-wal> <unfinished ...>\n", "8 <... fdatasync resumed>) = 0\n"
-    reply = '7 sendto(5<TCP:[1]>, "{\\"status\\":\\"learnt\\",\\"model_version\\":3}", 9, 0, NULL, 0) = 9\n'
+    said = shown(b'{"status":"learnt","model_version":3}')
+    reply = f'7 sendto(5<TCP:[1]>, "{said}", 9, 0, NULL, 0) = 9\n'
     path.write_text(written + begun + ended + reply)
     assert read_trace(path) == Traced(answers=1)
     for order in (
@@ -161,7 +177,7 @@ def test_a_sync_that_ends_after_the_reply_does_not_count(tmp_path: Path) -> None
         begun + ended + written + reply,
         begun + ended + reply + written,
         reply + written + begun + ended,
-        written.replace("3}", "2}") + begun + ended + reply,
+        written.replace(shown(b"3!"), shown(b"2!")) + begun + ended + reply,
     ):
         path.write_text(order)
         assert len(read_trace(path).unsynced) == 1

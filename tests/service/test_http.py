@@ -12,6 +12,7 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import MODELS, Clock, decision_body, reaction
+from service.mint import Mint
 
 DOCS = [{"id": "p", "features": [1, 0, 0]}, {"id": "q", "features": [0, 1, 0]}, {"id": "r", "features": [0, 0, 1]}]
 
@@ -156,9 +157,7 @@ def test_unknown_paths_and_methods(call: Caller) -> None:
 
 
 def test_tokens_are_needed_once_one_exists(call: Caller) -> None:
-    from smidgen.service.http.tokens import Tokens
-
-    tokens = Tokens(call.app.state.service.engine.connection)
+    tokens = Mint(call.app.state.service.options.data)
     call.put("/v1/models/m", MODELS["rank"])
     call.put("/v1/models/other", MODELS["rank"])
     foreign = call.post("/v1/models/other/decisions", {"candidates": DOCS}).json()["decision"]
@@ -196,10 +195,8 @@ def test_tokens_are_needed_once_one_exists(call: Caller) -> None:
     [("127.0.0.1:8470", True), ("localhost", True), ("[::1]:8470", True), ("evil.example", False), ("", False)],
 )
 def test_without_a_token_only_this_machine_is_served(host: str, good: bool, call: Caller) -> None:
-    from smidgen.service.http.tokens import Tokens
-
     assert call.get("/v1/models", headers={"host": host}).status_code == (200 if good else 403)
-    _, token = Tokens(call.app.state.service.engine.connection).create(["admin"], None, 0.0)
+    _, token = Mint(call.app.state.service.options.data).create(["admin"], None, 0.0)
     with_token = {"host": host, "authorization": f"Bearer {token}"}
     assert call.get("/v1/models", headers=with_token).status_code == 200
     assert call.get("/v1/models", headers={"host": host}).status_code == 401

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from service.bodies import MODELS, engine_with, model, play, request, told
+from smidgen.errors import InvalidArgument, SmidgenError
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.served import LearnerCache
+from smidgen.service.models.undo import Undo
 
 DOCS = [{"id": name, "features": [1.0, 0.5, float(i)]} for i, name in enumerate("pqr")]
 
@@ -45,7 +47,7 @@ def test_keyed_learners_stay_within_a_size_too(tmp_path: Path) -> None:
     engine.run(lambda: engine.create("m", model(body)))
     size = engine.models["m"].blueprint.size
     assert size > 8 * 30 * 30
-    engine.learners = LearnerCache(engine.events, engine.snapshots, 1000, memory=10 * size)
+    engine.learners = LearnerCache(engine.store, Undo(), 1000, memory=10 * size)
     engine.begin()
     for user in range(40):
         engine.learners.get(engine.models["m"], f"u{user}")
@@ -66,8 +68,8 @@ def test_feedback_is_the_same_from_memory_and_from_disk(name: str, tmp_path: Pat
         engine.run(lambda engine=engine: engine.create(name, model(MODELS[name])))
         play(engine, [name], 40, seed=3)
         assert (len(engine._recent) == 0) is (limit == 0)
-        ids = [id for (id,) in engine.connection.execute("SELECT decision FROM events WHERE type = 'decision'")]
-        text = b"\n".join(engine.events.all_lines(engine.models[name].id)).decode()
+        ids = [event.decision for event in engine.store.events(1) if event.type == "decision"]
+        text = b"\n".join(engine.events.all_lines(engine.models[name])).decode()
         for place, id in enumerate(ids):
             text = text.replace(id, f"decision {place}")
         events.append(text)
@@ -109,13 +111,36 @@ def test_names_of_one_time_stand_together_and_do_not_repeat(tmp_path: Path) -> N
     assert {len(name) for name in names} == {24}
 
 
-def test_the_mark_of_an_event_that_is_missing_is_none(tmp_path: Path) -> None:
+def test_a_state_of_an_event_that_is_missing_is_not_of_this_log(tmp_path: Path) -> None:
+    engine = engine_with(tmp_path, ["tune"])
+    for _ in range(3):
+        play(engine, ["tune"], 5, seed=0)
+        engine.snapshot(engine.models["tune"])
+    states = list(engine.store.states(1))
+    assert [state.own for state in states] == [True] * 3
+    engine.store.connection.execute("DELETE FROM events WHERE slot = 1 AND seq = ?", (states[1].seq,))
+    assert [state.own for state in engine.store.states(1)] == [True, False, True]
+    with pytest.raises(KeyError):
+        engine.store.append(7, "created", 0.0, None)
+
+
+def test_a_refused_batch_leaves_the_learners_numbers_as_they_were(tmp_path: Path, monkeypatch: Any) -> None:
+    """The third of four decisions fails: nothing is written, and the numbers of the first two are given again."""
     engine = engine_with(tmp_path, ["rank"])
-    play(engine, ["rank"], 5, seed=0)
-    id = engine.models["rank"].id
-    marks = [engine.events.mark(id, seq) for seq in range(6)]
-    assert marks[0] is None
-    assert len(set(marks)) == 6
-    engine.connection.execute("DELETE FROM events WHERE model = ? AND seq = 3", (id,))
-    assert engine.events.mark(id, 3) is None
-    assert engine.events.mark(id, 4) == marks[4]
+    body = request({"candidates": DOCS})
+    engine.decide("rank", body)
+    learner = engine.learners.get(engine.models["rank"], None).learner
+    before, decide, calls = learner.to_bytes(), learner._decide, []
+
+    def fails(context: Any, number: int) -> Any:
+        calls.append(number)
+        if len(calls) == 3:
+            raise InvalidArgument("no", "never")
+        return decide(context, number)
+
+    monkeypatch.setattr(learner, "_decide", fails)
+    with pytest.raises(SmidgenError, match="decision 2 of the batch"):
+        engine.decide_all("rank", [body] * 4)
+    assert calls == [2, 3, 4]
+    assert learner is engine.learners.get(engine.models["rank"], None).learner  # nothing was read anew
+    assert (learner.to_bytes(), engine.models["rank"].decisions) == (before, 1)

@@ -8,16 +8,18 @@ import pytest
 
 from service.bodies import model
 from smidgen.learners import cards
-from smidgen.service.models import sizes
 from smidgen.service.models.building import Blueprint
 from smidgen.service.refusals import Impossible
 
 SPACE = {"type": "Ball", "dim": 60_000, "radius": 1.0}
 HUGE = {
     "rank": {"learner": "SecondOrderPreferencePerceptron", "params": {"dim": 60_000}},
-    "hashed": {"learner": "RidgeFil", "features": {"hashed": 1 << 16}},
+    "hashed": {"learner": "RidgeFil", "features": {"hashed": 1 << 16}, "params": {"covariance": "full"}},
     "p": {"learner": "PRidgeFil", "params": {"dim": 60_000, "p": 0.1}},
-    "wrapped": {"learner": "AppleTasting", "params": {"learner": {"type": "RidgeFull", "dim": 60_000}}},
+    "wrapped": {
+        "learner": "AppleTasting",
+        "params": {"learner": {"type": "RidgeFull", "dim": 60_000, "covariance": "full"}},
+    },
     "classes": {"learner": "Confidit", "params": {"dim": 1000, "n_classes": 2000, "covariance": "full"}},
     "many": {"learner": "Confidit", "params": {"dim": 1 << 22, "n_classes": 1 << 10}},
     "ons": {"learner": "ONS", "params": {"space": SPACE, "gradient_bound": 1.0, "exp_concavity": 0.5}},
@@ -26,6 +28,7 @@ HUGE = {
 FITTING = {
     "rank": {"learner": "PreferencePerceptron", "params": {"dim": 1 << 20}},
     "second": {"learner": "SecondOrderPreferencePerceptron", "params": {"dim": 300}},
+    "dual": {"learner": "RidgeFil", "features": {"hashed": 1 << 16}},
     "diagonal": {"learner": "RidgeFil", "features": {"hashed": 1 << 16}, "params": {"covariance": "diagonal"}},
     "hashed": {"learner": "Confidit", "features": {"hashed": 1 << 18}, "labels": ["a", "b", "c"]},
     "classes": {"learner": "Banditron", "params": {"dim": 20_000, "n_classes": 50}},
@@ -48,24 +51,6 @@ def test_what_fits_is_made(name: str) -> None:
     assert Blueprint(body(FITTING[name])).dim in (None, *(1 << i for i in (16, 18, 20)), 300, 20_000)
 
 
-@pytest.mark.parametrize(
-    ("given", "per"),
-    [
-        ({"learner": "SecondOrderPreferencePerceptron", "params": {"dim": 8}}, 8),
-        ({"learner": "PreferencePerceptron", "params": {"dim": 8}}, 0),
-        ({"learner": "AROW", "params": {"dim": 8, "n_classes": 12, "covariance": "full"}}, 96),
-        ({"learner": "AROW", "params": {"dim": 8, "n_classes": 12, "covariance": "diagonal"}}, 0),
-        ({"learner": "AROW", "params": {"dim": 8, "n_classes": 12, "covariance": "full", "dtype": "float32"}}, 48),
-    ],
-)
-def test_the_square_is_seen_in_small_ones(given: dict[str, Any], per: int) -> None:
-    from smidgen.learners import learners
-
-    params = given["params"]
-    found = sizes._square(lambda small: learners[given["learner"]](**small), params, params.get("n_classes", 1))
-    assert found == per
-
-
 def test_a_missing_argument_is_told_in_our_words() -> None:
     for given, name in (
         ({"learner": "ConvexPreferencePerceptron", "params": {"dim": 3}}, "radius"),
@@ -83,7 +68,7 @@ def test_a_filter_inside_a_filter_takes_the_features_by_name() -> None:
     given = {"learner": "AppleTasting", "features": ["a", "b"], "params": {"learner": {"type": "RidgeFull"}}}
     blueprint = Blueprint(body(given))
     assert blueprint.dim == 2
-    assert blueprint.translator.vectors.row({"b": 1.0}).tolist() == [0.0, 1.0]
+    assert blueprint.loop.vectors.row({"b": 1.0}).tolist() == [0.0, 1.0]
     with pytest.raises(Impossible, match="there are 2 features"):
         Blueprint(body({**given, "params": {"learner": {"type": "RidgeFull", "dim": 3}}}))
 
@@ -97,8 +82,9 @@ def test_settings_nested_too_deep_are_refused() -> None:
 
 
 def test_only_learners_that_can_be_built_are_offered() -> None:
-    given = {"loop": "rank", "learner": "CoactiveLearner", "params": {"dim": 3}}
-    with pytest.raises(Impossible, match="not a learner of the loop rank here") as refused:
-        Blueprint(model(given))
-    assert "PreferencePerceptron" in str(refused.value)
-    assert str(refused.value).count("CoactiveLearner") == 1
+    for name, why in (("CoactiveLearner", "an update rule"), ("RankingSVM", "fits all feedback anew")):
+        given = {"loop": "rank", "learner": name, "params": {"dim": 3}}
+        with pytest.raises(Impossible, match=f"not a learner of the loop rank here: .*{why}") as refused:
+            Blueprint(model(given))
+        assert "PreferencePerceptron" in str(refused.value)
+        assert str(refused.value).count(name) == 1

@@ -17,8 +17,7 @@ import pytest
 
 from service.bodies import MODELS
 from service.live import Live
-from smidgen.service.http.tokens import Tokens
-from smidgen.service.store.database import open_database
+from service.mint import Mint
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 HOST = "smidgen.example.org"
@@ -115,9 +114,7 @@ def test_the_example_serves_guards_and_limits(proxy: Callable[[Path, str, int], 
         with behind(proxy, tmp_path, service) as client:
             for path in ("/", "/healthz", "/v1/models", "/metrics"):
                 assert client.get(path).status_code == 403, path  # no token yet: nobody comes in by that name
-            connection = open_database(tmp_path / "data")
-            _, token = Tokens(connection).create(["admin"], None, 0.0)
-            connection.close()
+            _, token = Mint(tmp_path / "data").create(["admin"], None, 0.0)
             assert client.get("/v1/models").status_code == 401
             assert client.get("/metrics").status_code == 401
             assert "<title>" in client.get("/").text

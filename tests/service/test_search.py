@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from service.asgi import Caller
-from smidgen.service.http.tokens import Tokens
+from service.mint import Mint
 from smidgen.service.insight.curve import BLOCK
 from smidgen.service.search import words
 from smidgen.service.search.documents import Document, is_private, split_docstring
@@ -27,7 +27,6 @@ from smidgen.service.search.library import library
 from smidgen.service.search.progress import progress
 from smidgen.service.search.searches import SHOWN
 from smidgen.service.search.visitors import GRADED, TASTE, visitor
-from smidgen.service.store.database import open_database
 
 
 @pytest.fixture
@@ -295,11 +294,10 @@ def test_somebody_elses_model_of_that_name_is_left_alone(call: Caller) -> None:
 
 
 def test_tokens_guard_the_demo(call: Caller, tmp_path: Path) -> None:
-    with open_database(tmp_path) as connection:
-        tokens = Tokens(connection)
-        made = {scope: tokens.create([scope], None, time.time())[1] for scope in ("decide", "feedback", "admin")}
-        made["other"] = tokens.create(["admin"], "other", time.time())[1]
-        made["own"] = tokens.create(["admin"], "demo-search", time.time())[1]
+    tokens = Mint(tmp_path)
+    made = {scope: tokens.create([scope], None, time.time())[1] for scope in ("decide", "feedback", "admin")}
+    made["other"] = tokens.create(["admin"], "other", time.time())[1]
+    made["own"] = tokens.create(["admin"], "demo-search", time.time())[1]
     calls = [("query", {"q": "json"}), ("simulate", {"users": 1}), ("reset", {})]
 
     def answers(token: str | None) -> list[int]:

@@ -16,6 +16,7 @@ from service.bodies import MODELS, engine_with, play
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.models.engine import Engine
+from smidgen.service.store.schema import refusal
 from smidgen.service.store.snapshots import Snapshots
 
 KEYS = ("user0", "user1", "user2", "user3")
@@ -36,7 +37,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str | N
     play(engine, ["tune", "keyed"], 20, seed=9)
     known: dict[str | None, bytes] = {key: bits(engine, "keyed", key) for key in KEYS}
     known[None] = bits(engine, "tune")
-    engine.connection.close()
+    engine.store.close()
     assert len(list((folder / "snapshots" / "1").iterdir())) == 3
     return folder, known
 
@@ -48,7 +49,7 @@ def recovered(folder: Path) -> dict[str | None, bytes]:
         found[None] = bits(engine, "tune")
         return found
     finally:
-        engine.connection.close()
+        engine.store.close()
 
 
 #: Cut off at a share of the length, or turn a bit at a share of the length.
@@ -95,8 +96,8 @@ def test_recovery_skips_what_is_damaged(
     for damage, snapshot in zip(hit, Snapshots(folder).of(1), strict=False):
         snapshot.path.write_bytes(damage(snapshot.path.read_bytes()))
     database = sqlite3.connect(folder / "smidgen.db")
-    (state,) = database.execute("SELECT state FROM key_states WHERE model = 2 AND key = ?", (key,)).fetchone()
-    database.execute("UPDATE key_states SET state = ? WHERE model = 2 AND key = ?", (on_key(state), key))
+    (state,) = database.execute("SELECT state FROM key_states WHERE slot = 2 AND key = ?", (key,)).fetchone()
+    database.execute("UPDATE key_states SET state = ? WHERE slot = 2 AND key = ?", (on_key(state), key))
     database.commit()
     database.close()
     assert recovered(folder) == played[1]
@@ -119,7 +120,7 @@ def test_good_snapshots_are_used(played: tuple[Path, dict[str | None, bytes]], t
     shutil.copytree(played[0], tmp_path / "data")
     newest = next(Snapshots(tmp_path / "data").of(1))
     database = sqlite3.connect(tmp_path / "data" / "smidgen.db")
-    database.execute("UPDATE decisions SET status = 'late' WHERE model = 1 AND feedback_seq < ?", (newest.seq,))
+    database.execute("UPDATE events SET made = NULL WHERE slot = 1 AND seq < ?", (newest.seq,))
     database.commit()
     database.close()
     assert recovered(tmp_path / "data")[None] == played[1][None]
@@ -137,14 +138,14 @@ def test_snapshots_of_another_past_are_not_used_even_when_the_log_overtakes_them
     folder, copy = tmp_path / "data", tmp_path / "copy"
     engine = engine_with(folder, ["rank"], snapshot_every=10)
     play(engine, ["rank"], 10, seed=1)
-    engine.connection.close()
+    engine.store.close()
     shutil.copytree(folder, copy)
     engine = Engine(folder, snapshot_every=10, synchronous="OFF")
     for seed in (2, 3, 4, 5):
         play(engine, ["rank"], 12, seed)
         engine.maintain()
-    lost = [snapshot.seq for snapshot in engine.snapshots.of(1)]
-    engine.connection.close()
+    lost = [snapshot.seq for snapshot in engine.store.snapshots.of(1)]
+    engine.store.close()
     restored(folder, copy)
 
     engine = Engine(folder, snapshot_every=10_000, synchronous="OFF")
@@ -152,7 +153,7 @@ def test_snapshots_of_another_past_are_not_used_even_when_the_log_overtakes_them
     play(engine, ["rank"], 70, seed=6)  # runs past all of the old snapshots
     assert engine.models["rank"].seq > max(lost)
     known = bits(engine, "rank")
-    engine.connection.close()
+    engine.store.close()
     again = Engine(folder, snapshot_every=10)
     assert bits(again, "rank") == known  # from the log: no old snapshot was taken for this log's
     again.maintain()
@@ -166,12 +167,12 @@ def test_three_are_kept_and_files_of_another_past_do_not_crowd_them_out(tmp_path
     folder, copy = tmp_path / "data", tmp_path / "copy"
     engine = engine_with(folder, ["rank"], snapshot_every=10)
     play(engine, ["rank"], 10, seed=1)
-    engine.connection.close()
+    engine.store.close()
     shutil.copytree(folder, copy)
     engine = Engine(folder, snapshot_every=10, synchronous="OFF")
     play(engine, ["rank"], 200, seed=2)
     engine.maintain()
-    engine.connection.close()
+    engine.store.close()
     restored(folder, copy)
     engine = Engine(folder, snapshot_every=10, synchronous="OFF")
     taken = []
@@ -179,11 +180,11 @@ def test_three_are_kept_and_files_of_another_past_do_not_crowd_them_out(tmp_path
         play(engine, ["rank"], 10, seed)
         engine.maintain()
         taken.append(engine.models["rank"].seq)
-        assert [snapshot.seq for snapshot in engine.snapshots.of(1)] == taken[::-1][:3]
+        assert [snapshot.seq for snapshot in engine.store.snapshots.of(1)] == taken[::-1][:3]
     assert sorted(path.name for path in (folder / "snapshots" / "1").iterdir()) == sorted(
-        snapshot.path.name for snapshot in engine.snapshots.of(1)
+        snapshot.path.name for snapshot in engine.store.snapshots.of(1)
     )
-    engine.connection.close()
+    engine.store.close()
 
 
 def test_a_snapshot_that_cannot_be_written_costs_nobody_his_answer(
@@ -201,7 +202,7 @@ def test_a_snapshot_that_cannot_be_written_costs_nobody_his_answer(
         (tmp_path / "snapshots").unlink()
         for _ in range(3):
             call.post("/v1/models/tune/decisions", {})
-        assert [snapshot.seq for snapshot in call.app.state.service.engine.snapshots.of(1)] == [15]
+        assert [snapshot.seq for snapshot in call.app.state.service.engine.store.snapshots.of(1)] == [15]
         known = bits(call.app.state.service.engine, "tune")
     assert bits(Engine(tmp_path), "tune") == known
 
@@ -213,19 +214,19 @@ def test_states_of_keys_that_cannot_be_written_are_written_later(
     play(engine, ["keyed"], 20, seed=1)
 
     def full() -> None:
-        raise sqlite3.OperationalError("database or disk is full")
+        raise refusal(sqlite3.OperationalError("database or disk is full"))
 
-    monkeypatch.setattr(engine, "commit", full)
+    monkeypatch.setattr(engine.store, "commit", full)
     engine.maintain()
     assert engine.failed_snapshots == 1
-    assert engine.connection.execute("SELECT count(*) FROM key_states").fetchone() == (0,)
+    assert engine.store.state_keys(1) == []
     monkeypatch.undo()
     engine.maintain(every=0)
-    assert engine.connection.execute("SELECT count(*) FROM key_states").fetchone() == (4,)
+    assert engine.store.state_keys(1) == list(KEYS)
     play(engine, ["keyed"], 20, seed=2)  # no transaction was left open
     known = {key: bits(engine, "keyed", key) for key in KEYS}
     engine.maintain()
-    assert engine.connection.execute("SELECT count(*) FROM key_states").fetchone() == (4,)
-    engine.connection.close()
+    assert engine.store.state_keys(1) == list(KEYS)
+    engine.store.close()
     again = Engine(tmp_path)
     assert {key: bits(again, "keyed", key) for key in KEYS} == known

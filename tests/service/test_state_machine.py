@@ -102,7 +102,7 @@ class Contract(RuleBasedStateMachine):
     def crash(self) -> None:
         """Nothing is written on the way out."""
         engine = self.call.app.state.service.engine
-        engine.close = engine.connection.close
+        engine.close = engine.store.close
         self.call.__exit__(None, None, None)
         self._open()
 

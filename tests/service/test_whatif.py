@@ -19,7 +19,7 @@ from smidgen.cli import app
 from smidgen.errors import InvalidArgument, InvalidRecord, SmidgenError
 from smidgen.service.insight.estimates import Estimate, importance, self_normalised, share
 from smidgen.service.insight.whatif import WhatIf, other_body, what_if
-from smidgen.service.messages import DecisionBody, FeedbackBody
+from smidgen.service.loops.registry import loops
 from smidgen.service.models.engine import Engine
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.recording import DatabaseRecording, FileRecording, Recording
@@ -33,10 +33,10 @@ def logged(folder: Path, body: dict[str, Any], contexts: list[dict[str, Any]], a
     engine.begin()
     engine.create("m", settings(body))
     for i, context in enumerate(contexts):
-        reply = engine.decide("m", DecisionBody(**context))
+        reply = engine.decide("m", loops.decision(**context))
         given = answer(reply, i)
         if given is not None:
-            engine.feedback(reply["decision"], FeedbackBody(**given))
+            engine.feedback(reply["decision"], loops.feedback(**given))
     engine.commit()
     engine.close()
     return folder
@@ -492,7 +492,7 @@ class TestCommand:
 def test_a_file_is_read_as_it_is_asked_for(tmp_path: Path) -> None:
     engine = engine_with(tmp_path / "data", ["rank"])
     play(engine, ["rank"], 30, 1)
-    lines = list(engine.events.all_lines(1))
+    lines = list(engine.events.all_lines(engine.models["rank"]))
     engine.close()
     path = tmp_path / "log.ndjson"
     path.write_bytes(b"\n".join(lines) + b"\n\n")

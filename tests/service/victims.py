@@ -38,7 +38,7 @@ import json, os, sys, tempfile
 from pathlib import Path
 from service.bodies import engine_with, play
 from smidgen.service.store import crash_points
-from smidgen.service.http.running import Options
+from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
 
 def announce(address):
@@ -47,7 +47,7 @@ def announce(address):
 with tempfile.TemporaryDirectory() as folder:  # compile and load what every child needs
     engine = engine_with(Path(folder), NAMES)
     play(engine, NAMES, 20, seed=0)
-    engine.connection.close()
+    engine.store.close()
 print("ready", flush=True)
 for line in sys.stdin:
     told = json.loads(line)
@@ -255,12 +255,12 @@ def check_folder(data: Path, aside: Path, writers: list[Writer]) -> int:
     try:
         return sum(_check_model(engine, name, writers) for name in NAMES if name in engine.models)
     finally:
-        engine.connection.close()
+        engine.store.close()
 
 
 def _check_model(engine: Engine, name: str, writers: list[Writer]) -> int:
     model = engine.models[name]
-    log = [msgspec.json.decode(line) for line in engine.events.all_lines(model.id)]
+    log = [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
     assert model.seq == len(log)
     made = {event["decision"]: event["reply"] for event in log if event["type"] == "decision"}

@@ -108,8 +108,6 @@ class AsyncClient:
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""
-        if unknown := feedback.keys() - set(bodies.FEEDBACK):
-            raise TypeError(f"learn has no argument {sorted(unknown)[0]!r}")
         path = decision_path(decision) + "/feedback"
         return replies.learnt(await self._send("POST", path, bodies.feedback(feedback)))
 

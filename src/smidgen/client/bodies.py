@@ -12,8 +12,6 @@ import numpy as np
 
 from smidgen.errors import InvalidArgument, InvalidFeatures
 
-FEEDBACK = ("better", "clicked", "correct", "label", "relevant", "loss", "gradient")
-
 
 def encode(body: Any) -> bytes:
     """Write JSON; numpy numbers and arrays, spaces and learners among the settings too."""
@@ -49,10 +47,11 @@ def decisions(given: Any, *, keys: Sequence[str] | str | None, top: int | None) 
 
 
 def feedback(given: Mapping[str, Any]) -> bytes:
-    """What the user did; one field of those that were given."""
-    said = {name: given[name] for name in FEEDBACK if given.get(name) is not None}
+    """What the user did: the one field that was given. Which fields there are, the loop of the model says."""
+    said = {name: value for name, value in given.items() if value is not None}
     if len(said) != 1:
-        raise InvalidArgument(f"{len(said)} kinds of feedback were given", f"give one of {', '.join(FEEDBACK)}")
+        told = f" ({', '.join(said)})" if said else ""
+        raise InvalidArgument(f"{len(said)} kinds of feedback were given{told}", "give one, e.g. clicked=[…]")
     return encode(said)
 
 

@@ -34,6 +34,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         Of filter: whether to forward, the estimate, and the value that it had to reach.
     point
         Of tune: the point to try.
+    more
+        Fields that this client has no name for: of loops that it does not know. They are attributes too.
     """
 
     decision: str
@@ -50,6 +52,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     margin: float | None = None
     threshold: float | None = None
     point: list[float] | None = None
+    more: dict[str, Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self.more is not None and name in self.more:
+            return self.more[name]
+        raise AttributeError(f"this decision has no {name!r}")
 
     @property
     def id(self) -> str:
@@ -58,8 +66,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
 
     @property
     def action(self) -> Any:
-        """What goes out: the ranking, the choice, the label, forward or drop, the point."""
-        answers = (self.ranking, self.choice, self.label, self.forward, self.point)
+        """What goes out: the ranking, the choice, the label, forward or drop, the point, or what a guest's loop has."""
+        answers = (self.ranking, self.choice, self.label, self.forward, self.point, *(self.more or {}).values())
         return next((answer for answer in answers if answer is not None), None)
 
 
@@ -79,17 +87,20 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Answers(msgspec.Struct):
-    decisions: list[Answer]
+    decisions: list[dict[str, Any]]
+
+
+_KNOWN = frozenset(Answer.__struct_fields__) - {"more"}
 
 
 def answer(content: bytes) -> Answer:
     """One decision."""
-    return _read(content, Answer)
+    return _answer(_read(content, dict[str, Any]))
 
 
 def answers(content: bytes) -> list[Answer]:
     """The decisions of a batch."""
-    return _read(content, _Answers).decisions
+    return [_answer(each) for each in _read(content, _Answers).decisions]
 
 
 def learnt(content: bytes) -> Learnt:
@@ -102,10 +113,21 @@ def plain(content: bytes) -> dict[str, Any]:
     return _read(content, dict[str, Any])
 
 
+def _answer(told: dict[str, Any]) -> Answer:
+    fields = {name: value for name, value in told.items() if name in _KNOWN}
+    more = {name: value for name, value in told.items() if name not in _KNOWN}
+    try:
+        return msgspec.convert(fields | {"more": more} if more else fields, Answer)
+    except msgspec.ValidationError as error:
+        raise _foreign(error) from error
+
+
+def _foreign(error: Exception) -> ServiceError:
+    return ServiceError(502, "not_smidgen", f"the reply is not one of a smidgen service: {error}", "check the address")
+
+
 def _read(content: bytes, type: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ServiceError(
-            502, "not_smidgen", f"the reply is not one of a smidgen service: {error}", "check the address"
-        ) from error
+        raise _foreign(error) from error

@@ -132,37 +132,20 @@ class Client:
         """A decision from beginning to end: shown, answered, learnt at which version, or why not."""
         return replies.plain(self._send("GET", decision_path(decision)))
 
-    def learn(
-        self,
-        decision: Answer | str,
-        *,
-        better: Sequence[str] | str | None = None,
-        clicked: Sequence[str] | None = None,
-        correct: bool | None = None,
-        label: str | None = None,
-        relevant: bool | None = None,
-        loss: float | None = None,
-        gradient: Sequence[float] | None = None,
-    ) -> Learnt:
+    def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did, in a second or in a day; once is enough, and twice does no harm.
 
         Parameters
         ----------
         decision
             What ``decide`` gave, or its id.
-        better
-            rank: candidates that belong at the front, in order; choose: the better candidate.
-        clicked
-            rank: the candidates that were clicked, in the order of the clicks.
-        correct, label
-            label: whether the label was right, or which is.
-        relevant
-            filter: whether what was forwarded was relevant.
-        loss, gradient
-            tune: the loss at the point; the gradient for learners that need it.
+        **feedback
+            One of the loop's fields. rank: ``clicked``, the candidates in the order of the clicks, or ``better``, those
+            that belong at the front, in order. choose: ``better``, the better candidate. label: ``correct``, whether it
+            was right, or ``label``, which is. filter: ``relevant``. tune: ``loss``, or the ``gradient`` for learners
+            that need it. The page ``/docs`` of a service lists the fields of all its loops.
         """
-        said = {"better": better, "clicked": clicked, "correct": correct, "label": label}
-        body = bodies.feedback(said | {"relevant": relevant, "loss": loss, "gradient": gradient})
+        body = bodies.feedback(feedback)
         return replies.learnt(self._send("POST", decision_path(decision) + "/feedback", body))
 
     def log(self, name: str, after: int = 0) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,9 @@ from smidgen.data.catalogue import DataSet, sets
 from smidgen.errors import DataMissing
 
 #: The environment variable that names the folder.
-VARIABLE = "SMIDGEN_DATA"
+VARIABLE = "SMIDGEN_PAPERS_DATA"
+#: What it was called before; it still counts where the new one is not set.
+OLD_VARIABLE = "SMIDGEN_DATA"
 
 
 def data_folder(path: str | Path | None = None) -> Path | None:
@@ -22,8 +24,9 @@ def data_folder(path: str | Path | None = None) -> Path | None:
     Parameters
     ----------
     path
-        The folder, if you know it. Otherwise the environment variable ``SMIDGEN_DATA`` counts; otherwise a folder
-        ``shared/data`` beside the current folder or beside the source tree, if there is one.
+        The folder, if you know it. Otherwise the environment variable ``SMIDGEN_PAPERS_DATA`` counts (or
+        its old name ``SMIDGEN_DATA``); otherwise a folder ``shared/data`` beside the current folder or beside the
+        source tree, if there is one.
 
     Returns
     -------
@@ -37,7 +40,7 @@ def data_folder(path: str | Path | None = None) -> Path | None:
     >>> data_folder("my/data").as_posix()
     'my/data'
     """
-    named = path if path is not None else os.environ.get(VARIABLE)
+    named = path if path is not None else os.environ.get(VARIABLE) or os.environ.get(OLD_VARIABLE)
     if named:
         return Path(named).expanduser()
     homes = (Path.cwd(), Path(__file__).resolve().parents[3])

@@ -260,7 +260,7 @@ def _seats(
     alike = not isinstance(learner, (DuelingBandit, RankingSVM))  # the others draw nothing, and are copied as a whole
     for i, user in enumerate(users):
         if i == 0 or not alike:
-            twin = type(learner)(**(learner.params | ({} if seeds is None else {"seed": seeds[i]})))
+            twin = learner.fresh(**({} if seeds is None else {"seed": seeds[i]}))
             s, m = settings_of(twin), memory_of(twin)
         if i % _MANY == 0:
             utilities = table.utilities(tastes[i : i + _MANY])

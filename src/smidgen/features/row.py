@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from smidgen._kernel import borrowing
+from smidgen._kernel import borrowing, constant, ordinary
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features.rows import check_finite, from_scipy, is_sparse_type
 from smidgen.records import same, structure
@@ -25,7 +25,8 @@ DOUBLE = np.dtype(np.float64)
 class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One vector of features as (indices, values): all indices for a dense one, the non-zero ones for a sparse one.
 
-    ``values`` has the dtype of the learner that it was made for.
+    ``values`` has the dtype of the learner that it was made for. Wherever a row comes from, its indices may not be
+    written to and its values may: so every kernel that reads rows is compiled once.
     """
 
     indices: NDArray[np.uint32]
@@ -44,21 +45,33 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
         x[self.indices] += self.values  # added, not assigned: -0.0 becomes 0.0, as if it had been left out
         return x
 
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """For learners of others that work on plain arrays: ``np.asarray(row)``."""
+        return np.asarray(self.dense(), dtype=dtype)
+
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this row."""
-        return {"indices": self.indices, "values": self.values, "dim": self.dim}
+        everything = _everything(self.dim) if len(self.indices) == self.dim else None
+        all_of_them = self.indices is everything or (everything is not None and same(self.indices, everything))
+        return {"indices": None if all_of_them else self.indices, "values": self.values, "dim": self.dim}
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Row:
         """Rebuild from `to_record`, with every check: the bytes may come from anywhere."""
-        indices, values, dim = np.asarray(fields["indices"]), np.asarray(fields["values"]), int(fields["dim"])
+        given, values, dim = fields["indices"], np.asarray(fields["values"]), int(fields["dim"])
+        if given is None:
+            if values.shape != (dim,) or values.dtype.kind != "f":
+                raise InvalidFeatures(f"the row has not the {dim} values that it says", "give what to_record gave")
+            check_finite(values, "the row", "give finite numbers")
+            return cls(_everything(dim), values, dim)
+        indices = np.asarray(given)
         fits = indices.ndim == 1 and indices.shape == values.shape and indices.dtype.kind in "iu"
         if not fits or values.dtype.kind != "f" or len(np.unique(indices)) != len(indices):
             raise InvalidFeatures("the row's indices and values do not fit together", "give what to_record gave")
         if len(indices) and not (indices.min() >= 0 and indices.max() < dim):
             raise InvalidFeatures(f"the row has an index outside 0 … {dim - 1}", "give what to_record gave")
         check_finite(values, "the row", "give finite numbers")
-        return cls(indices.astype(np.uint32, copy=False), values, dim)
+        return cls(constant(indices.astype(np.uint32, copy=False)), ordinary(values), dim)
 
 
 def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = math.inf, unit: bool = False) -> Row:
@@ -82,7 +95,7 @@ def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = mat
             squares = _squares(values) if longest < math.inf else 0.0
         row = value if values is value.values else Row(indices, values, dim)
     elif form == "dense":
-        plain = kind is np.ndarray and value.dtype == dtype and value.shape == (dim,) and value.flags.c_contiguous
+        plain = kind is np.ndarray and value.dtype == dtype and value.shape == (dim,) and value.flags.carray
         given = value if plain else _dense_values(value, dim, dtype)
         values = np.empty(dim, dtype)
         squares = write_unit_row(given, values) if unit else _copied(given, values)
@@ -200,14 +213,16 @@ def _sparse_parts(
     if form == "csr" and shape == (1, dim):
         data = value.data if value.data.dtype == dtype else _cast(value.data, dim, dtype)
         where, values = np.empty(data.size, np.uint32), np.empty(data.size, dtype)
-        squares = _taken(value.indices, data, value.indptr, dim, unit, where, values)
+        squares = _taken(ordinary(value.indices), ordinary(data), ordinary(value.indptr), dim, unit, where, values)
         if squares >= 0.0 or math.isnan(squares):
+            where.setflags(write=False)
             return where, values, squares
     if shape not in ((1, dim), (dim,)):
         raise InvalidFeatures(f"the features have shape {shape} and the learner has dim={dim}", _way_out(dim))
     rows = from_scipy(value.reshape((1, dim)), "the features")
     values = _cast(rows.data, dim, dtype)
-    return rows.indices.astype(np.uint32), values, write_unit_row(values, values) if unit else _squares(values)
+    where = constant(rows.indices.astype(np.uint32))
+    return where, values, write_unit_row(values, values) if unit else _squares(values)
 
 
 @lru_cache(maxsize=32)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import constant, kernel
 from smidgen.errors import InvalidFeatures
 from smidgen.features.rows import LONGEST, as_rows, from_scipy, is_sparse
 
@@ -46,6 +46,7 @@ def as_stream(X: Any, dim: int, dtype: DTypeLike) -> tuple[NDArray[np.uint32], N
     """Check examples and return them as CSR arrays: indices (unsigned), values, row starts.
 
     A CSR matrix of the right dtype with sorted indices is not copied: a stream is over before its caller can change it.
+    None of the three arrays may be written to: so the kernels of dense and of sparse streams are the same.
     """
     given: Any = X if is_sparse(X) else as_rows(X, "X").dense()
     if given.ndim != 2 or given.shape[1] != dim or not given.shape[0]:
@@ -55,8 +56,8 @@ def as_stream(X: Any, dim: int, dtype: DTypeLike) -> tuple[NDArray[np.uint32], N
     if not is_sparse(X):
         with np.errstate(over="ignore"):
             values = given.astype(dtype, copy=False).ravel()
-        indices = np.tile(np.arange(dim, dtype=np.uint32), len(given))
-        starts = np.arange(0, values.size + 1, dim, dtype=np.int64)
+        indices = constant(np.tile(np.arange(dim, dtype=np.uint32), len(given)))
+        values, starts = constant(values), constant(np.arange(0, values.size + 1, dim, dtype=np.int64))
     else:
         indices, values, starts = _arrays(given if given.format == "csr" else _converted(given), dtype)
     sound = _sound(indices, values, starts, dim)
@@ -81,4 +82,4 @@ def _arrays(csr: Any, dtype: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDA
     with np.errstate(over="ignore"):
         values = np.ascontiguousarray(csr.data, dtype)
     indices = csr.indices.view(np.uint32) if csr.indices.dtype == np.int32 else csr.indices.astype(np.uint32)
-    return np.ascontiguousarray(indices), values, np.ascontiguousarray(csr.indptr, np.int64)
+    return constant(indices), constant(values), constant(np.ascontiguousarray(csr.indptr, np.int64))

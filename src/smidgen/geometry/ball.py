@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -191,11 +192,6 @@ class Ball(Space):
         length = self.radius * rng.random() ** (1.0 / self.dim)
         return x * float(length / math.sqrt(np.dot(x, x)))
 
-    def to_record(self) -> dict[str, float]:
+    def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this ball."""
         return {"dim": self.dim, "radius": self.radius}
-
-    @classmethod
-    def from_record(cls, fields: dict[str, float]) -> Ball:
-        """Rebuild from `to_record`."""
-        return cls(dim=int(fields["dim"]), radius=fields["radius"])

@@ -10,10 +10,11 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument, NotFinite
+from smidgen.settings import Versioned
 from smidgen.types import FloatArray
 
 
-class Space(ABC):
+class Space(Versioned, ABC):
     """A bounded convex set with a centre.
 
     Users see points x of ``dim`` coordinates. Learners work in the *free coordinates* z of the set: x = centre + Q·z
@@ -107,11 +108,6 @@ class Space(ABC):
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this space."""
-
-    @classmethod
-    def from_record(cls, fields: dict[str, Any]) -> Self:
-        """Rebuild from `to_record`."""
-        return cls(**fields)
 
 
 def finite_norm(point: FloatArray) -> float:

@@ -4,38 +4,96 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks, records
 from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable
-from smidgen.learners import storage
-from smidgen.learners.card import Card, learners
+from smidgen.learners import briefs, storage
+from smidgen.learners.card import Card
+from smidgen.learners.revival import check_shapes, revive
+from smidgen.settings import VERSION, Versioned, asked_for, defaults_at, equal, fingerprint
 from smidgen.state import LearntNumbers
 from smidgen.types import Decision, FloatArray
 
+#: What a learner remembers, as arrays.
+State: TypeAlias = dict[str, NDArray[Any]]
+#: Turns arrays and notes of one version into those of the next.
+Upgrade: TypeAlias = Callable[[State, Mapping[str, Any]], tuple[State, Mapping[str, Any]]]
 
-class Learner(ABC):
+
+class Learner(Versioned, ABC):
     """A decision goes out, a little feedback comes back, the model takes one step.
 
     An algorithm says how it chooses (`_decide`, `_predict`), how it steps (`_learn`), and what it remembers (`_state`,
     `_restore`). All else is here, the same for every learner.
+
+    Its arguments are those that it gives as ``params``, or else those of its constructor as they came. An argument with
+    a default may be added at any time. When a default changes, raise `settings_version` and put the old default into
+    `older_settings`; when the arrays change, raise `state_version` and say in `older_state` how to read the old ones.
     """
 
     #: What people and programs want to know of it; set by `register`.
     card: ClassVar[Card]
+    #: Rises when the arrays of `_state`, or the notes beside them, change.
+    state_version: ClassVar[int] = 1
+    #: For each older number: from its arrays and notes to those of the next.
+    older_state: ClassVar[Mapping[int, Upgrade]] = MappingProxyType({})
+    _arguments: Mapping[str, Any]
 
-    def __init__(self, *, params: Mapping[str, Any], seed: int) -> None:
+    def __new__(cls, *_: Any, **arguments: Any) -> Self:
+        """Keep the arguments as they came, for `__init__` to record."""
+        made = super().__new__(cls)
+        made._arguments = arguments
+        return made
+
+    def __init__(self, *, params: Mapping[str, Any] | None = None, seed: int) -> None:
+        given = self._arguments
+        del self._arguments  # not by way of __dict__, which would make every attribute slower to find
         self._seed = checks.seed(seed)
+        cls = type(self)
+        if params is None:
+            params = {**defaults_at(cls, cls.settings_version), **given}
         self._params = {**params, "seed": self._seed}
         self._decided = 0
         self._learnt = LearntNumbers()
-        self._kind = type(self).__name__
-        self._settings = _fingerprint(self._kind, self._params)
+        self._kind = cls.__name__
+        self._built_at = cls.settings_version
+        self._asked = asked_for(cls, self._params, self._built_at)
+        self._settings = fingerprint(self._kind, self._built_at, self._asked)
+
+    @classmethod
+    def at(cls, version: int, **arguments: Any) -> Self:
+        """A learner with the defaults of an older `settings_version` wherever an argument is not given.
+
+        Examples
+        --------
+        >>> import smidgen
+        >>> smidgen.PreferencePerceptron.at(1, dim=2)
+        PreferencePerceptron(dim=2, seed=0)
+        """
+        defaults = defaults_at(cls, version)
+        if version == cls.settings_version:
+            return cls(**arguments)
+        made = cls(**{**defaults, **arguments})
+        now = defaults_at(cls, cls.settings_version)
+        silent = {  # what the constructor does not mention, since it is what it would do unasked
+            name: value
+            for name, value in arguments.items()
+            if name not in made._params and name in now and equal(value, now[name])
+        }
+        made._built_at = version
+        made._asked = asked_for(cls, {**silent, **made._params}, version)
+        made._settings = fingerprint(made._kind, version, made._asked)
+        return made
+
+    def fresh(self, **changes: Any) -> Self:
+        """A learner with the same settings, but for changes, that has learnt nothing."""
+        return type(self).at(self.built_at, **{**self._asked, **changes})
 
     def decide(self, context: Any = None) -> Decision:
         """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions."""
@@ -77,6 +135,11 @@ class Learner(ABC):
         """The arguments that make a twin of this learner: ``type(learner)(**learner.params)``."""
         return dict(self._params)
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The arguments that differ from the defaults at `built_at`: with that number, all that names its settings."""
+        return dict(self._asked)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to one file (arrays and JSON, never pickle), or leave the file as it was.
 
@@ -87,43 +150,72 @@ class Learner(ABC):
     def to_bytes(self) -> bytes:
         """What `save` writes; `Learner.from_bytes` gives back a learner that continues bit for bit."""
         try:
-            params = records.pack(self._params)
+            params = records.pack(self._asked)
+            notes = records.pack(self._notes())
         except NotSaveable as error:
             raise NotSaveable(f"{type(self).__name__} cannot be saved: {error.problem}", error.hint) from error
-        header = {"kind": type(self).__name__, "params": params, "decided": self._decided}
-        header |= {"notes": records.pack(self._notes())}
+        header = storage.Header(
+            kind=self._kind,
+            settings_version=self.built_at,
+            state_version=self.state_version,
+            params=params,
+            decided=self._decided,
+            notes=notes,
+        )
         return storage.encode(header, {"learnt": self._learnt.ranges(), **self._state()})
 
     @staticmethod
     def from_bytes(content: bytes, source: str = "the record") -> Learner:
         """Read what `to_bytes` gave; ``source`` is its name in refusals."""
         header, arrays = storage.decode(content, source)
-        kind = header["kind"]
-        if kind not in learners:
-            raise NotSaveable(f"{source} holds a {kind}, which is not registered", "import the module that defines it")
-        learner = learners[kind](**records.unpack(header["params"]))
-        learner._learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
-        learner._decided = int(header["decided"])
-        learner._take_notes(records.unpack(header["notes"]))
-        learner._restore({name: np.array(array) for name, array in arrays.items()})
-        return learner
+        return revive(header, arrays, len(content), source)
+
+    def brief(self, decision: Decision) -> bytes:
+        """A decision of this learner in as few bytes as `recall` needs: for logs that hold millions of them.
+
+        Examples
+        --------
+        >>> import numpy as np, smidgen
+        >>> learner = smidgen.PreferencePerceptron(dim=10)
+        >>> decision = learner.decide(smidgen.Ranking(np.ones((10, 10))))
+        >>> content = learner.brief(decision)
+        >>> learner.recall(content) == decision
+        True
+        """
+        self._refuse_foreign(decision)
+        return briefs.write(decision)
+
+    def recall(self, content: bytes | memoryview) -> Decision:
+        """The decision that `brief` wrote, of this learner or of a twin."""
+        return briefs.read(content, self._kind, self._settings)
 
     def reserve(self, number: int) -> None:
         """Take the numbers up to this one as given out: by a log of decisions that are still unanswered, say."""
         self._decided = max(self._decided, checks.whole("number", number, "give the number of a decision", at_least=0))
 
+    def withdraw(self, number: int) -> None:
+        """Take back the numbers after this one: their decisions were made and went nowhere."""
+        self._decided = max(self._learnt.end - 1, checks.whole("number", number, "give a number", at_least=0))
+
     def to_record(self) -> dict[str, Any]:
         """The arguments that make a fresh twin, for learners that are settings of other learners."""
         return self.params
 
+    def to_settings(self) -> dict[str, Any]:
+        """What a record says of a learner that is a setting: what was asked for, and the number of the defaults."""
+        return {**self._asked, VERSION: self.built_at}
+
     @classmethod
-    def from_record(cls, fields: dict[str, Any]) -> Self:
-        """A fresh learner from `to_record`."""
-        return cls(**fields)
+    def from_settings(cls, fields: Mapping[str, Any]) -> Self:
+        """A fresh learner from `to_settings`."""
+        given = {name: value for name, value in fields.items() if name != VERSION}
+        return cls.at(fields.get(VERSION, cls.settings_version), **given)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self._params.items())
-        return f"{type(self).__name__}({arguments})"
+        if self.built_at != self.settings_version:
+            return f"{self._kind}.at({self.built_at}, {arguments})"
+        return f"{self._kind}({arguments})"
 
     @abstractmethod
     def _decide(self, context: Any, number: int) -> Decision:
@@ -137,7 +229,7 @@ class Learner(ABC):
     def _predict(self, context: Any) -> Any: ...
 
     @abstractmethod
-    def _state(self) -> dict[str, NDArray[Any]]: ...
+    def _state(self) -> State: ...
 
     @abstractmethod
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
@@ -150,7 +242,37 @@ class Learner(ABC):
         """Take over what `_notes` gave, before `_restore`."""
         return
 
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Refuse arrays that `_restore` cannot take: those of another form than a fresh learner's.
+
+        An extent that is 0 when the learner is fresh may be anything. Override it if arrays grow in other ways.
+        """
+        check_shapes(self._state(), state)
+
+    def _upgrade(self, version: int, state: State, notes: Mapping[str, Any]) -> tuple[State, Mapping[str, Any]]:
+        """Arrays and notes of an older version in the form of today."""
+        for number in range(version, self.state_version):
+            if number not in self.older_state:
+                raise NotSaveable(
+                    f"the arrays of this {self._kind} are of version {number}, which is not known any more",
+                    "read it with an older smidgen",
+                )
+            state, notes = self.older_state[number](state, notes)
+        return state, notes
+
     def _admit(self, decision: Decision) -> None:
+        if decision.__class__ is not Decision:
+            self._refuse_foreign(decision)
+        if decision.kind != self._kind or decision.settings != self._settings:
+            self._refuse_foreign(decision)
+        if decision.number < self._learnt.end and decision.number in self._learnt:
+            raise AlreadyLearnt(
+                f"decision {decision.id} has been learnt already",
+                "each decision is learnt once; drop the duplicate",
+            )
+
+    def _refuse_foreign(self, decision: Decision) -> None:
+        """Refuse what is no decision, or one of other settings."""
         if not isinstance(decision, Decision):
             raise InvalidArgument(
                 f"learn was given a {type(decision).__name__}, not a Decision",
@@ -161,18 +283,6 @@ class Learner(ABC):
                 f"decision {decision.id} was made by a {decision.kind} with other settings than this {self!r}",
                 "give it to the learner that made it, or to one with the same arguments (learner.params)",
             )
-        if decision.number < self._learnt.end and decision.number in self._learnt:
-            raise AlreadyLearnt(
-                f"decision {decision.id} has been learnt already",
-                "each decision is learnt once; drop the duplicate",
-            )
-
-
-def _fingerprint(kind: str, params: Mapping[str, Any]) -> str:
-    try:
-        return records.fingerprint([kind, dict(params)])
-    except NotSaveable:  # a setting without a registered name: it can be told apart, but not saved
-        return records.fingerprint([kind, {name: repr(value) for name, value in params.items()}])
 
 
 def load(path: str | os.PathLike[str]) -> Learner:

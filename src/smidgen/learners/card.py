@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from smidgen import records
 from smidgen.errors import InvalidArgument
+from smidgen.learners.sizes import vectors
 
 if TYPE_CHECKING:
     from smidgen.learners.base import Learner
@@ -60,6 +61,27 @@ IN_WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class Recommended:
+    """For what a learner is the one to begin with.
+
+    Where several are, the strongest is taken: a better learner takes over by its own card.
+    """
+
+    feedback: str
+    """What comes back."""
+    strength: int = 1
+    """The strongest is taken."""
+    up_to: int | None = None
+    """How many features there may be; it then must be known how many there are."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings for this case, beyond `Card.first`."""
+
+    def suits(self, feedback: str, dim: int | None) -> bool:
+        """Whether it is meant for this."""
+        return self.feedback == feedback and (self.up_to is None or (dim is not None and dim <= self.up_to))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Card:
     """What a person or a program wants to know of an algorithm before choosing it.
 
@@ -85,22 +107,35 @@ class Card:
     """Arguments (beyond ``seed``) that make a small one, for demonstrations and for the laws."""
     first: Mapping[str, Any] = field(default_factory=dict)
     """Settings to begin with, of those that it cannot do without, as JSON can say them: what a form starts from."""
-    theorem: Any = None
-    """What theory promises of it: the name of a theorem of ours, or a function of the settings and the rounds."""
-    size: Callable[[Mapping[str, Any]], int] | None = None
-    """Bytes of state for given settings; None: 8 for every feature (and class)."""
+    recommended: tuple[Recommended, ...] = ()
+    """For which feedback it is the one to begin with."""
+    theorem: str | Callable[[Mapping[str, Any], int], float] | None = None
+    """What theory promises of it: the name of a theorem of ours, or a function of the settings and the rounds that
+    bounds the average regret."""
+    size: Callable[[Mapping[str, Any]], int] = vectors
+    """Bytes of state for given settings (of `smidgen.learners.sizes`, or one of yours): exact, or safely above. The
+    service refuses what is too large before it is made."""
     draws: bool = False
     """Whether it draws at random, so that the number of a decision matters."""
     order_free: bool = False
     """Whether the weights depend only on the set of decisions learnt, not on their order."""
+    shows_pairs: bool = False
+    """Whether it puts a rival of its own beside its choice, and learns which of the two was better."""
+    unit_rows: Callable[[Mapping[str, Any]], bool] | None = None
+    """Whether, with given settings, its decisions hold rows that were scaled to unit length."""
     not_served: str = ""
     """Why the service does not offer it; empty if it does."""
 
     def __post_init__(self) -> None:
-        for name, given, known in (("loop", self.loops, Loop), ("feedback", self.kinds, Feedback)):
+        loops = (*Loop, *sorted(guest_loops))
+        for name, given, known in (("loop", self.loops, loops), ("feedback", self.kinds, tuple(Feedback))):
             if not given or (unknown := set(given) - set(known)):
                 told = sorted(map(str, unknown)) if given else "nothing"
                 raise InvalidArgument(f"the card's {name} is {told}", f"choose among {', '.join(known)}")
+        if unknown := {case.feedback for case in self.recommended} - set(self.kinds):
+            raise InvalidArgument(
+                f"it is recommended for {sorted(unknown)}, which is not among its feedback", "name the kinds it takes"
+            )
 
     @property
     def loops(self) -> tuple[str, ...]:
@@ -118,6 +153,8 @@ class Card:
         return ", or ".join(IN_WORDS[Feedback(kind)] for kind in self.kinds)
 
 
+#: Loops of others, which cards may name too.
+guest_loops: set[str] = set()
 learners: dict[str, type[Learner]] = {}
 cards: dict[str, Card] = {}
 

@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
-from smidgen.errors import InvalidFeatures, NotFinite
+from smidgen._kernel import kernel, ordinary
+from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
+from smidgen.settings import Versioned
 from smidgen.types import FloatArray
 
 State = dict[str, NDArray[Any]]
@@ -45,7 +46,7 @@ def _measured_move(start: FloatArray, direction: FloatArray, rate: float, end: F
     return _squares(end)
 
 
-class Rule(ABC):
+class Rule(Versioned, ABC):
     """Weights and the way they move along a direction of improvement.
 
     A rule knows nothing of rankings, labels or users. It is given a direction in which utility (or minus a loss) rises,
@@ -83,18 +84,15 @@ class Rule(ABC):
     def fresh(self) -> Self:
         """A rule with the same settings that has not stepped yet."""
         fields = self.to_record()
-        return self.from_record({k: v.fresh() if isinstance(v, Rule) else v for k, v in fields.items()})
-
-    @classmethod
-    def from_record(cls, fields: dict[str, Any]) -> Self:
-        """A fresh rule from `to_record`."""
-        return cls(**fields)
+        twin = self.from_record({k: v.fresh() if isinstance(v, Rule) else v for k, v in fields.items()})
+        twin._built_at = self._built_at
+        return twin
 
 
 def as_direction(value: Any, dim: int) -> FloatArray:
     """Check a direction (or a joint feature vector) that user code computed."""
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (dim,):
-        vector = np.ascontiguousarray(value)
+        vector = ordinary(value)
         if not math.isnan(_squares(vector)):
             return vector
     direction = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
@@ -103,7 +101,7 @@ def as_direction(value: Any, dim: int) -> FloatArray:
             f"the feature vector has shape {direction.shape} and dtype {direction.dtype}",
             f"return {dim} real numbers as a 1-D array, or make a learner with another dim",
         )
-    vector = direction.astype(np.float64, copy=False).reshape(dim)
+    vector = ordinary(direction.astype(np.float64, copy=False).reshape(dim))
     if not np.isfinite(vector).all():
         raise InvalidFeatures("the feature vector holds values that are not finite", "return finite numbers")
     return vector
@@ -125,4 +123,7 @@ def moved_by(start: FloatArray, direction: FloatArray, rate: float) -> tuple[Flo
 
 def count(state: Mapping[str, NDArray[Any]], name: str) -> int:
     """A counter out of saved arrays."""
-    return int(state[name])
+    number = int(state[name])
+    if number < 0:
+        raise InvalidRecord(f"{name} is {number} and must be >= 0", "give what state gave")
+    return number

@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 Data = Annotated[
-    Path | None, typer.Option(help="Folder of the data sets; else SMIDGEN_DATA. What is absent is generated.")
+    Path | None, typer.Option(help="Folder of the data sets; else SMIDGEN_PAPERS_DATA. What is absent is generated.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder for pictures, numbers and finished parts.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A small version of each: few repetitions, the same code.")]

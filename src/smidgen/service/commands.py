@@ -32,28 +32,64 @@ snapshot = typer.Typer(
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Where to listen. Other than this machine only with a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any free one.")] = 8470,
+    host: Annotated[
+        str, typer.Option(envvar="SMIDGEN_HOST", help="Where to listen. Other than this machine only with a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="0 is any free one.")] = 8470,
     data: Annotated[Path, typer.Option(help="The data folder; made if it is not there.")] = DATA,
-    max_body: Annotated[int, typer.Option(min=1024, help="The largest body of a request, in bytes.")] = 8 << 20,
-    snapshot_every: Annotated[int, typer.Option(min=1, help="Events of a model between two snapshots.")] = 20_000,
-    keyed_in_memory: Annotated[int, typer.Option(min=1, help="How many keyed learners stay in memory.")] = 2_000,
+    max_body: Annotated[
+        int, typer.Option(envvar="SMIDGEN_MAX_BODY", min=1024, help="The largest body of a request, in bytes.")
+    ] = 8 << 20,
+    max_connections: Annotated[
+        int, typer.Option(envvar="SMIDGEN_MAX_CONNECTIONS", min=1, help="How many connections are served at once.")
+    ] = 1_000,
+    snapshot_every: Annotated[
+        int, typer.Option(envvar="SMIDGEN_SNAPSHOT_EVERY", min=1, help="Events of a model between two snapshots.")
+    ] = 20_000,
+    keyed_in_memory: Annotated[
+        int, typer.Option(envvar="SMIDGEN_KEYED_IN_MEMORY", min=1, help="How many keyed learners stay in memory.")
+    ] = 2_000,
 ) -> None:
     """Run the decision service in the foreground, with a dashboard; Ctrl-C or SIGTERM stops it gracefully."""
     from smidgen.errors import MissingExtra
 
     try:
-        from smidgen.service.http.running import Options
+        from smidgen.service.http.options import Options
         from smidgen.service.http.server import serve as run
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing in ("", "smidgen"):
             raise
         raise MissingExtra(f"the service needs {missing}", 'pip install "smidgen[service]"') from error
-    options = Options(data, max_body=max_body, snapshot_every=snapshot_every, keyed_in_memory=keyed_in_memory)
+    options = Options(
+        data,
+        max_body=max_body,
+        max_connections=max_connections,
+        snapshot_every=snapshot_every,
+        keyed_in_memory=keyed_in_memory,
+    )
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
+
+
+def upgrade(
+    data: Data = DATA,
+    check: Annotated[bool, typer.Option("--check", help="Only look: convert elsewhere and compare.")] = False,
+) -> None:
+    """Convert a data folder of smidgen 0.1 to the present format; the old database is kept beside the new one.
+
+    Every event is written anew and compared: the same replies, the same versions, and a replay from nothing. Stop the
+    service first. A folder of the present format is left as it is.
+    """
+    from smidgen.service.store.upgrade import KEPT
+    from smidgen.service.store.upgrade import upgrade as convert
+
+    found = convert(data, check=check)
+    if found is None:
+        typer.echo(f"{data} has the present format")
+        return
+    size = f"{found.bytes_before:,} bytes before, {found.bytes_after:,} after"
+    typer.echo(f"{data}: {found.models} models, {found.events} events; {size}")
+    typer.echo("it can be converted: smidgen upgrade" if check else f"converted; the old database is {data / KEPT}")
 
 
 @token.command("create")
@@ -66,12 +102,12 @@ def create_token(
 
     The id, by which it can be revoked, goes to standard error.
     """
-    from smidgen.service.http.tokens import Tokens
+    from smidgen.service.http.tokens import create
     from smidgen.service.store.inspection import writing
 
     scopes = [word.strip() for word in scope.split(",") if word.strip()]
-    with writing(data) as connection:
-        id, made = Tokens(connection).create(scopes, model, time.time())
+    with writing(data) as store:
+        id, made = create(store, scopes, model, time.time())
     typer.echo(made)
     typer.echo(f"id {id}; end it with: smidgen token revoke {id}", err=True)
 
@@ -79,11 +115,11 @@ def create_token(
 @token.command("revoke")
 def revoke_token(id: Annotated[str, typer.Argument(help="The token's id.")], data: Data = DATA) -> None:
     """End a token, at once."""
-    from smidgen.service.http.tokens import Tokens
+    from smidgen.service.http.tokens import revoke
     from smidgen.service.store.inspection import existing, writing
 
-    with writing(existing(data)) as connection:
-        Tokens(connection).revoke(id, time.time())
+    with writing(existing(data)) as store:
+        revoke(store, id, time.time())
     typer.echo(f"token {id} is revoked")
 
 
@@ -94,13 +130,13 @@ def list_tokens(data: Data = DATA) -> None:
     from rich.table import Table
 
     from smidgen.service.clock import stamp
-    from smidgen.service.http.tokens import Tokens
     from smidgen.service.store.inspection import Inspection
 
     table = Table("id", "scope", "model", "made", "revoked", box=None, header_style="bold")
     with Inspection(data) as seen:
-        for id, scopes, model, made, revoked in Tokens(seen.connection).list():
-            table.add_row(id, scopes, model or "all", stamp(made), stamp(revoked) if revoked is not None else "")
+        for each in seen.reading.tokens():
+            ended = stamp(each.revoked_at) if each.revoked_at is not None else ""
+            table.add_row(each.id, each.scopes, each.model or "all", stamp(each.created_at), ended)
     Console().print(table if table.rows else "there are no tokens; on this machine the service needs none")
 
 
@@ -143,10 +179,8 @@ def list_snapshots(data: Data = DATA) -> None:
     table = Table("model", "after event", "of", "bytes", "written", "file", box=None, header_style="bold")
     with Inspection(data) as seen:
         for model in seen.models():
-            for each in seen.snapshots.of(model.id):
-                file = each.path.stat()
-                size, at = str(file.st_size), stamp(file.st_mtime)
-                table.add_row(model.name, str(each.seq), str(model.seq), size, at, str(each.path))
+            for each in seen.reading.states(model.slot):
+                table.add_row(model.name, str(each.seq), str(model.seq), str(each.size), stamp(each.at), each.place)
     Console().print(table if table.rows else "there are no snapshots")
 
 
@@ -156,16 +190,16 @@ def verify_snapshots(data: Data = DATA) -> None:
 
     A bad snapshot loses nothing: the service skips it and replays more of the log. The exit status is 1 if one is bad.
     """
+    from smidgen.service.models.served import state_problem
     from smidgen.service.store.inspection import Inspection
 
     bad = good = 0
     with Inspection(data) as seen:
         for model in seen.models():
-            for each in seen.snapshots.of(model.id):
-                foreign = each.mark != seen.log.mark(model.id, each.seq)
-                problem = each.problem() or ("it is not of this log, which has another past" if foreign else None)
+            for each in seen.reading.states(model.slot):
+                problem = state_problem(each)
                 bad, good = bad + (problem is not None), good + (problem is None)
-                typer.echo(f"{model.name} {each.path.name}: {problem or 'good'}", err=problem is not None)
+                typer.echo(f"{model.name} {Path(each.place).name}: {problem or 'good'}", err=problem is not None)
     typer.echo(f"{good} good, {bad} bad")
     if bad:
         raise typer.Exit(1)
@@ -176,7 +210,7 @@ def _from_database(data: Path) -> list[ModelReply]:
     from smidgen.service.store.inspection import Inspection
 
     with Inspection(data) as seen:
-        return [at_a_glance(seen.connection, model) for model in seen.models()]
+        return [at_a_glance(seen.reading, model) for model in seen.models()]
 
 
 def _from_service(url: str, token: str | None) -> list[ModelReply]:

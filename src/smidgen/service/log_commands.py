@@ -88,7 +88,7 @@ def export(
     from smidgen.service.store.inspection import Inspection
 
     with Inspection(data) as seen:
-        lines = seen.log.all_lines(seen.model(name).id, after)
+        lines = seen.log.all_lines(seen.model(name), after)
         if out is None:
             for line in lines:
                 sys.stdout.buffer.write(line + b"\n")
@@ -117,6 +117,8 @@ def _print(found: Audit) -> None:
     keys = "" if found.keys is None else f", {found.keys} keys"
     counts = f"{found.decisions} decisions, {found.learnt} learnt, {found.late} late"
     typer.echo(f"{found.name}: {found.events} events, {counts}{keys}")
+    if found.passed_over:
+        typer.echo(f"  passed over {found.passed_over} events of types that this smidgen does not know")
     for what in found.compared[:5]:
         typer.echo(f"  replayed and compared with {what}")
     if len(found.compared) > 5:
@@ -151,7 +153,8 @@ def what_if(
         str | None, typer.Argument(help="The file of an exported log, or a model's name.", metavar="LOG")
     ] = None,
     learner: Annotated[
-        list[str] | None, typer.Option(help='Another learner, e.g. "Confidit:eta=0.1"; may be given several times.')
+        list[str] | None,
+        typer.Option(help='Another learner, as "NAME" or "NAME:argument=value,…"; may be given several times.'),
     ] = None,
     data: Data = DATA,
     model: Annotated[str | None, typer.Option(help="The model whose log it is, instead of LOG.")] = None,

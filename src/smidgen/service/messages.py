@@ -1,18 +1,23 @@
-"""What goes over the wire: one struct per body. Unknown fields, wrong types and NaN are refused on reading."""
+"""What goes over the wire: one struct per body. Unknown fields, wrong types and NaN are refused on reading.
+
+What a request for a decision and its feedback hold depends on the loop: the loops' own files say it
+(`smidgen.service.loops`), and what is read is put together from them.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct
 
-Loop: TypeAlias = Literal["rank", "choose", "label", "filter", "tune"]
 Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
 Numbers = list[float]
 Named = dict[str, float]
+#: How many decisions one call may ask for.
+AT_ONCE = Meta(min_length=1, max_length=10_000)
 
 
 class Message(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -28,7 +33,7 @@ class Hashed(Message):
 class ModelBody(Message):
     """Settings of a model."""
 
-    loop: Loop
+    loop: Id
     learner: Id
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     features: list[Id] | Hashed | None = None
@@ -59,37 +64,26 @@ class CompactCandidates(Message):
 
 
 class DecisionBody(Message):
-    """A request for a decision; which fields belong depends on the loop."""
+    """A request for a decision: what it has in every loop."""
 
     id: Id | None = None
     key: Id | None = None
-    candidates: Annotated[list[Candidate], Meta(min_length=1)] | CompactCandidates | None = None
-    top: Annotated[int, Meta(ge=1)] | None = None
-    features: Numbers | Named | None = None
 
 
 class BatchBody(Message):
-    """Several requests at once, or, for label and filter, one matrix of features: a decision for each row.
+    """Several requests at once, or, where a request is one row of features, a matrix: a decision for each row.
 
     Beside a matrix, ``id`` makes the call safe to repeat: row i has the id ``"{id}.{i}"``, counted from 0.
     """
 
     id: Annotated[str, Meta(min_length=1, max_length=190)] | None = None
-    decisions: Annotated[list[DecisionBody], Meta(min_length=1, max_length=10_000)] | None = None
+    decisions: Annotated[list[DecisionBody], AT_ONCE] | None = None
     features: Compact | None = None
     key: Id | None = None
 
 
 class FeedbackBody(Message):
-    """What the user did; which field belongs depends on the loop."""
-
-    better: list[Id] | Id | UnsetType = UNSET
-    clicked: list[Id] | UnsetType = UNSET
-    correct: bool | UnsetType = UNSET
-    label: Id | UnsetType = UNSET
-    relevant: bool | UnsetType = UNSET
-    loss: float | UnsetType = UNSET
-    gradient: Numbers | UnsetType = UNSET
+    """What the user did: one of the fields that the loop has."""
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""
@@ -98,7 +92,7 @@ class FeedbackBody(Message):
 
 def digest(body: DecisionBody | FeedbackBody) -> bytes:
     """A body's hash, by which the same one is known again; MessagePack writes numbers far quicker than JSON."""
-    return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()
+    return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()[:16]
 
 
 class FeedbackReply(Struct, kw_only=True):

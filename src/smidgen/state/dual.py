@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.errors import InvalidRecord
 from smidgen.state.kernels import Kernel
 from smidgen.types import FloatArray
 
@@ -101,6 +102,13 @@ class DualClasses:
 
     def restore(self, arrays: Any) -> None:
         """Take over saved arrays."""
-        self.points, self.coefficients = arrays["points"], arrays["coefficients"]
-        self.members = [arrays[f"members_{i}"].tolist() for i in range(len(self.coefficients))]
-        self.inverse = [arrays[f"inverse_{i}"] for i in range(len(self.coefficients))]
+        points, coefficients = arrays["points"], arrays["coefficients"]
+        members = [arrays[f"members_{i}"] for i in range(len(coefficients))]
+        inverse = [arrays[f"inverse_{i}"] for i in range(len(coefficients))]
+        fits = coefficients.shape[1] == len(points)
+        for own, matrix in zip(members, inverse, strict=True):
+            fits &= matrix.shape == (len(own), len(own)) and bool(((own >= 0) & (own < len(points))).all())
+        if not fits:
+            raise InvalidRecord("the points do not fit together", "give what arrays gave")
+        self.points, self.coefficients = points, coefficients
+        self.members, self.inverse = [own.tolist() for own in members], inverse

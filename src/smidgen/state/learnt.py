@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from smidgen.errors import InvalidRecord
 from smidgen.types import IntArray
+
+_HINT = "give what ranges gave"
 
 
 class LearntNumbers:
@@ -81,6 +85,11 @@ class LearntNumbers:
     @classmethod
     def from_ranges(cls, ranges: Any) -> LearntNumbers:
         """Rebuild the set from `ranges`."""
+        if ranges.ndim != 2 or ranges.shape[1] != 2 or ranges.dtype != np.int64:
+            raise InvalidRecord(f"the learnt numbers have shape {ranges.shape} and dtype {ranges.dtype}", _HINT)
+        flat = [0, *ranges.ravel().tolist()]
+        if any(a >= b for a, b in pairwise(flat)):
+            raise InvalidRecord("the learnt numbers are not in order", _HINT)
         result = cls()
         result._starts, result._stops = ranges[:, 0].tolist(), ranges[:, 1].tolist()
         result._count = sum(result._stops) - sum(result._starts)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import constant, kernel
+from smidgen.errors import InvalidRecord
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
 from smidgen.state.dual import ROUNDING
@@ -139,7 +140,7 @@ class SparseRidge(Ridge):
         self._starts, self._y = self._starts[1:] - cut, self._y[1:].copy()
         coefficients = _solve(self._G, n - 1, self._y)
         self._w = np.zeros(len(self._w))
-        _shift(self._w, self._examples, -coefficients, self._indices[:0], self._values[:0], 1.0)
+        _shift(self._w, self._examples, -coefficients, constant(self._indices[:0]), self._values[:0], 1.0)
 
     @property
     def weights(self) -> FloatArray:
@@ -153,15 +154,18 @@ class SparseRidge(Ridge):
             "w": self._w,
             "indices": self._indices,
             "values": self._values,
-            "starts": self._starts,
+            "lengths": np.diff(self._starts),
             "y": self._y,
             "G": self._G[:n, :n].copy(),
         }
 
     def restore(self, arrays: Any) -> None:
         """Take over saved arrays."""
-        self._w, self._y = arrays["w"], arrays["y"]
-        self._indices, self._values, self._starts = arrays["indices"], arrays["values"], arrays["starts"]
-        n = len(self._y)
+        w, y, indices, values, lengths = (arrays[name] for name in ("w", "y", "indices", "values", "lengths"))
+        n, starts = len(y), np.concatenate([[0], np.cumsum(lengths)])
+        fits = len(lengths) == n and len(indices) == len(values) == starts[-1] and arrays["G"].shape == (n, n)
+        if not fits or (lengths < 0).any() or (indices >= len(w)).any():  # compiled code would read beyond the end
+            raise InvalidRecord("the examples do not fit together", "give what arrays gave")
+        self._w, self._y, self._indices, self._values, self._starts = w, y, indices, values, starts
         self._G = np.empty((max(16, 2 * n), max(16, 2 * n)))
         self._G[:n, :n] = arrays["G"]

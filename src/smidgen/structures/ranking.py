@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, ordinary
 from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features import as_rows, check_dim
 from smidgen.records import same, structure
@@ -282,14 +282,14 @@ def as_order(y: Any, n: int) -> IntArray:
 def _as_indices(y: Any, n: int) -> IntArray:
     """Return ``y`` as an array of whole numbers, or refuse it."""
     if type(y) is np.ndarray and y.dtype == np.int64 and y.ndim == 1:
-        return y
+        return y if y.flags.carray else y.copy()  # `ordinary`, without a call
     try:
         given = np.asarray(y)
     except (ValueError, TypeError) as error:
         raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _way_out(n)) from error
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _way_out(n))
-    return given.astype(np.int64, copy=False)
+    return ordinary(given.astype(np.int64, copy=False))
 
 
 def _way_out(n: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from smidgen.learners.card import Card, register
 from smidgen.learners.coactive.base import PAPER, Coactive
+from smidgen.learners.sizes import two_vectors
 from smidgen.optim import Additive, Batched
 
 
@@ -15,6 +16,9 @@ from smidgen.optim import Additive, Batched
         bound="2R‖w*‖√k/(α√T) + slack (Lemma 4)",
         cost="argmax + 2 φ + N",
         example={"dim": 4, "batch": 3},
+        first={"batch": 10},
+        theorem="batched preferences",
+        size=two_vectors,
     )
 )
 class BatchPreferencePerceptron(Coactive):

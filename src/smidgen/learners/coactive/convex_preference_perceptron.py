@@ -17,6 +17,8 @@ from smidgen.optim import Gradient
         bound="(|B|²/2 + 4R²G²)/(α√T) + slack (Thm 6)",
         cost="argmax + 2 φ + 2N",
         example={"dim": 4, "radius": 2.0},
+        first={"radius": 10.0},
+        theorem="convex preferences",
     )
 )
 class ConvexPreferencePerceptron(Coactive):

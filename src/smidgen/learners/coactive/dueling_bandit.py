@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, ordinary
 from smidgen.errors import DecisionMismatch, InvalidFeedback
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
@@ -61,6 +61,7 @@ def _credit(shown: IntArray, teams: IntArray, better: IntArray, top: int) -> int
         bound="none here",
         cost="2 argmax + N",
         example={"dim": 4, "explore": 0.5, "step": 0.2},
+        shows_pairs=True,
     )
 )
 class DuelingBandit(Learner):
@@ -147,7 +148,7 @@ class DuelingBandit(Learner):
             raise DecisionMismatch(f"decision {decision.id} has no direction of {self.dim} features", "give it whole")
         rival_wins = _duel_won(decision, feedback) if isinstance(decision.context, Ranking) else _second(feedback)
         if rival_wins:
-            self._w = moved(self._w, u, self._step)
+            self._w = moved(self._w, ordinary(u), self._step)
 
     def _predict(self, context: Any) -> Any:
         return present(context, self._w)[0]
@@ -180,7 +181,7 @@ def _duel_won(decision: Decision, feedback: Any) -> bool:
         raise DecisionMismatch(f"decision {decision.id} does not say who contributed what", "give it whole")
     better = context.check(feedback)
     order = better.order if isinstance(better, ExtendedRanking) else better
-    return _credit(shown, np.asarray(teams, dtype=np.int64), order, context.top) > 0
+    return _credit(shown, ordinary(np.asarray(teams, dtype=np.int64)), order, context.top) > 0
 
 
 def _second(feedback: Any) -> bool:

@@ -15,6 +15,8 @@ from smidgen.optim import Exponentiated
         bound="2S(1 + log 2N)·‖w*‖₁/(α√T) + slack (Thm 5)",
         cost="argmax + 2 φ + N exp",
         example={"dim": 4, "bound": 1.0},
+        first={"bound": 1.0},
+        theorem="exponentiated preferences",
     )
 )
 class ExponentiatedPreferencePerceptron(Coactive):

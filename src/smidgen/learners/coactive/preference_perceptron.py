@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Additive
 
@@ -15,6 +15,8 @@ from smidgen.optim import Additive
         bound="2R‖w*‖/(α√T) + slack (Thm 1)",
         cost="argmax + 2 φ + N",
         example={"dim": 4},
+        recommended=(Recommended(feedback="better"), Recommended(feedback="clicks")),
+        theorem="preferences",
         order_free=True,
     )
 )

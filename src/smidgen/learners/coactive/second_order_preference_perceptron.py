@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from smidgen.geometry import Ball
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.coactive.base import PAPER, Coactive
+from smidgen.learners.sizes import vector_and_matrix
 from smidgen.optim import Newton
 
 
@@ -16,6 +17,9 @@ from smidgen.optim import Newton
         bound="O(N log T/(αT)) + slack, strongly convex losses (Thm 8)",
         cost="argmax + 2 φ + 4N² (+ a few N² to project)",
         example={"dim": 4, "radius": 2.0},
+        recommended=(Recommended(feedback="better", strength=2, up_to=1000),),
+        theorem="strongly convex preferences",
+        size=vector_and_matrix,
     )
 )
 class SecondOrderPreferencePerceptron(Coactive):

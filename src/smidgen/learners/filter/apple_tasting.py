@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.errors import InvalidArgument
+from smidgen.learners.base import State
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, FullInformationFilter
 from smidgen.learners.filter.perceptron_filter import PerceptronFilter
@@ -27,6 +28,8 @@ from smidgen.types import Decision, FloatArray
         bound="by the inner filter's mistakes, in the paper",
         cost="that of the inner filter",
         example={"learner": PerceptronFilter(dim=4)},
+        first={"learner": {"type": "RidgeFull"}},
+        size=lambda settings: settings["learner"].card.size(settings["learner"].params),
     )
 )
 class AppleTasting(Filter):
@@ -70,8 +73,8 @@ class AppleTasting(Filter):
     def __init__(self, *, learner: FullInformationFilter, seed: int = 0) -> None:
         if not isinstance(learner, FullInformationFilter):
             raise InvalidArgument(f"learner is {learner!r}", "give a full-information filter, e.g. RidgeFull(dim=3)")
-        super().__init__(params={"learner": type(learner)(**learner.params)}, seed=seed)
-        self._inner = type(learner)(**learner.params)
+        super().__init__(params={"learner": learner.fresh()}, seed=seed)
+        self._inner = learner.fresh()
         self.dim = learner.dim
         self._surprises = 0
         self._key = stream_key(self._seed, COIN)
@@ -101,6 +104,19 @@ class AppleTasting(Filter):
     def weights(self) -> FloatArray:
         """The weights of the inner filter."""
         return self._inner.weights
+
+    def _notes(self) -> dict[str, Any]:
+        return {"state_version": self._inner.state_version, "inner": self._inner._notes()}
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        self._inner._take_notes(notes["inner"])
+
+    def _upgrade(self, version: int, state: State, notes: Mapping[str, Any]) -> tuple[State, Mapping[str, Any]]:
+        state, notes = super()._upgrade(version, state, notes)
+        inner = {name.removeprefix("inner_"): array for name, array in state.items() if name.startswith("inner_")}
+        inner, remarks = self._inner._upgrade(notes["state_version"], inner, notes["inner"])
+        own = {name: array for name, array in state.items() if not name.startswith("inner_")}
+        return own | {f"inner_{name}": array for name, array in inner.items()}, {**notes, "inner": remarks}
 
     def _state(self) -> dict[str, NDArray[Any]]:
         inner = {f"inner_{name}": array for name, array in self._inner._state().items()}

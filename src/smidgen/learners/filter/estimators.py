@@ -7,6 +7,7 @@ from typing import Any
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
+from smidgen.learners.sizes import by_covariance
 from smidgen.state.kernels import Kernel, find_kernel
 from smidgen.state.ridge import DiagonalRidge, ForgettingRidge, FullRidge, KernelRidge, Ridge
 from smidgen.state.sparse_ridge import SparseRidge
@@ -31,9 +32,7 @@ def make_estimator(
         raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "leave covariance out")
     if kernel_params and kernel is None:
         raise InvalidArgument("kernel_params was given without a kernel", "say kernel='rbf'")
-    form = covariance or (
-        "kernel" if kernel is not None else "dual" if size or (dim > LARGE and keep == 1.0) else "full"
-    )
+    form = covariance or _form(dim, kernel, keep, size)
     checks.one_of("covariance", form, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
     if keep < 1.0 and form != "full":
         raise InvalidArgument(f"forgetting={keep:g} was given with covariance={form!r}", "use 'full', or a window")
@@ -51,3 +50,16 @@ def make_estimator(
     if keep < 1.0:
         return ForgettingRidge(dim, start, keep), {**params, "forgetting": keep}
     return FullRidge(dim, start), params
+
+
+def ridge_size(settings: Mapping[str, Any]) -> int:
+    """The bytes of a fresh estimator; the dual forms grow with what they hear."""
+    asked = (settings["dim"], settings["kernel"], settings["forgetting"], settings["window"])
+    return by_covariance({**settings, "covariance": settings["covariance"] or _form(*asked)})
+
+
+def _form(dim: int, kernel: str | Kernel | None, forgetting: float, window: int | None) -> str:
+    """The form of the covariance if nobody said which."""
+    if kernel is not None:
+        return "kernel"
+    return "dual" if window or (dim > LARGE and forgetting == 1.0) else "full"

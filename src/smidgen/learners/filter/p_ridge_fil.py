@@ -16,6 +16,7 @@ from smidgen.geometry.ball import project_on_ball
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
+from smidgen.learners.sizes import vector_and_matrix
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices
 from smidgen.state.full import FullClasses
@@ -62,6 +63,9 @@ def _stream(W: Block, B: Block, p: float, key: U64, stream: Stream, first: int, 
         bound="O(N ln n/(γ√n)) with margin γ (Thm 3)",
         cost="nnz·N, N² to learn",
         example={"dim": 4, "p": 0.3},
+        first={"p": 0.1},
+        theorem="filtering at random",
+        size=vector_and_matrix,
     )
 )
 class PRidgeFil(Filter):

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import NotFinite, NoWeights
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
-from smidgen.learners.filter.estimators import make_estimator
+from smidgen.learners.filter.estimators import make_estimator, ridge_size
 from smidgen.learners.filter.simple_fil import PAPER, threshold
 from smidgen.state.classes import Block
 from smidgen.state.kernels import Kernel as KernelFunction
@@ -122,6 +122,8 @@ class _RidgeState:
         bound="none proved",
         cost="nnz·N (full), n·nnz + n² (dual)",
         example={"dim": 4},
+        recommended=(Recommended(feedback="relevance"),),
+        size=ridge_size,
     )
 )
 class RidgeFil(_RidgeState, Filter):
@@ -226,6 +228,7 @@ class RidgeFil(_RidgeState, Filter):
         bound="none here",
         cost="nnz·N (full), n·nnz + n² (dual)",
         example={"dim": 4},
+        size=ridge_size,
     )
 )
 class RidgeFull(_RidgeState, FullInformationFilter):

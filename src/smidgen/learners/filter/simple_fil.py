@@ -43,6 +43,7 @@ def _stream(memory: FloatArray, truth: NDArray[np.bool_], first: int, shown: Sho
         bound="((32/|δ| + 2) ln n + 4)/n (Thm 1)",
         cost="1",
         example={},
+        theorem="filtering without features",
     )
 )
 class SimpleFil(Filter):

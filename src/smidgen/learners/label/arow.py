@@ -9,9 +9,10 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, Shown, Stream, all_finite, scores_by_class, scores_by_feature
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
+from smidgen.learners.sizes import by_covariance
 from smidgen.state.classes import Block, Indices, best_class, best_other_class, class_scores
 from smidgen.state.diagonal import diagonal_moments, diagonal_shift
 from smidgen.state.full import full_moments, full_shift, sparse_dot
@@ -126,6 +127,8 @@ def _stream_full(W: Block, B: Block, K: int, r: float, stream: Stream, shown: Sh
         bound="a mistake bound, in the paper",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3, "r": 0.5},
+        recommended=(Recommended(feedback="label"),),
+        size=by_covariance,
     )
 )
 class AROW(SecondOrderLabelLearner):

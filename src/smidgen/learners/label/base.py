@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
-from smidgen.errors import InvalidArgument, InvalidFeedback, NotFinite
+from smidgen._kernel import kernel, ordinary
+from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.base import Learner
 from smidgen.learners.label.classes import Classes
@@ -189,7 +189,11 @@ class LabelLearner(Learner):
         return {"labels": self._classes.labels}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
-        self._classes.grow(notes["labels"][self.n_classes :])
+        labels = notes["labels"]
+        if not isinstance(labels, list) or labels[: self.n_classes] != self._classes.labels:
+            raise InvalidRecord("the labels are not those of the settings", "give what save wrote")
+        if len(labels) > self.n_classes:
+            self.add_classes(*labels[self.n_classes :])
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST)
@@ -250,7 +254,7 @@ class LabelLearner(Learner):
         indices, values, starts, truth, order = stream
         for i, t in enumerate(order):
             part = slice(starts[t], starts[t + 1])
-            decision = self._decide(Row(indices[part], values[part], self.dim), first + i)
+            decision = self._decide(Row(indices[part], ordinary(values[part]), self.dim), first + i)
             shown[0][i], shown[1][i] = self._classes.index(decision.action), self._classes.index(decision.greedy)
             true = self._classes.labels[truth[t]]
             self._learn(decision, decision.action == true if self.feedback == "one-bit" else true)

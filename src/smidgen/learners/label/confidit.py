@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_round import (
     FRESH,
@@ -31,6 +31,7 @@ from smidgen.learners.label.confidit_round import (
 )
 from smidgen.learners.label.confidit_stream import row_scales, stream_diagonal, stream_full
 from smidgen.learners.rows import kept_row
+from smidgen.learners.sizes import by_covariance
 from smidgen.randomness import COIN, stream_key
 from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
@@ -51,6 +52,10 @@ GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for
         bound="O(√(log²T/T)), labels by eq. 2 (Thm 1)",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3, "eta": 0.5, "alpha": 0.6},
+        recommended=(Recommended(feedback="bit"),),
+        theorem="one bit",
+        size=by_covariance,
+        unit_rows=lambda settings: bool(settings.get("normalize", True)),
     )
 )
 class Confidit(LabelLearner):

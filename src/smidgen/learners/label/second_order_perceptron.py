@@ -12,6 +12,7 @@ from smidgen._kernel import kernel
 from smidgen.learners.card import Card, register
 from smidgen.learners.label.base import Csr, Shown, Stream, all_finite
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
+from smidgen.learners.sizes import by_covariance
 from smidgen.state.classes import Block, Indices, add_to_class, best_class
 from smidgen.state.diagonal import diagonal_absorb
 from smidgen.state.full import full_absorb, full_moments, full_width
@@ -134,6 +135,7 @@ def _stream_full(V: Block, B: Block, K: int, stream: Stream, shown: Shown) -> No
         bound="a mistake bound, in the paper",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3, "a": 0.5},
+        size=by_covariance,
     )
 )
 class SecondOrderPerceptron(SecondOrderLabelLearner):

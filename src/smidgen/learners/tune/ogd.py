@@ -18,6 +18,8 @@ from smidgen.optim import Gradient
         bound="3GD/(2√T)",
         cost="N + a projection",
         example={"space": Ball(dim=4), "gradient_bound": 2.0},
+        first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "gradient_bound": 1.0},
+        theorem="gradient descent",
     )
 )
 class OGD(GradientTuner):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.tune import theory
 from smidgen.learners.tune.base import ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
@@ -87,7 +87,8 @@ class Phased(ValueTuner):
         return self._share
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._enter(self.rounds)
+        if self._phase:
+            self._enter(self.rounds)
         super()._restore(state)
 
 
@@ -100,6 +101,9 @@ class Phased(ValueTuner):
         bound="3F(NR/r)^(1/3)·T^(-1/6), or O(T^(-1/4)) if Lipschitz",
         cost="N + a projection",
         example={"space": Ball(dim=3), "loss_bound": 1.0, "delta": 0.2},
+        first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
+        recommended=(Recommended(feedback="loss"),),
+        theorem="gradient descent from values",
     )
 )
 class OGDEG(Phased):

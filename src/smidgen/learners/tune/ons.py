@@ -5,7 +5,8 @@ from __future__ import annotations
 from smidgen import checks
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
+from smidgen.learners.sizes import vector_and_matrix
 from smidgen.learners.tune.base import GradientTuner
 from smidgen.optim import Newton
 
@@ -18,6 +19,10 @@ from smidgen.optim import Newton
         bound="5(1/α + GD)·N·log T/T",
         cost="4N² + a projection",
         example={"space": Ball(dim=4), "gradient_bound": 2.0, "exp_concavity": 0.5},
+        first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "gradient_bound": 1.0, "exp_concavity": 0.5},
+        recommended=(Recommended(feedback="gradient"),),
+        theorem="Newton steps",
+        size=vector_and_matrix,
     )
 )
 class ONS(GradientTuner):

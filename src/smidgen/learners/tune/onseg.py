@@ -11,6 +11,7 @@ from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
 from smidgen.learners.card import Card, register
+from smidgen.learners.sizes import vector_and_matrix
 from smidgen.learners.tune import theory
 from smidgen.learners.tune.ogdeg import Phased
 from smidgen.optim import Newton
@@ -26,6 +27,14 @@ from smidgen.types import FloatArray
         bound="as printed does not follow, see Differs",
         cost="4N² + a projection",
         example={"space": Ball(dim=3), "loss_bound": 1.0, "delta": 0.2, "beta": "practical"},
+        first={
+            "space": {"type": "Ball", "dim": 3, "radius": 1.0},
+            "loss_bound": 1.0,
+            "delta": 0.2,
+            "beta": "practical",
+        },
+        theorem="Newton steps from values",
+        size=vector_and_matrix,
     )
 )
 class ONSEG(Phased):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,22 +22,20 @@ from smidgen.service import search
 from smidgen.service.http.hosts import LoopbackHost
 from smidgen.service.http.inflight import LIMIT, InFlight
 from smidgen.service.http.openapi import document
+from smidgen.service.http.options import Options
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import JSON, Options, Service, any_right, model_name, reply, service, whole_number
+from smidgen.service.http.running import JSON, Service, any_right, model_name, reply, service, whole_number
 from smidgen.service.http.tokens import Tokens, require
 from smidgen.service.insight import dashboard
-from smidgen.service.messages import (
-    BatchBody,
-    DecisionBody,
-    ErrorDetail,
-    ErrorReply,
-    FeedbackBody,
-    ModelBody,
-)
+from smidgen.service.insight.quality import at_a_glance, committed
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import ErrorDetail, ErrorReply, ModelBody
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.stories import tell
+from smidgen.service.models.warming import Warming, recover
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import Busy, Unknown
-from smidgen.service.store.database import open_database
+from smidgen.service.store.log import EventLog
 
 T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -47,6 +46,8 @@ async def create_model(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await here.rights(request, "admin", name)
     body = await json_body(request, ModelBody, here.options.max_body)
+    if name not in here.engine.models:
+        await here.warm(body)
     new, model = await here.writer.do(lambda: here.engine.create(name, body))
     return reply(model, 201 if new else 200)
 
@@ -55,17 +56,15 @@ async def list_models(request: Request) -> Response:
     """GET /v1/models."""
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
-    models = await here.writer.do(
-        lambda: [here.engine.describe(name) for name in here.engine.models if rights.model in (None, name)]
-    )
-    return reply({"models": models})
+    seen = [model for model in here.models() if rights.model in (None, model.name)]
+    return reply({"models": await asyncio.to_thread(lambda: [at_a_glance(here.reading, model) for model in seen])})
 
 
 async def show_model(request: Request) -> Response:
     """GET /v1/models/{name}."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    return reply(await here.writer.do(lambda: here.engine.describe(name)))
+    return reply(await asyncio.to_thread(at_a_glance, here.reading, here.engine.model(name)))
 
 
 async def archive_model(request: Request) -> Response:
@@ -79,7 +78,7 @@ async def decide(request: Request) -> Response:
     """POST /v1/models/{name}/decisions."""
     here, name = service(request), model_name(request)
     await here.rights(request, "decide", name)
-    body = await json_body(request, DecisionBody, here.options.max_body)
+    body = await json_body(request, loops.decision, here.options.max_body)
     return reply(await here.writer.do(lambda: here.engine.decide(name, body)), 201)
 
 
@@ -87,7 +86,7 @@ async def decide_batch(request: Request) -> Response:
     """POST /v1/models/{name}/decisions:batch."""
     here, name = service(request), model_name(request)
     await here.rights(request, "decide", name)
-    body = await json_body(request, BatchBody, here.options.max_body)
+    body = await json_body(request, loops.batch, here.options.max_body)
     return reply({"decisions": await here.writer.do(lambda: here.engine.decide_batch(name, body))}, 201)
 
 
@@ -96,7 +95,7 @@ async def give_feedback(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     require(rights, "feedback", rights.model)
-    body = await json_body(request, FeedbackBody, here.options.max_body)
+    body = await json_body(request, loops.feedback, here.options.max_body)
     id = request.path_params["id"]
     answer = await here.writer.do(lambda: here.engine.feedback(id, body, rights.model))
     here.metrics.count("feedback", answer.status)
@@ -108,7 +107,8 @@ async def tell_story(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     id = request.path_params["id"]
-    return reply(await here.writer.do(lambda: here.engine.story(id, rights.model)))
+    now = here.engine.clock()
+    return reply(await asyncio.to_thread(tell, here.log, here.engine.slots, id, rights.model, now))
 
 
 async def read_log(request: Request) -> Response:
@@ -116,11 +116,12 @@ async def read_log(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await here.rights(request, "admin", name)
     after = whole_number(request, "after")
-    model = here.engine.model(name).id
+    model = here.engine.model(name)
+    committed(here.reading, model)
 
     async def lines() -> AsyncIterator[bytes]:
         place = after
-        while chunk := await here.writer.do(partial(here.engine.events.lines, model, place)):
+        while chunk := await asyncio.to_thread(here.log.lines, model, place):
             yield b"\n".join(chunk) + b"\n"
             place += len(chunk)
 
@@ -135,8 +136,7 @@ async def alive(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """GET /readyz: whether a command can be carried out."""
     here = service(request)
-    await here.writer.do(lambda: here.engine.connection.execute("SELECT 1").fetchone())
-    return reply({"status": "ready", "models": len(here.engine.models)})
+    return reply({"status": "ready", "models": len(await asyncio.to_thread(here.reading.models))})
 
 
 async def show_metrics(request: Request) -> Response:
@@ -175,26 +175,42 @@ def routes() -> list[Route]:
 
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
-    """The service as an ASGI application."""
+    """The service as an ASGI application. Models are read and kernels compiled aside from the event loop."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        engine = Engine(
-            options.data,
-            clock=clock,
-            snapshot_every=options.snapshot_every,
-            keyed_in_memory=options.keyed_in_memory,
-            synchronous=options.synchronous,
-        )
+        stopping = threading.Event()
+        warming = Warming(stopping.is_set)
+
+        def opened() -> Engine:
+            engine = Engine(
+                options.data,
+                clock=clock,
+                snapshot_every=options.snapshot_every,
+                keyed_in_memory=options.keyed_in_memory,
+                synchronous=options.synchronous,
+            )
+            recover(engine.models.values(), engine.learners, warming, stopping.is_set)
+            return engine
+
+        opening = asyncio.ensure_future(asyncio.to_thread(opened))
+        try:
+            engine = await asyncio.shield(opening)
+        except asyncio.CancelledError:  # it ends before it has begun
+            stopping.set()
+            (await opening).close()
+            raise
         writer = Writer(engine)
         writer.start()
-        looking = open_database(options.data, readonly=True)  # the engine's own connection waits for every commit
-        app.state.service = Service(options, engine, writer, Tokens(looking))
+        reading = engine.store.reader()  # the engine's own connection waits for every commit
+        app.state.service = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading), warming)
         try:
             yield
         finally:
+            stopping.set()
+            app.state.service.close()
             await writer.stop()
-            looking.close()
+            reading.close()
             engine.close()
 
     handlers: Any = {

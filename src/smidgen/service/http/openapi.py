@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import msgspec
 
 from smidgen import __version__
-from smidgen.service.messages import (
-    BatchBody,
-    DecisionBody,
-    ErrorReply,
-    FeedbackBody,
-    FeedbackReply,
-    ModelBody,
-    ModelReply,
-    Story,
-)
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import ErrorReply, FeedbackReply, ModelBody, ModelReply, Story
 
-_STRUCTS = (ModelBody, ModelReply, DecisionBody, BatchBody, FeedbackBody, FeedbackReply, Story, ErrorReply)
 _REFUSALS = {
     400: "not JSON, or a bad name",
     401: "no valid token",
@@ -35,43 +25,28 @@ _REFUSALS = {
 }
 
 _NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": 100}
-_IDS = {"type": "array", "items": {"type": "string"}}
 _NUMBER = {"type": ["number", "null"]}
-#: What every decision's answer has, and what the loops add.
-_EVERY_DECISION = {
+#: What every decision's answer has.
+_EVERY_DECISION: dict[str, Any] = {
     "decision": {"type": "string"},
     "model_version": {"type": "integer", "minimum": 0},
     "explored": {"type": "boolean"},
     "propensity": _NUMBER,
     "expires_at": {"type": "string", "format": "date-time"},
 }
-_DECISION = {
-    "type": "object",
-    "required": list(_EVERY_DECISION),
-    "additionalProperties": False,
-    "properties": {
-        **_EVERY_DECISION,
-        "ranking": _IDS,
-        "scores": {"type": ["array", "null"], "items": {"type": "number"}},
-        "choice": {"type": "string"},
-        "pair": _IDS,
-        "label": {"type": "string"},
-        "forward": {"type": "boolean"},
-        "margin": _NUMBER,
-        "threshold": _NUMBER,
-        "point": {"type": "array", "items": {"type": "number"}},
-    },
-}
 
 
-@cache
 def document() -> dict[str, Any]:
-    """The whole document."""
-    _, components = msgspec.json.schema_components(_STRUCTS, ref_template="#/components/schemas/{name}")
+    """The whole document, as the loops describe themselves."""
+    bodies = (loops.decision, loops.batch, loops.feedback)
+    structs = (ModelBody, ModelReply, *bodies, FeedbackReply, Story, ErrorReply)
+    _, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
+    components["ModelBody"]["properties"]["loop"] = {"enum": list(loops)}
+    decision = _decision()
     name = {"name": "name", "in": "path", "required": True, "schema": _NAME}
     id = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
     after = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}}
-    many, models = _list("decisions", _DECISION), _list("models", _ref(ModelReply))
+    many, models = _list("decisions", decision), _list("models", _ref(ModelReply))
     model = {"parameters": [name]}
     paths: dict[str, Any] = {
         "/v1/models": {"get": _operation("list the models", 200, models)},
@@ -83,11 +58,11 @@ def document() -> dict[str, Any]:
         },
         "/v1/models/{name}/decisions": {
             **model,
-            "post": _operation("ask for a decision", 201, _DECISION, DecisionBody),
+            "post": _operation("ask for a decision", 201, decision, loops.decision),
         },
         "/v1/models/{name}/decisions:batch": {
             **model,
-            "post": _operation("ask for many decisions", 201, many, BatchBody),
+            "post": _operation("ask for many decisions", 201, many, loops.batch),
         },
         "/v1/models/{name}/log": {
             "parameters": [name, after],
@@ -98,7 +73,7 @@ def document() -> dict[str, Any]:
         },
         "/v1/decisions/{id}/feedback": {
             "parameters": [id],
-            "post": _operation("tell what the user did", (200, 202), _ref(FeedbackReply), FeedbackBody),
+            "post": _operation("tell what the user did", (200, 202), _ref(FeedbackReply), loops.feedback),
         },
         "/v1/decisions/{id}": {"parameters": [id], "get": _operation("a decision's story", 200, _ref(Story))},
         "/healthz": {"get": _operation("alive", 200, {"type": "object"})},
@@ -129,6 +104,18 @@ def _operation(summary: str, status: int | tuple[int, ...], schema: Any, body: t
     if body is not None:
         operation["requestBody"] = {"required": True, "content": _json(_ref(body))}
     return operation
+
+
+def _decision() -> dict[str, Any]:
+    """A decision's answer: what every one has, and what the loops add."""
+    answers = [msgspec.json.schema_components([loop.reply])[1] for loop in loops.values()]
+    properties = [struct["properties"] for structs in answers for struct in structs.values()]
+    return {
+        "type": "object",
+        "required": list(_EVERY_DECISION),
+        "additionalProperties": False,
+        "properties": _EVERY_DECISION | {name: schema for each in properties for name, schema in each.items()},
+    }
 
 
 def _list(name: str, schema: Any) -> dict[str, Any]:

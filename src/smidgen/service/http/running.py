@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,55 +12,63 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from smidgen.service.http.metrics import Metrics
+from smidgen.service.http.options import Options
 from smidgen.service.http.tokens import Rights, Scope, Tokens, require
 from smidgen.service.insight.curve import Curves
-from smidgen.service.messages import Name
+from smidgen.service.messages import ModelBody, Name
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.served import Served
+from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import BadRequest, Unknown
+from smidgen.service.store.log import EventLog
+from smidgen.service.store.protocol import Reading
 
 JSON = "application/json"
 
 
-@dataclass(frozen=True)
-class Options:
-    """What `smidgen serve` sets.
+@dataclass
+class Service:
+    """The open resources of a running service.
 
     Attributes
     ----------
-    data
-        The data folder.
-    max_body
-        The largest body in bytes.
-    snapshot_every, keyed_in_memory
-        See `Engine`.
-    synchronous
-        SQLite's setting.
+    engine, writer
+        What changes something, and the one who may.
+    reading, log
+        What is committed, for everything that only looks.
     """
-
-    data: Path
-    max_body: int = 8 << 20
-    snapshot_every: int = 20_000
-    keyed_in_memory: int = 2_000
-    synchronous: str = "FULL"
-
-
-@dataclass
-class Service:
-    """The open resources of a running service."""
 
     options: Options
     engine: Engine
     writer: Writer
+    reading: Reading
+    log: EventLog
     tokens: Tokens
+    warming: Warming
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
+    _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
+
+    def models(self) -> list[Served]:
+        """The models that are committed, in the order of their making."""
+        slots = self.engine.slots
+        return [slots[row.slot] for row in self.reading.models() if row.slot in slots]
 
     async def rights(self, request: Request, scope: Scope, model: str | None = None) -> Rights:
         """The rights of the caller, if they cover this."""
         rights = self.tokens.rights(request.headers.get("authorization"))
         require(rights, scope, model)
         return rights
+
+    async def warm(self, body: ModelBody) -> None:
+        """Make the kernels of a model ready, aside; others are served meanwhile."""
+        if not self.warming.knows(body):
+            await asyncio.get_running_loop().run_in_executor(self._aside, self.warming.model, body)
+
+    def close(self) -> None:
+        """Let go of the thread; what has begun is finished."""
+        self._aside.shutdown(wait=True, cancel_futures=True)
 
 
 def service(request: Request) -> Service:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import fcntl
+import asyncio
+import resource
 import signal
 import socket
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
-from smidgen.service.http.app import create_app
 from smidgen.service.http.hosts import loopback
-from smidgen.service.http.running import Options
+from smidgen.service.http.options import Options
+from smidgen.service.http.protocol import IDLE_S, Guarded, guarded
+from smidgen.service.http.starting import Starting
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.refusals import NotAllowed, StorageFailed
-from smidgen.service.store.database import open_database
+from smidgen.service.store.lock import only_one
+from smidgen.service.store.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+#: Open files that are not connections: the database, snapshots, pipes, and those that are just being turned away.
+SPARE_FILES = 100
 
 
 def serve(options: Options, host: str, port: int, announce: Callable[[str], None] | None = None) -> None:
@@ -34,18 +43,32 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
     host, port
         Where to listen; port 0 is any free one.
     announce
-        Called with the service's address when it can be reached.
+        Called with the service's address when it can decide; before that only /healthz answers.
     """
-    with _only_one(options.data):
+    with only_one(options.data):
         if not _has_token(options.data) and not loopback(host):
             raise NotAllowed(
                 f"{host} can be reached from other machines and there is no token",
                 "make one first: smidgen token create --scope decide,feedback,admin",
             )
         with _listening(host, port) as listener:
+            failures: list[Exception] = []
+
+            def failed(error: Exception) -> None:
+                failures.append(error)
+                server.should_exit = True
+
+            def ready() -> None:
+                if announce is not None:
+                    announce(_address(listener))
+
             config = uvicorn.Config(
-                create_app(options),
-                http="h11",
+                Starting(lambda: create_app(options), ready, failed),
+                http=guarded(_connections(options.max_connections)),
+                loop="uvloop",
+                ws="none",
+                timeout_keep_alive=2 * int(IDLE_S),  # `_Server` looks after the connections itself
+                lifespan="on",
                 log_level="warning",
                 access_log=False,
                 proxy_headers=False,  # who is behind a proxy is nothing that the service goes by
@@ -54,44 +77,45 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
             )
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _end)
-            _Server(config, lambda: announce(_address(listener)) if announce is not None else None).run([listener])
+            server = _Server(config)
+            server.run([listener])
+            if failures:
+                raise failures[0]
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn's, which says when it has begun."""
+    """Uvicorn's, which also ends connections that keep it waiting."""
 
-    def __init__(self, config: uvicorn.Config, begun: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._begun = begun
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % 10 == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Guarded) and connection.overdue(now):
+                    connection.end()
+        return await super().on_tick(counter)
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._begun()
+
+def _connections(wanted: int) -> int:
+    """How many connections the service can take: each is an open file, and some are needed for the rest."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - SPARE_FILES))
+
+
+def create_app(options: Options) -> Starlette:
+    """The application, imported when it is needed: that takes a second, during which /healthz answers already."""
+    from smidgen.service.http.app import create_app as create
+
+    return create(options)
 
 
 def _end(number: int, frame: object) -> None:
     """The signal was for us: uvicorn raises it once more when everything is finished."""
     sys.exit(0)
-
-
-@contextmanager
-def _only_one(data: Path) -> Iterator[None]:
-    """Hold the data folder: two services on one log would not know of each other's events."""
-    try:
-        data.mkdir(parents=True, exist_ok=True)
-        lock = (data / "lock").open("a")
-    except OSError as error:
-        raise StorageFailed(
-            f"the data folder {data} cannot be used: {error.strerror}", "choose another --data"
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StorageFailed(
-                f"another service uses the data folder {data}", "stop it, or choose another --data"
-            ) from error
-        yield
 
 
 @contextmanager
@@ -120,13 +144,8 @@ def _address(listener: socket.socket) -> str:
 
 
 def _has_token(data: Path) -> bool:
+    store = SQLiteStore(data)
     try:
-        connection = open_database(data)
-    except sqlite3.Error as error:
-        raise StorageFailed(
-            f"the database in {data} cannot be opened: {error}", "restore it from a backup, or choose another --data"
-        ) from error
-    try:
-        return Tokens(connection).any()
+        return Tokens(store).any()
     finally:
-        connection.close()
+        store.close()

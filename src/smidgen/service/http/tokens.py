@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import secrets
-import sqlite3
 from typing import Literal, NamedTuple
 
 from smidgen.service.refusals import Impossible, NotAllowed, OutOfScope, Unknown
+from smidgen.service.store.protocol import Reading, Store
+from smidgen.service.store.rows import TokenRow
 
 Scope = Literal["decide", "feedback", "admin"]
 SCOPES: tuple[Scope, ...] = ("decide", "feedback", "admin")
@@ -33,54 +33,56 @@ EVERYTHING = Rights(frozenset(SCOPES), None)
 
 
 class Tokens:
-    """The tokens of a database."""
+    """The tokens of a store.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    Parameters
+    ----------
+    reading
+        Where they are looked up.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._some = False
 
     def any(self) -> bool:
         """Whether a token was ever made: from then on, every call needs one."""
-        return self._connection.execute("SELECT 1 FROM tokens LIMIT 1").fetchone() is not None
+        self._some = self._some or bool(self._reading.tokens())  # none is ever taken away
+        return self._some
 
-    def create(self, scopes: list[str], model: str | None, now: float) -> tuple[str, str]:
-        """Make a token; gives its id (to revoke it by) and the token itself, for the only time."""
-        if not scopes or not set(scopes) <= set(SCOPES):
-            raise Impossible(f"the scopes are {', '.join(scopes) or 'none'}", f"choose among {', '.join(SCOPES)}")
-        id, token = secrets.token_hex(4), "smidgen_" + secrets.token_urlsafe(32)
-        self._connection.execute(
-            "INSERT INTO tokens (id, hash, scopes, model, created_at) VALUES (?, ?, ?, ?, ?)",
-            (id, _hash(token), ",".join(sorted(set(scopes))), model, now),
-        )
-        return id, token
-
-    def revoke(self, id: str, now: float) -> None:
-        """End a token."""
-        cursor = self._connection.execute(
-            "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (now, id)
-        )
-        if cursor.rowcount == 0:
-            raise Unknown(f"there is no valid token {id!r}", "smidgen token list shows them")
-
-    def list(self) -> list[tuple[str, str, str | None, float, float | None]]:
-        """Id, scopes, model, made when, revoked when."""
-        return self._connection.execute(
-            "SELECT id, scopes, model, created_at, revoked_at FROM tokens ORDER BY created_at"
-        ).fetchall()
+    def list(self) -> list[TokenRow]:
+        """All tokens, in the order of their making."""
+        return self._reading.tokens()
 
     def rights(self, header: str | None) -> Rights:
-        """What the ``Authorization`` header allows; without any token in the database, everything."""
+        """What the ``Authorization`` header allows; without any token in the store, everything.
+
+        The token is looked up by its digest, so the time that this takes says nothing of the tokens that there are.
+        """
         if not self.any():
             return EVERYTHING
         kind, _, token = (header or "").partition(" ")
         if kind.lower() != "bearer" or not token:
             raise NotAllowed("there is no token", "send Authorization: Bearer TOKEN")
-        wanted = _hash(token.strip())
-        for digest, scopes, model in self._connection.execute(
-            "SELECT hash, scopes, model FROM tokens WHERE revoked_at IS NULL"
-        ):
-            if hmac.compare_digest(bytes(digest), wanted):
-                return Rights(frozenset(scopes.split(",")), model)
-        raise NotAllowed("the token is not valid", "make one with smidgen token create")
+        found = self._reading.token(_hash(token.strip()))
+        if found is None or found.revoked_at is not None:
+            raise NotAllowed("the token is not valid", "make one with smidgen token create")
+        return Rights(frozenset(found.scopes.split(",")), found.model)
+
+
+def create(store: Store, scopes: list[str], model: str | None, now: float) -> tuple[str, str]:
+    """Make a token within the open batch; its id (to revoke it by) and the token itself, for the only time."""
+    if not scopes or not set(scopes) <= set(SCOPES):
+        raise Impossible(f"the scopes are {', '.join(scopes) or 'none'}", f"choose among {', '.join(SCOPES)}")
+    id, token = secrets.token_hex(4), "smidgen_" + secrets.token_urlsafe(32)
+    store.add_token(TokenRow(id, _hash(token), ",".join(sorted(set(scopes))), model, now, None))
+    return id, token
+
+
+def revoke(store: Store, id: str, now: float) -> None:
+    """End a token within the open batch."""
+    if not store.revoke_token(id, now):
+        raise Unknown(f"there is no valid token {id!r}", "smidgen token list shows them")
 
 
 def require(rights: Rights, scope: Scope, model: str | None = None) -> None:

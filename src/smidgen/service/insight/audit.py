@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from smidgen import records
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.learners.storage import decode
-from smidgen.service.models.served import Served
+from smidgen.service.models.served import Served, state_problem
+from smidgen.service.store.events import Chain
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording, FileRecording, Line, Rebuilding, Recording
-from smidgen.service.store.snapshots import Snapshot
+from smidgen.service.store.recording import TYPES, DatabaseRecording, FileRecording, Line, Rebuilding, Recording
+from smidgen.service.store.rows import State
 
 
 @dataclass
@@ -26,6 +28,8 @@ class Audit:
         What is wrong, in words; nothing if all is well.
     events, decisions, learnt, late
         How many there are.
+    passed_over
+        How many events are of types that this smidgen does not know; they are no fault.
     keys
         How many keys have decided; None for a model without keys.
     compared
@@ -38,6 +42,7 @@ class Audit:
     decisions: int = 0
     learnt: int = 0
     late: int = 0
+    passed_over: int = 0
     keys: int | None = None
     compared: list[str] = field(default_factory=list)
 
@@ -49,10 +54,14 @@ def audit_file(recording: FileRecording) -> Audit:
 
 def audit_model(seen: Inspection, model: Served) -> Audit:
     """Check a model's log, its table of decisions, and the states that were written aside."""
-    snapshots = {snapshot.seq: snapshot for snapshot in seen.snapshots.of_log(model.id, seen.log)}
-    rows = seen.connection.execute("SELECT key, seq, state FROM key_states WHERE model = ?", (model.id,))
-    auditor = _Auditor(DatabaseRecording(seen, model), snapshots, {key: (seq, state) for key, seq, state in rows})
-    found = auditor.run()
+    snapshots = {state.seq: state for state in seen.reading.states(model.slot) if state.own}
+    states = {
+        key: state for key in seen.reading.state_keys(model.slot) for state in seen.reading.states(model.slot, key)
+    }
+    recording = DatabaseRecording(seen, model)
+    found = _Auditor(recording, snapshots, states).run()
+    if (problem := Chain().follow(recording.events())) is not None:
+        found.problems.append(problem)
     _compare_tables(seen, model, found)
     return found
 
@@ -61,8 +70,8 @@ class _Auditor:
     def __init__(
         self,
         recording: Recording,
-        snapshots: dict[int, Snapshot] | None = None,
-        states: dict[str, tuple[int, bytes]] | None = None,
+        snapshots: dict[int, State] | None = None,
+        states: dict[str, State] | None = None,
     ) -> None:
         self._recording = recording
         self._snapshots = snapshots or {}
@@ -102,8 +111,8 @@ class _Auditor:
             self._take_decision(event)
         elif event.type == "feedback":
             self._take_feedback(event)
-        elif event.type not in ("created", "archived"):
-            self._problem(f"event {event.seq} has the unknown type {event.type!r}")
+        elif event.type not in TYPES:
+            found.passed_over += 1
         self._replay(event)
 
     def _take_decision(self, event: Line) -> None:
@@ -152,14 +161,15 @@ class _Auditor:
             return
         if (snapshot := self._snapshots.get(event.seq)) is not None:
             self._compare_snapshot(snapshot)
-        if event.key is not None and (state := self._states.get(event.key)) is not None and state[0] == event.seq:
-            self._compare(f"the state of key {event.key!r}", event.key, state[1])
+        if event.key is not None and (state := self._states.get(event.key)) is not None and state.seq == event.seq:
+            self._compare(f"the state of key {event.key!r}", event.key, state.content)
 
-    def _compare_snapshot(self, snapshot: Snapshot) -> None:
-        if (problem := snapshot.problem()) is not None:
-            self._problem(f"the snapshot {snapshot.path.name} cannot be used: {problem}")
+    def _compare_snapshot(self, snapshot: State) -> None:
+        name = Path(snapshot.place).name
+        if (problem := state_problem(snapshot)) is not None:
+            self._problem(f"the snapshot {name} cannot be used: {problem}")
         else:
-            self._compare(f"the snapshot {snapshot.path.name}", None, snapshot.path.read_bytes())
+            self._compare(f"the snapshot {name}", None, snapshot.content)
 
     def _compare(self, what: str, key: str | None, content: bytes) -> None:
         learner = self._rebuilding.learner(key)
@@ -179,15 +189,14 @@ class _Auditor:
 
 def _compare_tables(seen: Inspection, model: Served, found: Audit) -> None:
     """The table of decisions says the same as the events."""
-    learnt, late, lost = seen.connection.execute(
-        "SELECT count(*) FILTER (WHERE x.status = 'learnt'), count(*) FILTER (WHERE x.status = 'late'),"
-        " count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision') FROM decisions x"
-        " LEFT JOIN events e ON e.model = x.model AND e.seq = x.seq WHERE x.model = ?",
-        (model.id,),
-    ).fetchone()
-    counts = (("decisions", model.decisions, found.decisions), ("learnt", learnt, found.learnt))
-    for what, table, events in (*counts, ("late", late, found.late), ("version", model.version, found.learnt)):
+    ((decisions, learnt, late, lost),) = seen.reading.look("tally", model.slot)
+    tables = (("decisions", decisions, found.decisions), ("learnt", learnt, found.learnt), ("late", late, found.late))
+    for what, table, events in tables:
         if table != events:
             found.problems.append(f"the table of decisions counts {table} ({what}) and the events {events}")
+    kept = (("decisions", model.decisions, found.decisions), ("version", model.version, found.learnt))
+    for what, count, events in (*kept, ("late", model.late, found.late), ("events", model.seq, found.events)):
+        if count != events:
+            found.problems.append(f"the count that is kept is {count} ({what}) and the events are {events}")
     if lost:
         found.problems.append(f"{lost} decisions of the table have no event")

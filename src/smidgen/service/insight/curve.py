@@ -6,17 +6,17 @@ to let other requests through.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from smidgen.service.insight.quality import wilson
-from smidgen.service.models.engine import Engine
+from smidgen.service.insight.intervals import wilson
+from smidgen.service.insight.quality import committed
 from smidgen.service.models.served import Served
-from smidgen.service.models.writer import Writer
+from smidgen.service.store.protocol import Question, Reading
 from smidgen.types import FloatArray, IntArray
 
 BLOCK = 5
@@ -29,40 +29,23 @@ class Kind(NamedTuple):
 
     Attributes
     ----------
-    sql
-        The query, by model, after, upto and block; gives the block's number, then the columns.
+    question
+        What the store is asked, by after, upto and block; it gives the block's number, then the columns.
     columns
         The names of the sums.
     last
-        The attribute of a model that says how far the numbers go.
+        The count of a model that says how far the numbers go.
     """
 
-    sql: str
+    question: Question
     columns: tuple[str, ...]
     last: str
 
 
 #: By learnt feedback. The lag is how many events, and so updates, came between a decision and its feedback, at most.
-LEARNT = Kind(
-    """
-    SELECT (learnt_version - 1) / :block, count(*), count(measure), total(measure), total(measure * measure),
-        count(position), total(position), max(min(feedback_seq - seq - 1, learnt_version - 1))
-    FROM decisions INDEXED BY decision_versions
-    WHERE model = :model AND learnt_version > :after AND learnt_version <= :upto GROUP BY 1
-    """,
-    ("n", "measured", "measure", "squares", "placed", "position", "lag"),
-    "version",
-)
+LEARNT = Kind("learnt_blocks", ("n", "measured", "measure", "squares", "placed", "position", "lag"), "version")
 #: By events; those that are no decisions leave their blocks emptier.
-MADE = Kind(
-    """
-    SELECT (seq - 1) / :block, count(*), total(explored), count(forwarded), total(forwarded)
-    FROM decisions INDEXED BY decision_order
-    WHERE model = :model AND seq > :after AND seq <= :upto GROUP BY 1
-    """,
-    ("n", "explored", "asked", "forwarded"),
-    "seq",
-)
+MADE = Kind("made_blocks", ("n", "explored", "asked", "forwarded"), "seq")
 
 
 class Sums(NamedTuple):
@@ -89,13 +72,13 @@ class Curves:
     def __init__(self) -> None:
         self._full: dict[tuple[int, str], FloatArray] = {}
 
-    async def sums(self, writer: Writer, engine: Engine, model: Served, kind: Kind) -> Sums:
+    async def sums(self, reading: Reading, model: Served, kind: Kind) -> Sums:
         """The blocks up to now, or as far as a moment's patience goes."""
-        place, began = (model.id, kind.last), time.monotonic()
+        place, began = (model.slot, kind.last), time.monotonic()
         start = self._full.get(place, np.zeros((0, len(kind.columns))))
         parts, done = [start], len(start) * BLOCK
         while True:
-            read, last, done = await writer.do(partial(_read, engine, model, kind, done))
+            read, last, done = await asyncio.to_thread(_read, reading, model, kind, done)
             parts.append(read)
             if done == last or time.monotonic() - began > PATIENCE_S:
                 break
@@ -105,12 +88,11 @@ class Curves:
         return Sums(rows, done == last)
 
 
-def _read(engine: Engine, model: Served, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
-    last = int(getattr(engine.model(model.name), kind.last))
+def _read(reading: Reading, model: Served, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
+    last = int(getattr(committed(reading, model), kind.last))
     upto = min(last, after + STEP)
     out = np.zeros((math.ceil((upto - after) / BLOCK), len(kind.columns)))
-    values = {"model": model.id, "after": after, "upto": upto, "block": BLOCK}
-    for block, *sums in engine.connection.execute(kind.sql, values):
+    for block, *sums in reading.look(kind.question, model.slot, after=after, upto=upto, block=BLOCK):
         out[block - after // BLOCK] = sums
     return out, last, upto
 

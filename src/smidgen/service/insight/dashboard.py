@@ -17,12 +17,13 @@ from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, any_right, model_name, reply, service, whole_number
 from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
 from smidgen.service.insight.guarantee import guarantee
-from smidgen.service.insight.narration import recent, sentences
+from smidgen.service.insight.narration import offered, recent, sentences
+from smidgen.service.insight.quality import at_a_glance, committed
 from smidgen.service.insight.weights import keys, strengths
-from smidgen.service.models.catalogue import catalogue
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.sample import SampleBody, is_sample, play, sample_name
+from smidgen.service.models.catalogue import catalogue, described
+from smidgen.service.models.sample import SAMPLE, SampleBody, is_sample, play, sample_name
 from smidgen.service.models.served import Served
+from smidgen.service.store.protocol import Reading
 
 MOST_MODELS = 100
 LAGS_OF = 500
@@ -64,9 +65,7 @@ async def models(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     wanted = request.query_params.get("q", "").lower()
-    visible = await here.writer.do(
-        lambda: [model for model in here.engine.models.values() if rights.model in (None, model.name)]
-    )
+    visible = [model for model in here.models() if rights.model in (None, model.name)]
     mine = [model for model in visible if wanted in model.name.lower()]
     mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
     out = await asyncio.gather(*(_at_a_glance(here, model) for model in mine[:MOST_MODELS]))
@@ -79,21 +78,28 @@ async def learners(request: Request) -> Response:
     return _told(catalogue())
 
 
+async def loops(request: Request) -> Response:
+    """GET /ui/loops.json: what the pages know of the loops; no secret, as little as /openapi.json is."""
+    return _told(described())
+
+
 async def curve(request: Request) -> Response:
     """GET /ui/models/{name}/curve.json."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    model = await here.writer.do(partial(here.engine.model, name))
-    learnt = await here.curves.sums(here.writer, here.engine, model, LEARNT)
-    made = await here.curves.sums(here.writer, here.engine, model, MADE) if _explores(model) else NOTHING
-    lag = await here.writer.do(partial(_lag, here.engine, model))
-    points = learnt_points(learnt.rows, share=_share(model))
+    model = here.engine.model(name)
+    learnt = await here.curves.sums(here.reading, model, LEARNT)
+    loop = model.blueprint.loop
+    also = loop.figure is not None and loop.figure.of == "made"
+    made = await here.curves.sums(here.reading, model, MADE) if also else NOTHING
+    lag = await asyncio.to_thread(_lag, here.reading, model)
+    points = learnt_points(learnt.rows, share=loop.share)
     promise = guarantee(model, [(point["to"], point["lag"]) for point in points])
     return _told(
         {
             "model": name,
-            "loop": model.blueprint.body.loop,
-            "measure": model.blueprint.translator.measure,
+            "loop": loop.name,
+            "measure": loop.measure,
             "complete": learnt.complete and made.complete,
             "points": points,
             "made": made_points(made.rows),
@@ -117,7 +123,8 @@ async def some_keys(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await any_right(request, name)
     prefix = request.query_params.get("prefix", "")
-    return _told({"keys": await here.writer.do(lambda: keys(here.engine, here.engine.model(name), prefix))})
+    found = await asyncio.to_thread(keys, here.reading, here.engine.model(name), prefix)
+    return _told({"keys": found})
 
 
 async def latest(request: Request) -> Response:
@@ -125,7 +132,7 @@ async def latest(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await any_right(request, name)
     before = whole_number(request, "before")
-    found = await here.writer.do(lambda: recent(here.engine, here.engine.model(name), before))
+    found = await asyncio.to_thread(recent, here.log, here.engine.model(name), here.engine.clock(), before)
     return _told({"decisions": found})
 
 
@@ -134,7 +141,17 @@ async def story(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     id = request.path_params["id"]
-    return _told({"decision": id, "lines": await here.writer.do(lambda: sentences(here.engine, id, rights.model))})
+    now = here.engine.clock()
+    lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, rights.model, now)
+    return _told({"decision": id, "lines": lines})
+
+
+async def answers(request: Request) -> Response:
+    """GET /ui/decisions/{id}/answers.json: what a person may answer by hand."""
+    here = service(request)
+    rights = here.tokens.rights(request.headers.get("authorization"))
+    id = request.path_params["id"]
+    return _told(await asyncio.to_thread(offered, here.log, here.engine.slots, id, rights.model))
 
 
 async def sample(request: Request) -> Response:
@@ -144,6 +161,7 @@ async def sample(request: Request) -> Response:
     name = await here.writer.do(partial(sample_name, here.engine))
     await here.rights(request, "admin", name)
     body = await json_body(request, SampleBody, here.options.max_body)
+    await here.warm(SAMPLE)
     for _ in range(body.users):
         await here.writer.do(partial(play, here.engine, name))
     return _told({"model": name, "played": body.users})
@@ -158,31 +176,31 @@ def routes() -> list[Route]:
         Route("/ui/files/{file}", file, methods=["GET"]),
         Route("/ui/plotly.js", charts, methods=["GET"]),
         Route("/ui/models.json", models, methods=["GET"]),
+        Route("/ui/loops.json", loops, methods=["GET"]),
         Route("/ui/learners.json", learners, methods=["GET"]),
         Route(model + "/curve.json", curve, methods=["GET"]),
         Route(model + "/weights.json", weights, methods=["GET"]),
         Route(model + "/keys.json", some_keys, methods=["GET"]),
         Route(model + "/recent.json", latest, methods=["GET"]),
         Route("/ui/decisions/{id}/story.json", story, methods=["GET"]),
+        Route("/ui/decisions/{id}/answers.json", answers, methods=["GET"]),
         Route("/ui/sample", sample, methods=["POST"]),
     ]
 
 
 async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
-    seen = await here.writer.do(partial(here.engine.describe, model.name))
-    rows, _ = await here.curves.sums(here.writer, here.engine, model, LEARNT)
-    line = [point["value"] for point in learnt_points(rows, share=_share(model)) if point["value"] is not None]
+    seen = await asyncio.to_thread(at_a_glance, here.reading, model)
+    rows, _ = await here.curves.sums(here.reading, model, LEARNT)
+    line = [
+        point["value"] for point in learnt_points(rows, share=model.blueprint.loop.share) if point["value"] is not None
+    ]
     return {**msgspec.to_builtins(seen), "sparkline": line, "sample": is_sample(model)}
 
 
-def _lag(engine: Engine, model: Served) -> dict[str, Any]:
+def _lag(reading: Reading, model: Served) -> dict[str, Any]:
     """How long feedback took, over the last ones that were learnt."""
-    rows = engine.connection.execute(
-        "SELECT feedback_at - made_at FROM decisions INDEXED BY decision_versions"
-        " WHERE model = ? AND learnt_version > ?",
-        (model.id, model.version - LAGS_OF),
-    )
-    spans = [span for (span,) in rows]
+    seen = committed(reading, model)
+    spans = [span for (span,) in reading.look("waits", model.slot, after=seen.version - LAGS_OF)]
     counts = [0] * len(LAGS)
     for span in spans:
         counts[next(i for i, (end, _) in enumerate(LAGS) if span < end)] += 1
@@ -190,19 +208,9 @@ def _lag(engine: Engine, model: Served) -> dict[str, Any]:
         "of": len(spans),
         "median_s": statistics.median(spans) if spans else None,
         "bars": [{"name": name, "n": n} for (_, name), n in zip(LAGS, counts, strict=True)],
-        "late": model.late,
-        "open": model.decisions - model.version - model.late,
+        "late": seen.late,
+        "open": seen.decisions - seen.version - seen.late,
     }
-
-
-def _explores(model: Served) -> bool:
-    """Whether forwarding and exploring are shown: a ranking has positions instead, and tuning always explores."""
-    return model.blueprint.body.loop in ("choose", "label", "filter")
-
-
-def _share(model: Served) -> bool:
-    """Whether the loop's figure is a share of decisions."""
-    return model.blueprint.body.loop != "tune"
 
 
 def _told(content: Any) -> Response:

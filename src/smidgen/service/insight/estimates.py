@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from smidgen.service.insight.quality import wilson
+from smidgen.service.insight.intervals import wilson
 
 Z = 1.959964
 

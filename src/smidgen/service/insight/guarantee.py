@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from smidgen.evaluate import bounds
-from smidgen.learners import cards
+from smidgen.learners import Card
 from smidgen.service.models.served import Served
 
 Rounds = Sequence[tuple[int, int]]
@@ -52,10 +52,19 @@ def guarantee(model: Served, points: Rounds) -> Guarantee:
         return Guarantee(why_not="Every key has a learner of its own, with its own rounds; theory speaks of each.")
     if not points:
         return Guarantee(why_not="Nothing has been learnt yet.")
-    speak = _THEOREMS.get(learner)
-    if speak is None:
-        return Guarantee(why_not=f"No theorem here speaks of {learner}: {cards[learner].bound}.")
-    return speak(model.blueprint.settings, points)
+    card = model.blueprint.card
+    if callable(card.theorem):
+        return _guest(card, card.theorem, model.blueprint.settings, points)
+    if card.theorem is None:
+        return Guarantee(why_not=f"No theorem here speaks of {learner}: {card.bound}.")
+    return THEOREMS[card.theorem](model.blueprint.settings, points)
+
+
+def _guest(card: Card, bound: Callable[[Mapping[str, Any], int], float], settings: Any, points: Rounds) -> Guarantee:
+    """A bound that a learner of others brings along."""
+    if late := _late(points, "The bound"):
+        return late
+    return Guarantee(card.bound, "", "", [(T, float(bound(settings, T))) for T, _ in points])
 
 
 def _late(points: Rounds, theorem: str) -> Guarantee | None:
@@ -200,20 +209,21 @@ def _value(settings: dict[str, Any], points: Rounds) -> Guarantee:
 
 
 def _newton_value(settings: dict[str, Any], points: Rounds) -> Guarantee:
-    return Guarantee(why_not="The printed bound of ONSEG grows faster than the rounds: it promises nothing (see docs).")
+    return Guarantee(why_not="The printed bound grows faster than the rounds: it promises nothing (see docs).")
 
 
-_THEOREMS: dict[str, Callable[[dict[str, Any], Rounds], Guarantee]] = {
-    "PreferencePerceptron": _perceptron,
-    "BatchPreferencePerceptron": _batch,
-    "ExponentiatedPreferencePerceptron": _exponentiated,
-    "ConvexPreferencePerceptron": _convex,
-    "SecondOrderPreferencePerceptron": _second_order,
-    "Confidit": _confidit,
-    "SimpleFil": _simple_filter,
-    "PRidgeFil": _random_filter,
-    "OGD": _gradient,
-    "ONS": _newton,
-    "OGDEG": _value,
-    "ONSEG": _newton_value,
+#: By the names that the cards say.
+THEOREMS: dict[str, Callable[[dict[str, Any], Rounds], Guarantee]] = {
+    "preferences": _perceptron,
+    "batched preferences": _batch,
+    "exponentiated preferences": _exponentiated,
+    "convex preferences": _convex,
+    "strongly convex preferences": _second_order,
+    "one bit": _confidit,
+    "filtering without features": _simple_filter,
+    "filtering at random": _random_filter,
+    "gradient descent": _gradient,
+    "Newton steps": _newton,
+    "gradient descent from values": _value,
+    "Newton steps from values": _newton_value,
 }

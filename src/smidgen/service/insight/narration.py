@@ -2,100 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from smidgen.learners import learners
 from smidgen.service.clock import stamp
-from smidgen.service.models.engine import Engine
+from smidgen.service.insight.quality import committed
+from smidgen.service.loops.words import Offered
 from smidgen.service.models.served import Served
-from smidgen.service.store.log import Answered, DecisionEvent
-
-_RECENT = """
-    SELECT id, seq, key, made_at, expires_at, explored, feedback_seq, feedback_at, status, learnt_version, measure,
-        position, forwarded FROM decisions INDEXED BY decision_order
-    WHERE model = :model AND seq < :before ORDER BY seq DESC LIMIT :limit
-"""
+from smidgen.service.models.stories import find, tell
+from smidgen.service.store.log import DecisionEvent, EventLog
+from smidgen.service.store.rows import DecisionRow
 
 
-def recent(engine: Engine, model: Served, before: int = 0, limit: int = 12) -> list[dict[str, Any]]:
+def recent(log: EventLog, model: Served, now: float, before: int = 0, limit: int = 12) -> list[dict[str, Any]]:
     """The latest decisions before an event (0: all of them), newest first."""
-    now = engine.clock()
-    values = {"model": model.id, "before": before or model.seq + 1, "limit": limit}
+    before = before or committed(log.reading, model).seq + 1
     out = []
-    for row in engine.connection.execute(_RECENT, values).fetchall():
-        id, seq, key, made, expires, explored, feedback_seq, answered, status, version, measure, position, sent = row
-        event = engine.events.decision(model.id, seq)
-        answer = engine.events.answered(model.id, feedback_seq) if feedback_seq is not None else None
+    for found in log.reading.look("latest", model.slot, before=before, limit=limit):
+        row = DecisionRow(*found)
+        event = log.decision(model, row.seq)
+        answer = log.answered(model, row.feedback_seq) if row.feedback_seq is not None else None
         out.append(
             {
-                "decision": id,
-                "seq": seq,
-                "key": key,
-                "made_at": stamp(made),
-                "explored": bool(explored),
-                "answer": answer_words(event.reply),
-                "feedback": feedback_words(answer.feedback) if answer is not None else None,
-                "status": status or _open_state(sent, now > expires),
-                "lag_s": answered - made if answered is not None else None,
-                "learnt_version": version,
-                "measure": measure,
-                "position": position,
+                "decision": row.id,
+                "seq": row.seq,
+                "key": event.key,
+                "made_at": stamp(event.at),
+                "explored": row.explored,
+                "answer": model.blueprint.loop.brief(event.reply),
+                "feedback": _feedback(model, answer.feedback) if answer is not None else None,
+                "status": row.status or _open_state(row.forwarded, now > row.expires_at),
+                "lag_s": answer.at - event.at if answer is not None else None,
+                "learnt_version": row.version,
+                "measure": row.measure,
+                "position": row.position,
             }
         )
     return out
 
 
-def sentences(engine: Engine, id: str, allowed: str | None = None) -> list[dict[str, str]]:
+def sentences(
+    log: EventLog, models: Mapping[int, Served], id: str, allowed: str | None, now: float
+) -> list[dict[str, str]]:
     """A decision from beginning to end: when, and what happened."""
-    story = engine.story(id, allowed)
-    row = engine.events.row(id)
-    if row is None:
-        return []
-    event = engine.events.decision(row["model"], row["seq"])
-    model = engine.model(story.model)
+    row, model = find(log, models, id, allowed)
+    story = tell(log, models, id, allowed, now)
+    event = log.decision(model, row.seq)
     lines = [
         {"at": story.made_at, "text": _asked(model, event, story.key)},
-        {"at": story.made_at, "text": _decided(event)},
+        {"at": story.made_at, "text": _decided(model, event)},
     ]
     if (how := _chance(event)) is not None:
         lines.append({"at": story.made_at, "text": how})
-    if story.feedback is not None and story.feedback_at is not None and row["feedback_seq"] is not None:
-        answer = engine.events.answered(row["model"], row["feedback_seq"])
-        lag = duration(row["feedback_at"] - row["made_at"])
-        lines.append({"at": story.feedback_at, "text": _reacted(answer, row["position"], lag)})
+    if story.feedback_at is not None and row.feedback_seq is not None:
+        answer = log.answered(model, row.feedback_seq)
+        lag = duration(answer.at - event.at)
+        lines.append({"at": story.feedback_at, "text": _reacted(_feedback(model, answer.feedback), row.position, lag)})
     lines.append({"at": story.feedback_at or story.expires_at, "text": _outcome(story, row)})
     return lines
 
 
-def answer_words(reply: dict[str, Any]) -> str:
-    """What the app was told, in a few words."""
-    if "ranking" in reply:
-        ranking = reply["ranking"]
-        return " › ".join(ranking[:3]) + (f" › … {len(ranking)} in all" if len(ranking) > 3 else "")
-    if "pair" in reply:
-        return " or ".join(reply["pair"])
-    if "choice" in reply:
-        return str(reply["choice"])
-    if "label" in reply:
-        return str(reply["label"])
-    if "forward" in reply:
-        return "forward" if reply["forward"] else "drop"
-    return "(" + ", ".join(f"{x:.3g}" for x in reply["point"][:4]) + (", …)" if len(reply["point"]) > 4 else ")")
+def offered(log: EventLog, models: Mapping[int, Served], id: str, allowed: str | None) -> Offered:
+    """What a person may answer by hand to a decision."""
+    row, model = find(log, models, id, allowed)
+    event, blueprint = log.decision(model, row.seq), model.blueprint
+    return blueprint.loop.offered(learners[blueprint.body.learner], event.reply, event.ids)
 
 
-def feedback_words(feedback: dict[str, Any]) -> str:
+def _feedback(model: Served, feedback: dict[str, Any]) -> str:
     """What the user did, in a few words."""
-    ((name, value),) = feedback.items()
-    if name in ("clicked", "better"):
-        ids = [value] if isinstance(value, str) else value
-        verb = "clicked" if name == "clicked" else "preferred"
-        return f"{verb} {', '.join(ids[:3])}{'…' if len(ids) > 3 else ''}" if ids else "nothing to improve"
-    if name == "correct":
-        return "right" if value else "wrong"
-    if name == "label":
-        return f"it is {value}"
-    if name == "relevant":
-        return "relevant" if value else "not relevant"
-    return f"loss {value:.4g}" if name == "loss" else f"a gradient of {len(value)} numbers"
+    ((field, value),) = feedback.items()
+    return model.blueprint.loop.reacted(field, value)
 
 
 def duration(seconds: float) -> str:
@@ -115,45 +93,23 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2g} seconds" if seconds < 10.0 else f"{seconds:.0f} seconds"
 
 
-def _open_state(sent: int | None, over: bool) -> str:
+def _open_state(sent: bool | None, over: bool) -> str:
     """Why there is no feedback; ``sent`` is whether a filter forwarded it."""
-    if sent == 0:
+    if sent is False:
         return "dropped"
     return "unanswered" if over else "waiting"
 
 
 def _asked(model: Served, event: DecisionEvent, key: str | None) -> str:
-    what = {
-        "rank": f"a ranking of {len(event.ids)} candidates",
-        "choose": f"a choice among {len(event.ids)} candidates",
-        "label": "a label",
-        "filter": "whether to forward an item",
-        "tune": "a point to try",
-    }[model.blueprint.body.loop]
+    what = model.blueprint.loop.asked(event.ids)
     whom = f" for {key}" if key is not None else ""
     return f"The app asked {model.name} for {what}{whom}."
 
 
-def _decided(event: DecisionEvent) -> str:
+def _decided(model: Served, event: DecisionEvent) -> str:
     reply = event.reply
     version = f"{reply['model_version']:,} feedbacks learnt so far" if reply["model_version"] else "nothing learnt yet"
-    if "ranking" in reply:
-        scores = reply.get("scores") or []
-        shown = [f"{id} ({score:.3g})" for id, score in zip(reply["ranking"], scores, strict=False)]
-        told = "it ranked " + ", ".join((shown or reply["ranking"])[:10]) + ("…" if len(reply["ranking"]) > 10 else "")
-    elif "pair" in reply:
-        told = f"it put {reply['pair'][0]} beside its rival {reply['pair'][1]}"
-    elif "choice" in reply:
-        told = f"it chose {reply['choice']}"
-    elif "label" in reply:
-        told = f"it said {reply['label']}"
-    elif "forward" in reply:
-        reach = "nothing to compare with" if reply["threshold"] is None else f"the threshold {reply['threshold']:.3g}"
-        verb = "forwarded" if reply["forward"] else "dropped"
-        told = f"it {verb} the item: margin {reply['margin']:.3g} against {reach}"
-    else:
-        told = f"it proposed {answer_words(reply)}"
-    return f"With {version}, {told}."
+    return f"With {version}, {model.blueprint.loop.decided(reply)}."
 
 
 def _chance(event: DecisionEvent) -> str | None:
@@ -166,14 +122,14 @@ def _chance(event: DecisionEvent) -> str | None:
     return " ".join(parts) or None
 
 
-def _reacted(answer: Answered, position: float | None, lag: str) -> str:
+def _reacted(did: str, position: float | None, lag: str) -> str:
     place = f" (shown at position {position:.0f})" if position is not None else ""
-    return f"{lag[0].upper()}{lag[1:]} later the answer came: {feedback_words(answer.feedback)}{place}."
+    return f"{lag[0].upper()}{lag[1:]} later the answer came: {did}{place}."
 
 
-def _outcome(story: Any, row: Any) -> str:
+def _outcome(story: Any, row: DecisionRow) -> str:
     if story.learnt_version is not None:
-        zero = " It confirmed what was shown." if row["measure"] == 1.0 and row["position"] is not None else ""
+        zero = " It confirmed what was shown." if row.measure == 1.0 and row.position is not None else ""
         version = story.learnt_version
         return f"It was learnt: the model went from version {version - 1:,} to {version:,}.{zero}"
     return f"Nothing was learnt: {story.why_not}."

@@ -10,43 +10,32 @@ from smidgen.errors import NoWeights
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import Unknown
-
-_KEYS = """
-    WITH RECURSIVE found (key) AS (
-        SELECT min(key) FROM events INDEXED BY event_keys WHERE model = :model AND key >= :prefix
-        UNION ALL
-        SELECT (SELECT min(key) FROM events INDEXED BY event_keys WHERE model = :model AND key > found.key)
-        FROM found WHERE found.key IS NOT NULL
-    )
-    SELECT key FROM found WHERE key IS NOT NULL AND substr(key, 1, length(:prefix)) = :prefix LIMIT :limit
-"""
+from smidgen.service.store.protocol import Reading
 
 
-def keys(engine: Engine, model: Served, prefix: str = "", limit: int = 50) -> list[str]:
+def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> list[str]:
     """Keys of a model that begin so, in order; each found by one step in the index."""
-    values = {"model": model.id, "prefix": prefix, "limit": limit}
-    return [key for (key,) in engine.connection.execute(_KEYS, values)] if model.keyed else []
+    if not model.keyed:
+        return []
+    return [key for (key,) in reading.look("keys", model.slot, prefix=prefix, limit=limit)]
 
 
 def strengths(engine: Engine, model: Served, key: str | None, label: str | None, top: int = 20) -> dict[str, Any]:
     """The strongest weights of a model, or of one of its keys, or why there are none to show."""
     if model.keyed and key is None:
-        seen = keys(engine, model, limit=1)
+        seen = keys(engine.store, model, limit=1)
         if not seen:
             return _none("No key has been seen yet.")
         key = seen[0]
     if not model.keyed:
         key = None
-    elif key not in keys(engine, model, key or "", 1):
+    elif key not in keys(engine.store, model, key or "", 1):
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
     learner = engine.learners.get(model, key).learner
     try:
         weights = np.asarray(learner.weights, dtype=np.float64)
     except NoWeights as error:
-        told = f"{error.problem}."
-        if (estimate := getattr(learner, "estimate", None)) is not None:
-            told = f"It looks at no features. Of what it forwarded, {estimate + 0.5:.1%} was relevant."
-        return {**_none(told), "key": key}
+        return {**_none(model.blueprint.loop.without_weights(learner, error)), "key": key}
     labels = _labels(model, weights)
     if label is not None and label not in (labels or ()):
         raise Unknown(f"there is no label {label!r}", f"choose among {', '.join(labels or ['none'])}")
@@ -84,8 +73,4 @@ def _strongest(row: Any, top: int) -> Any:
 
 def _name(model: Served, index: int) -> str:
     names = model.blueprint.names
-    if names is not None:
-        return names[index]
-    if model.blueprint.body.loop == "tune":
-        return f"x{index + 1}"
-    return f"column {index}" if model.blueprint.translator.vectors.hashed else f"feature {index + 1}"
+    return names[index] if names is not None else model.blueprint.loop.weight_name(index)

@@ -1,7 +1,7 @@
 """What if another learner had stood here? A log, replayed through other learners and settings.
 
 A log knows what its users did with what they were shown, and nothing of what they would have done with something else.
-How far it can answer depends on the loop: see `smidgen.service.loops.evaluators`, and what `WhatIf.notes` says.
+How far it can answer depends on the loop: see the evaluators in `smidgen.service.loops`, and what `WhatIf.notes` says.
 """
 
 from __future__ import annotations
@@ -9,34 +9,22 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.service.insight.estimates import Estimate, share
-from smidgen.service.insight.quality import normal
-from smidgen.service.loops.evaluators import JUDGES, Judge
+from smidgen.service.insight.intervals import normal
+from smidgen.service.loops.evaluator import Evaluator
+from smidgen.service.loops.loop import Loop
+from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.store.recording import Recording
 
 POINTS = 400  # of a curve
-
-_NOTES = {
-    "coactive": (
-        "a learner without exploration showed what it thought best, so in its own log the better object stands above "
-        "that almost never (only when feedback was late): compare other learners with one another, not with it",
-        "all pairs come from where the log's learner was corrected; a learner that resembles it is at a disadvantage",
-    ),
-    "label": ("only decisions that were answered in time count; if people answer some kinds more often, so do these",),
-    "filter": ("a log of forwarded items says nothing of the relevance of what was dropped",),
-    "tune": (
-        "the loss is known only at the points that were tried, and another learner would have tried others: of it, "
-        "this log can say nothing",
-    ),
-}
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -113,30 +101,30 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
             f"{recording.name} does not begin with the model's settings", "export the log from its start"
         )
     body = first.model
-    judges, about = _judges(body, others)
+    own = Blueprint(body)
+    evaluators, about = _evaluators(own, others)
     decisions, measures = 0, []
     for event in lines:
         if event.type == "decision":
             decisions += 1
-            for judge in judges.values():
-                judge.decided(event)
+            for evaluator in evaluators.values():
+                evaluator.decided(event)
         elif event.learnt:
             decision = recording.decision(event.decision or "")
             if decision is None:
                 raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
             made = decision.made()
-            measures.append(_measure(body.loop, made.action, event.told(), event.feedback, decision.reply))
-            for judge in judges.values():
-                judge.answered(event, made)
-    room = "coactive" if body.loop in ("rank", "choose") else body.loop
+            measures.append(own.loop.logged(made, event.told(), event.feedback, decision.reply))
+            for evaluator in evaluators.values():
+                evaluator.answered(event, made)
     return WhatIf(
         log=recording.name,
         loop=body.loop,
         decisions=decisions,
         answered=len(measures),
-        logged=_logged(body.loop, [measure for measure in measures if measure is not None]),
-        outcomes=[_outcome(spec, judge) for spec, judge in judges.items()],
-        notes=[*_NOTES[room], *about],
+        logged=_logged(own.loop, [measure for measure in measures if measure is not None]),
+        outcomes=[_outcome(spec, evaluator) for spec, evaluator in evaluators.items()],
+        notes=[*own.loop.caveats, *about],
     )
 
 
@@ -152,8 +140,8 @@ def other_body(body: ModelBody, spec: str) -> ModelBody:
     {'dim': 2, 'eta': 0.1, 'covariance': 'full'}
     """
     name, _, rest = spec.partition(":")
-    kept = ("dim", "n_classes", "space", "loss_bound")
-    params: dict[str, Any] = {key: value for key, value in body.params.items() if key in kept}
+    facts = loops.find(body.loop).facts
+    params: dict[str, Any] = {key: value for key, value in body.params.items() if key in facts}
     for part in re.split(r",(?=\s*\w+\s*=)", rest) if rest.strip() else ():
         key, equals, text = (each.strip() for each in part.partition("="))
         if not equals or not key.isidentifier():
@@ -184,31 +172,29 @@ def plot(found: WhatIf, path: str | os.PathLike[str]) -> None:
     figure.savefig(path, dpi=140)
 
 
-def _judges(body: ModelBody, others: Sequence[str]) -> tuple[dict[str, Judge], list[str]]:
-    """A judge for each learner, where the loop has any, and what is to be said of the log's own learner."""
-    blueprints = {spec: Blueprint(other_body(body, spec)) for spec in others}  # refuses what makes no sense
-    if body.loop not in JUDGES:
+def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:
+    """An evaluator for each learner, where the loop has any, and what is to be said of the log's own learner."""
+    blueprints = {spec: Blueprint(other_body(own.body, spec)) for spec in others}  # refuses what makes no sense
+    if (evaluator := own.loop.evaluator) is None:
         return {}, []
-    judge, notes = JUDGES[body.loop], []
-    judges: dict[str, Judge] = {}
-    if body.learner == "DuelingBandit":
-        notes.append("the log's own learner, a DuelingBandit, learns from duels and is not among those compared")
+    found: dict[str, Evaluator] = {}
+    notes = evaluator.about(own)
+    if (why := evaluator.why_not(own.card, own.body.learner)) is None:
+        found["as logged"] = evaluator(own)
     else:
-        judges["as logged"] = judge(Blueprint(body))
-    if body.learner == "Confidit" and body.params.get("normalize", True):
-        notes.append("this log's Confidit scales features to unit length, and so the log holds them: others see that")
-    return judges | {spec: judge(blueprint) for spec, blueprint in blueprints.items()}, notes
+        notes.append(f"the log's own learner is not among those compared: {why}")
+    return found | {spec: evaluator(blueprint) for spec, blueprint in blueprints.items()}, notes
 
 
-def _outcome(spec: str, judge: Judge) -> Outcome:
-    figures = judge.figures()
+def _outcome(spec: str, evaluator: Evaluator) -> Outcome:
+    figures = evaluator.figures()
     return Outcome(
         learner=spec,
-        settings=repr(judge.blueprint.learner(None)),
-        measure=judge.measure,
+        settings=repr(evaluator.blueprint.learner(None)),
+        measure=evaluator.measure,
         figures=figures,
-        curve=_thinned(judge.curve),
-        notes=judge.notes,
+        curve=_thinned(evaluator.curve),
+        notes=evaluator.notes,
     )
 
 
@@ -218,27 +204,11 @@ def _thinned(curve: Sequence[float]) -> list[tuple[int, float]]:
     return [(count, curve[count - 1]) for count in counts]
 
 
-def _measure(loop: str, action: Any, told: Any, feedback: dict[str, Any], reply: dict[str, Any]) -> float | None:
-    """The loop's own figure for one answered decision."""
-    if loop == "rank":
-        return float(list(told) == list(action))
-    if loop == "choose":
-        return float(feedback.get("better") == reply.get("choice"))
-    if loop == "label":
-        right = feedback["label"] == reply.get("label") if "label" in feedback else feedback.get("correct")
-        return float(bool(right))
-    if loop == "filter":
-        return float(bool(told)) if action else None
-    return float(told) if isinstance(told, (int, float)) else None
-
-
-def _logged(loop: str, measures: Iterable[float]) -> Estimate:
-    names = {"label": "accuracy", "filter": "precision", "tune": "mean loss"}
-    values, name = list(measures), names.get(loop, "left unchanged")
-    if loop != "tune" or not values:
-        return share(name, int(sum(values)), len(values))
+def _logged(loop: Loop, values: list[float]) -> Estimate:
+    if loop.share or not values:
+        return share(loop.measure, int(sum(values)), len(values))
     value, low, high = normal(values)
-    return Estimate(measure=name, value=value, low=low, high=high, of=len(values))
+    return Estimate(measure=loop.measure, value=value, low=low, high=high, of=len(values))
 
 
 def _value(text: str) -> Any:

@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from smidgen import geometry
-from smidgen.errors import SmidgenError
-from smidgen.learners import Learner, cards, learners
-from smidgen.service.loops.all_loops import TRANSLATORS, Translator
+from smidgen import geometry, records
+from smidgen.errors import InvalidRecord, SmidgenError
+from smidgen.learners import Card, Learner, cards, learners
+from smidgen.service.loops.loop import Loop
+from smidgen.service.loops.registry import loops
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.messages import Hashed, ModelBody
 from smidgen.service.models.sizes import REFUSALS, refuse_huge
@@ -32,9 +33,12 @@ class Blueprint:
     """
 
     def __init__(self, body: ModelBody) -> None:
+        loops.find(body.loop)
         if body.learner not in (names := fitting(body.loop)):
+            why = cards[body.learner].not_served if body.learner in cards else ""
             raise Impossible(
-                f"{body.learner!r} is not a learner of the loop {body.loop} here", f"choose among {', '.join(names)}"
+                f"{body.learner!r} is not a learner of the loop {body.loop} here{': ' if why else ''}{why}",
+                f"choose among {', '.join(names)}",
             )
         self.body = body
         self._type = learners[body.learner]
@@ -57,23 +61,47 @@ class Blueprint:
         self._infer(sized, "dim", takes, _dim(body), "features")
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
         _refuse_missing(body.learner, params, accepted)
-        refuse_huge(lambda small: self._type(**_all_built(small)), params)
-        params = _all_built(params)
-        self._params = params
-        self._seed = params.get("seed", 0)
-        learner = self.learner(None)
+        params = {name: _built(value) for name, value in params.items()}
+        refuse_huge(self._type, params)
+        self._take(body, self._first(params))
+
+    @classmethod
+    def recorded(cls, body: ModelBody, settings: Any) -> Blueprint:
+        """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
+
+        What a learner would refuse today is not asked anew, and defaults are those of that time.
+        """
+        made = records.unpack(settings)
+        if not isinstance(made, Learner):
+            raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
+        blueprint = cls.__new__(cls)
+        blueprint._take(body, made)
+        return blueprint
+
+    def _take(self, body: ModelBody, learner: Learner) -> None:
+        """Go by this learner's settings."""
+        self.body = body
+        self._made = learner
+        self._seed = learner.params["seed"]
         self.dim: int | None = _features(learner)
-        self.translator: Translator = TRANSLATORS[body.loop](body, Vectors(body, self.dim))
+        self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim))
+        self.card: Card = learner.card
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
         self.settings = learner.params
         self.size = len(learner.to_bytes()) if body.keyed else 0
 
+    def record(self) -> Any:
+        """The settings of its learners, in what JSON can say, for `recorded`."""
+        return records.pack(self._made)
+
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own."""
-        params = dict(self._params)
-        if key is not None:
-            digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-            params["seed"] = int.from_bytes(digest[:6], "little")
+        if key is None:
+            return self._made.fresh()
+        digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
+        return self._made.fresh(seed=int.from_bytes(digest[:6], "little"))
+
+    def _first(self, params: dict[str, Any]) -> Learner:
         try:
             return self._type(**params)
         except SmidgenError:
@@ -95,7 +123,7 @@ class Blueprint:
 
 def fitting(loop: str) -> list[str]:
     """The learners of a loop that the service can build."""
-    return [name for name, card in cards.items() if loop in card.loops and not card.not_served]
+    return [name for name, card in cards.items() if loops[loop].fits(card)]
 
 
 def _refuse_missing(kind: str, given: dict[str, Any], accepted: Any) -> None:
@@ -138,10 +166,6 @@ def _dim(body: ModelBody) -> int | None:
     return len(body.features)
 
 
-def _all_built(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: _built(value) for name, value in params.items()}
-
-
 def _built(value: Any) -> Any:
     """Settings that are objects: ``{"type": "Ball", …}`` for a space, or the name of a learner."""
     if not isinstance(value, dict) or "type" not in value:
@@ -152,6 +176,8 @@ def _built(value: Any) -> Any:
         raise Impossible(f"there is no {kind!r} to build", f"choose {', '.join(_SPACES)} or a learner")
     arguments = {name: _built(argument) for name, argument in value.items() if name != "type"}
     _refuse_missing(kind, arguments, inspect.signature(target).parameters)
+    if issubclass(target, Learner):
+        refuse_huge(target, arguments)
     try:
         return target(**arguments)
     except SmidgenError:

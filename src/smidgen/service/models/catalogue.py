@@ -1,46 +1,48 @@
-"""What can be created: the learners of every loop, with what they learn from and the settings to begin with."""
+"""What can be created: the loops, and the learners of each, as the pages show them."""
 
 from __future__ import annotations
 
 import inspect
-from functools import cache
 from typing import Any
 
+import msgspec
+
+from smidgen.errors import InvalidArgument
 from smidgen.learners import cards, learners
-from smidgen.service.loops.all_loops import TRANSLATORS
+from smidgen.learners.recommended import find
+from smidgen.service.loops.loop import Loop
+from smidgen.service.loops.registry import loops
 from smidgen.service.models.building import fitting
 
-#: Settings that a learner cannot do without, as good first guesses.
-FIRST: dict[str, dict[str, Any]] = {
-    "BatchPreferencePerceptron": {"batch": 10},
-    "ConvexPreferencePerceptron": {"radius": 10.0},
-    "ExponentiatedPreferencePerceptron": {"bound": 1.0},
-    "AppleTasting": {"learner": {"type": "RidgeFull"}},
-    "PRidgeFil": {"p": 0.1},
-    "OGDEG": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
-    "ONSEG": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2, "beta": "practical"},
-    "OGD": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "gradient_bound": 1.0},
-    "ONS": {"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "gradient_bound": 1.0, "exp_concavity": 0.5},
-}
-#: The learner that the form offers first.
-PREFERRED = {
-    "rank": "PreferencePerceptron",
-    "choose": "PreferencePerceptron",
-    "label": "Confidit",
-    "filter": "RidgeFil",
-    "tune": "OGDEG",
-}
 _ASKED_ELSEWHERE = ("dim", "n_classes", "labels")
 
 
-@cache
 def catalogue() -> dict[str, Any]:
-    """Learners by loop, the preferred one first."""
-    return {loop: [_entry(name) for name in _sorted(loop)] for loop in TRANSLATORS}
+    """Learners by loop, the recommended one first."""
+    return {name: [_entry(each) for each in _sorted(loop)] for name, loop in loops.items()}
 
 
-def _sorted(loop: str) -> list[str]:
-    return sorted(fitting(loop), key=lambda name: (name != PREFERRED[loop], name))
+def described() -> dict[str, Any]:
+    """The loops as they describe themselves, their examples with the recommended learner."""
+    return {name: {**loop.description(), "example": _example(loop)} for name, loop in loops.items()}
+
+
+def first_learner(loop: type[Loop], feedback: str | None = None) -> str | None:
+    """The learner to begin with, if any serves the loop."""
+    names = fitting(loop.name)
+    for served in (loop.name, *loop.served_by):
+        try:
+            found = find(served, feedback)[0].__name__
+        except InvalidArgument:
+            continue
+        if found in names:
+            return found
+    return names[0] if names else None
+
+
+def _sorted(loop: type[Loop]) -> list[str]:
+    first = first_learner(loop)
+    return sorted(fitting(loop.name), key=lambda name: (name != first, name))
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -58,6 +60,18 @@ def _entry(name: str) -> dict[str, Any]:
         "bound": card.bound,
         "cost": card.cost,
         "features": "dim" in parameters or "learner" in parameters,
-        "params": FIRST.get(name, {}),
+        "params": dict(card.first),
         "optional": optional,
     }
+
+
+def _example(loop: type[Loop]) -> dict[str, Any]:
+    """The loop's example, with the learner for the feedback that it shows."""
+    told: dict[str, Any] = msgspec.to_builtins(loop.example)
+    kinds = [loop.kinds[field] for _, body in loop.example.feedback for field in body if field in loop.kinds]
+    learner = first_learner(loop, kinds[0] if kinds else None)
+    model = {"loop": loop.name, "learner": learner, **told["model"]}
+    first = cards[learner].first if learner is not None else {}
+    if params := {**first, **model.get("params", {})}:
+        model["params"] = params
+    return {**told, "model": model}

@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import msgspec
-
 from smidgen.errors import SmidgenError
-from smidgen.service.clock import stamp
+from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible
-from smidgen.service.store.log import DecisionEvent, Log
-
-Reply = dict[str, Any]
+from smidgen.service.store import bodies
+from smidgen.service.store.log import EventLog, Reply, reply
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import Asked
+from smidgen.types import Decision
 
 
 class _Request(NamedTuple):
@@ -31,26 +32,46 @@ class _Request(NamedTuple):
     digest: bytes | None
 
 
+class _Made(NamedTuple):
+    """A decision that is not written yet: its row, the learner's record, the candidates' ids, and the reply."""
+
+    row: Asked
+    decision: Decision
+    ids: list[str]
+    reply: Reply
+
+
 class Decisions:
     """The decisions of all models.
 
     Parameters
     ----------
-    models, log, learners
-        Who decides, where it is written, with what.
+    models, store, log, learners
+        Who decides, where it is written, how it is read back, with what.
     recent
         Where decisions wait for their feedback.
+    undo
+        What is to be put back if a command fails.
     clock
         Seconds since 1970.
     """
 
     def __init__(
-        self, models: Registry, log: Log, learners: LearnerCache, recent: Recent, clock: Callable[[], float]
+        self,
+        models: Registry,
+        store: Store,
+        log: EventLog,
+        learners: LearnerCache,
+        recent: Recent,
+        undo: Undo,
+        clock: Callable[[], float],
     ) -> None:
         self._models = models
+        self._store = store
         self._log = log
         self._learners = learners
         self._recent = recent
+        self._undo = undo
         self._clock = clock
 
     def batch(self, name: str, body: BatchBody) -> list[Reply]:
@@ -64,12 +85,13 @@ class Decisions:
                 raise Impossible("id stands beside the decisions", "give each decision its own id")
             return self.all(name, body.decisions)
         model = self._models.get(name)
-        if model.blueprint.body.loop not in ("label", "filter") or body.features is None:
-            raise Impossible("a matrix of decisions is for label and filter", "give candidates to each decision")
-        matrix = model.blueprint.translator.vectors.matrix(body.features)
+        if not model.blueprint.loop.takes_matrix or body.features is None:
+            which = " and ".join(name for name, loop in loops.items() if loop.takes_matrix)
+            raise Impossible(f"a matrix of decisions is for {which}", 'send {"decisions": […]}')
+        matrix = model.blueprint.loop.vectors.matrix(body.features)
         ids = [None if body.id is None else f"{body.id}.{i}" for i in range(len(matrix))]
         rows = zip(ids, matrix.tolist(), strict=True)
-        return self.all(name, [DecisionBody(id=id, key=body.key, features=row) for id, row in rows])
+        return self.all(name, [loops.decision(id=id, key=body.key, features=row) for id, row in rows])
 
     def all(self, name: str, bodies: list[DecisionBody]) -> list[Reply]:
         """All of the decisions, or a refusal that names the first bad one."""
@@ -81,10 +103,13 @@ class Decisions:
             with _naming(index, len(bodies)):
                 ready.append(self._prepare(model, body))
         replies: list[Reply] = []
+        made: list[_Made] = []
+        mine: dict[str, tuple[bytes | None, Reply]] = {}  # the same id twice in one batch
         for index, request in enumerate(ready):
             with _naming(index, len(bodies)):
-                known = request.known or self._known(model, request.body, request.digest)  # the id twice in one batch
-                replies.append(known if known is not None else self._decide(model, request))
+                replies.append(request.known or self._decide(model, request, mine, made))
+        if made:
+            self._write(model, made)
         return replies
 
     def _prepare(self, model: Served, body: DecisionBody) -> _Request:
@@ -96,48 +121,69 @@ class Decisions:
         hashed = digest(body) if body.id is not None else None
         if (known := self._known(model, body, hashed)) is not None:
             return _Request(body, known, None, (), hashed)
-        translator = model.blueprint.translator
-        translator.check(body)
-        context, ids = translator.context(body)
+        loop = model.blueprint.loop
+        loop.check(body)
+        context, ids = loop.context(body)
         return _Request(body, None, context, ids, hashed)
 
     def _known(self, model: Served, body: DecisionBody, hashed: bytes | None) -> Reply | None:
         """The reply that the same id had before."""
-        if body.id is None or (known := self._log.requested(model.id, body.id)) is None:
+        if body.id is None or (known := self._store.requested(model.slot, body.id)) is None:
             return None
-        if known[1] != hashed:
-            raise Conflict(f"the id {body.id!r} was used for another request", "use a new id for a new decision")
-        return self._log.decision(model.id, known[0]).reply
+        _refuse_other(body.id, known.request_hash, hashed)
+        return self._log.decision(model, known.seq).reply
 
-    def _decide(self, model: Served, request: _Request) -> Reply:
-        body, ids, now = request.body, list(request.ids), self._clock()
-        decision = self._learners.get(model, body.key).learner.decide(request.context)
-        name, expires = _name(now), now + model.blueprint.body.window_s
-        answer = model.blueprint.translator.answer(decision, ids)
-        told = {"explored": decision.explored, "propensity": decision.propensity, "expires_at": stamp(expires)}
-        reply = {"decision": name, "model_version": model.version, **told, **answer}
-        record = decision.to_json()
-        content = DecisionEvent(decision.number, reply, ids, msgspec.Raw(record))
-        seq = self._models.append(model, "decision", name, body.key, now, content)
-        self._log.enter(
-            {
-                "id": name,
-                "model": model.id,
-                "seq": seq,
-                "key": body.key,
-                "number": decision.number,
-                "made_at": now,
-                "expires_at": expires,
-                "request_id": body.id,
-                "request_hash": request.digest,
-                "explored": decision.explored,
-                "forwarded": answer.get("forward"),
-            }
+    def _decide(
+        self,
+        model: Served,
+        request: _Request,
+        mine: dict[str, tuple[bytes | None, Reply]],
+        made: list[_Made],
+    ) -> Reply:
+        """Decide without writing; ``mine`` has the requests of this batch by their ids."""
+        body = request.body
+        if body.id is not None and body.id in mine:
+            hashed, told = mine[body.id]
+            _refuse_other(body.id, hashed, request.digest)
+            return told
+        learner, blueprint = self._learners.get(model, body.key).learner, model.blueprint
+        self._undo.note(learner.withdraw, learner.decisions)
+        decision = learner.decide(request.context)
+        ids, now = list(request.ids), self._clock()
+        name, expires = _name(now), now + blueprint.body.window_s
+        answer = blueprint.loop.answer(decision, ids)
+        told = reply(name, model.version, decision, expires) | answer
+        record = learner.brief(decision)
+        content = bodies.DecisionBody(decision.number, model.version, blueprint.body.window_s, ids, record)
+        row = Asked(
+            name,
+            now,
+            expires,
+            body.key,
+            decision.number,
+            body.id,
+            request.digest,
+            decision.explored,
+            blueprint.loop.went_out(answer),
+            bodies.write(content),
         )
-        model.decisions += 1
-        model.keys += body.key is not None and decision.number == 1
-        self._recent.add(name, Made(model, seq, body.key, expires, decision, ids), len(record))
-        return reply
+        made.append(_Made(row, decision, ids, told))
+        if body.id is not None:
+            mine[body.id] = request.digest, told
+        return told
+
+    def _write(self, model: Served, made: list[_Made]) -> None:
+        """Write what was decided, and keep it in memory for quick feedback."""
+        first = self._store.decided(model.slot, [each.row for each in made])
+        for seq, (row, decision, ids, _) in enumerate(made, first):
+            waiting = Made(model, seq, row.key, row.expires_at, decision, ids)
+            self._recent.add(row.decision, waiting, len(row.body))
+            self._undo.note(self._recent.drop, row.decision)
+
+
+def _refuse_other(id: str, before: bytes | None, now: bytes | None) -> None:
+    if before != now:
+        raise Conflict(f"the id {id!r} was used for another request", "use a new id for a new decision")
 
 
 def _name(now: float) -> str:

@@ -1,8 +1,7 @@
-"""The models of a database, by name and by number, and the one way to write to their logs."""
+"""The models of a store, by name and by slot, and the one way to make and to archive them."""
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
 import msgspec
@@ -10,10 +9,11 @@ import msgspec
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.served import Served
+from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Unknown
-from smidgen.service.store.crash_points import reach
-from smidgen.service.store.log import Log
-from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store import bodies
+from smidgen.service.store.protocol import Reading, Store
+from smidgen.service.store.rows import Counts, ModelRow
 
 
 class Registry:
@@ -21,42 +21,28 @@ class Registry:
 
     Parameters
     ----------
-    log
-        The log, over the one writing connection.
-    snapshots
-        The files that tell how much of a log is not in a snapshot yet.
+    store
+        Where they are kept.
+    undo
+        What is to be put back if a command fails.
 
     Attributes
     ----------
-    by_name, by_id
+    by_name, by_slot
         The models.
-    written
-        How many events were written since the start.
     """
 
-    def __init__(self, log: Log, snapshots: Snapshots) -> None:
-        self._log = log
-        self._snapshots = snapshots
+    def __init__(self, store: Store, undo: Undo) -> None:
+        self._store = store
+        self._undo = undo
         self.by_name: dict[str, Served] = {}
-        self.by_id: dict[int, Served] = {}
-        self.written = 0
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The one writing connection."""
-        return self._log.connection
+        self.by_slot: dict[int, Served] = {}
 
     def load(self) -> None:
-        """Read the models from disk."""
-        self.by_name.clear()
-        self.by_id.clear()
-        for id, name, body, created, archived in self.connection.execute(
-            "SELECT id, name, body, created_at, archived_at FROM models ORDER BY id"
-        ).fetchall():
-            blueprint = Blueprint(msgspec.json.decode(body, type=ModelBody))
-            model = Served(id, name, blueprint, created, archived, **self._log.counts(id))
-            newest = next(self._snapshots.of_log(id, self._log), None)
-            model.fresh = model.seq - (newest.seq if newest is not None else 0)
+        """Read the models from the store."""
+        for model in served(self._store):
+            newest = next((state for state in self._store.states(model.slot) if state.own), None)
+            model.saved = newest.seq if newest is not None else 0
             self._enter(model)
 
     def get(self, name: str) -> Served:
@@ -75,30 +61,56 @@ class Registry:
                 raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
             return False
         blueprint = Blueprint(body)
-        cursor = self.connection.execute(
-            "INSERT INTO models (name, body, created_at) VALUES (?, ?, ?)", (name, content, now)
-        )
-        model = Served(int(cursor.lastrowid or 0), name, blueprint, now)
-        self._enter(model)
-        self.append(model, "created", None, None, now, {"model": msgspec.Raw(content)})
+        found = resolved(blueprint)
+        row = self._store.create(name, content, found, now)
+        told = {"model": msgspec.json.decode(content), "resolved": found}
+        self._store.append(row.slot, "created", now, bodies.write(told))
+        self._enter(_served(row, blueprint, self._store.counts(row.slot)))
+        self._undo.note(self._leave, name, row.slot)
         return True
 
     def archive(self, name: str, now: float) -> None:
         """No more decisions; the log stays."""
         model = self.get(name)
         if model.archived_at is None:
+            self._store.archive(model.id, now)
+            self._store.append(model.slot, "archived", now, None)
             model.archived_at = now
-            self.connection.execute("UPDATE models SET archived_at = ? WHERE id = ?", (now, model.id))
-            self.append(model, "archived", None, None, now, {})
-
-    def append(self, model: Served, type: str, decision: str | None, key: str | None, at: float, body: Any) -> int:
-        """Write the next event of a model; its number."""
-        model.seq += 1
-        model.fresh += 1
-        self.written += 1
-        self._log.append(model.id, model.seq, type, decision, key, at, body)
-        reach(f"{type}-appended")
-        return model.seq
+            self._undo.note(setattr, model, "archived_at", None)
 
     def _enter(self, model: Served) -> None:
-        self.by_name[model.name] = self.by_id[model.id] = model
+        self.by_name[model.name] = self.by_slot[model.slot] = model
+
+    def _leave(self, name: str, slot: int) -> None:
+        del self.by_name[name], self.by_slot[slot]
+
+
+def resolved(blueprint: Blueprint) -> dict[str, Any]:
+    """What is recorded with a model beside its body: what was left open there and settled when it was made."""
+    return {"learner": blueprint.body.learner, "settings": blueprint.record()}
+
+
+def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
+    """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
+    settings = (found or {}).get("settings")
+    return Blueprint.recorded(body, settings) if settings is not None else Blueprint(body)
+
+
+def served(reading: Reading) -> list[Served]:
+    """The models of a store, in the order of their making, without their learners."""
+    return [
+        _served(row, recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved), reading.counts(row.slot))
+        for row in reading.models()
+    ]
+
+
+def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:
+    return Served(
+        row.id,
+        row.name,
+        row.slot,
+        blueprint,
+        row.created_at,
+        row.archived_at,
+        counts if counts is not None else Counts(),
+    )

@@ -7,7 +7,10 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from smidgen.service.messages import Candidate, DecisionBody, FeedbackBody, Message, ModelBody
+from smidgen.learners import Feedback, Loop
+from smidgen.learners.recommended import find
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import Candidate, Message, ModelBody
 from smidgen.service.models.building import canonical
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
@@ -21,7 +24,9 @@ TASTE = {
     "popularity": 0.1,
     "length": -0.4,
 }
-SAMPLE = ModelBody(loop="rank", learner="PreferencePerceptron", features=list(TASTE), window_s=3600.0)
+SAMPLE = ModelBody(
+    loop=Loop.RANK, learner=find(Loop.RANK, Feedback.CLICKS)[0].__name__, features=list(TASTE), window_s=3600.0
+)
 CANDIDATES = 8
 LOOKED_AT = 5
 CARELESS = 0.05
@@ -60,8 +65,8 @@ def play(engine: Engine, name: str) -> None:
     articles = rng.normal(size=(CANDIDATES, len(TASTE))).round(2)
     ids = [f"article {letter}" for letter in "ABCDEFGH"]
     candidates = [Candidate(id=id, features=row) for id, row in zip(ids, articles.tolist(), strict=True)]
-    reply = engine.decide(name, DecisionBody(candidates=candidates))
+    reply = engine.decide(name, loops.decision(candidates=candidates))
     pleasure = dict(zip(ids, (articles @ np.array(list(TASTE.values()))).tolist(), strict=True))
     seen = reply["ranking"][:LOOKED_AT]
     opened = seen[int(rng.integers(len(seen)))] if rng.random() < CARELESS else max(seen, key=pleasure.__getitem__)
-    engine.feedback(reply["decision"], FeedbackBody(clicked=[opened]))
+    engine.feedback(reply["decision"], loops.feedback(clicked=[opened]))

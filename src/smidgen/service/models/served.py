@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.models.building import Blueprint
-from smidgen.service.store.crash_points import reach
-from smidgen.service.store.log import Log
-from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.models.undo import Undo
+from smidgen.service.store.log import EventLog
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import Counts, State
 
 
 @dataclass
@@ -19,38 +20,56 @@ class Served:
 
     Attributes
     ----------
-    id, name
-        Its number (which is all that files and tables go by) and its name.
+    id, name, slot
+        Its number, its name, and the slot of its events.
     blueprint
         Its settings.
     created_at, archived_at
         Seconds since 1970.
-    seq
-        The last event of its log.
-    version
-        How many feedbacks it has learnt.
-    decisions, late, keys
-        How many decisions it has made, how many answers came too late, how many keys it has seen.
-    fresh
-        Events since the last snapshot.
+    counts
+        How far it is; the store keeps them up to date.
+    saved
+        The event after which its learners were last written aside.
     """
 
     id: int
     name: str
+    slot: int
     blueprint: Blueprint
     created_at: float
     archived_at: float | None = None
-    seq: int = 0
-    version: int = 0
-    decisions: int = 0
-    late: int = 0
-    keys: int = 0
-    fresh: int = 0
+    counts: Counts = field(default_factory=Counts)
+    saved: int = 0
 
     @property
     def keyed(self) -> bool:
         """Whether every key has a learner of its own."""
         return self.blueprint.body.keyed
+
+    @property
+    def seq(self) -> int:
+        """The last event of its log."""
+        return self.counts.seq
+
+    @property
+    def version(self) -> int:
+        """How often its weights have changed."""
+        return self.counts.version
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions it has made."""
+        return self.counts.decisions
+
+    @property
+    def late(self) -> int:
+        """How many answers came too late."""
+        return self.counts.late
+
+    @property
+    def keys(self) -> int:
+        """How many keys have had a decision."""
+        return self.counts.keys
 
 
 @dataclass
@@ -72,19 +91,20 @@ class LearnerCache:
 
     Parameters
     ----------
-    log
-        The log; a state that leaves the cache joins the transaction that is open.
-    snapshots
-        The files of the models without keys.
+    store
+        Where states and events are; a state that leaves the cache joins the batch that is open.
+    undo
+        What is to be put back if a command fails.
     size
         How many keyed learners stay in memory.
     memory
         How many bytes they may take, by the size of fresh ones.
     """
 
-    def __init__(self, log: Log, snapshots: Snapshots, size: int, memory: int = 1 << 30) -> None:
-        self._log = log
-        self._snapshots = snapshots
+    def __init__(self, store: Store, undo: Undo, size: int, memory: int = 1 << 30) -> None:
+        self._store = store
+        self._log = EventLog(store)
+        self._undo = undo
         self._size = size
         self._memory = memory
         self._plain: dict[int, Held] = {}
@@ -97,10 +117,10 @@ class LearnerCache:
     def get(self, model: Served, key: str | None) -> Held:
         """The learner of a model and key, recovered if need be."""
         if key is None:
-            if (plain := self._plain.get(model.id)) is None:
-                plain = self._plain[model.id] = self._recover(model, None)
+            if (plain := self._plain.get(model.slot)) is None:
+                plain = self._plain[model.slot] = self._recover(model, None)
             return plain
-        place = (model.id, key)
+        place = (model.slot, key)
         held = self._keyed.get(place)
         if held is None:
             held = self._keyed[place] = self._recover(model, key)
@@ -110,51 +130,65 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
+        """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
+        held.seq, held.changed = seq, True
+        self._undo.note(self._drop, model.slot, key)
+
     def forget(self) -> None:
-        """Drop everything from memory; what is on disk is the truth."""
+        """Drop everything from memory; the store is the truth."""
         self._plain.clear()
         self._keyed.clear()
         self._bytes = 0
 
     def write_keyed(self, model: Served) -> list[Held]:
         """Write the states of the model's keyed learners that have changed; which they were."""
-        changed = [(key, held) for (id, key), held in self._keyed.items() if id == model.id and held.changed]
+        changed = [(key, held) for (slot, key), held in self._keyed.items() if slot == model.slot and held.changed]
         for key, held in changed:
-            self._write(model.id, key, held)
+            self._store.publish(model.slot, key, held.seq, held.learner.to_bytes())
         return [held for _, held in changed]
+
+    def _drop(self, slot: int, key: str | None) -> None:
+        if key is None:
+            self._plain.pop(slot, None)
+        elif (held := self._keyed.pop((slot, key), None)) is not None:
+            self._bytes -= held.size
 
     def _shrink(self) -> None:
         """Let go of the least recently used; one miss lets go of about one."""
         while len(self._keyed) > 1 and (len(self._keyed) > self._size or self._bytes > self._memory):
-            (id, key), held = self._keyed.popitem(last=False)
+            (slot, key), held = self._keyed.popitem(last=False)
             self._bytes -= held.size
             if held.changed:
-                self._write(id, key, held)
-
-    def _write(self, model: int, key: str, held: Held) -> None:
-        self._log.connection.execute(
-            "INSERT INTO key_states VALUES (?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET seq = excluded.seq, state = excluded.state",
-            (model, key, held.seq, held.learner.to_bytes()),
-        )
-        reach("key-state-written")
+                self._store.publish(slot, key, held.seq, held.learner.to_bytes())
 
     def _recover(self, model: Served, key: str | None) -> Held:
         found = self._state(model, key)
         learner, seq = found if found is not None else (model.blueprint.learner(key), 0)
-        for step in self._log.learnt(model.id, key, seq):
+        for step in self._log.learnt(model, learner, key, seq):
             learner.learn(step.decision, step.feedback)
             seq = step.seq
-        learner.reserve(self._log.last_number(model.id, key))
+        learner.reserve(self._store.last_number(model.slot, key))
         return Held(learner, seq, model.blueprint.size)
 
     def _state(self, model: Served, key: str | None) -> tuple[Learner, int] | None:
-        if key is None:
-            return self._snapshots.newest_good(model.id, self._log)
-        row = self._log.connection.execute(
-            "SELECT state, seq FROM key_states WHERE model = ? AND key = ?", (model.id, key)
-        ).fetchone()
-        try:
-            return (Learner.from_bytes(row[0], f"the state of key {key!r}"), row[1]) if row else None
-        except (SmidgenError, ValueError, KeyError, TypeError):
-            return None
+        """The newest state of this log that can be read, with its last event."""
+        for state in self._store.states(model.slot, key):
+            if state.own and state.seq <= model.seq:
+                try:
+                    return Learner.from_bytes(state.content, state.place), state.seq
+                except _UNREADABLE:
+                    continue
+        return None
+
+
+def state_problem(state: State) -> str | None:
+    """Why a published state cannot be used, or None."""
+    try:
+        Learner.from_bytes(state.content, state.place)
+    except _UNREADABLE as error:
+        return str(error)
+    return None if state.own else "it is not of this log, which has another past"
+
+
+_UNREADABLE = (SmidgenError, ValueError, KeyError, TypeError)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from smidgen.errors import SmidgenError
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import Busy, StorageFailed
 
@@ -87,22 +85,15 @@ class Writer:
             if self._stale:
                 self._undo()
             self.engine.begin()
-            for place, (command, future) in enumerate(batch):
-                before = self.engine.written
+            for command, future in batch:
                 try:
-                    answers.append((future, command(), None))
+                    answers.append((future, self.engine.attempt(command), None))
                 except Exception as error:
                     if _of_disk(error):
                         raise
-                    if not isinstance(error, SmidgenError) or self.engine.written != before:
-                        self._waiting[:0] = batch[:place] + batch[place + 1 :]  # the others begin anew
-                        batch, answers = [batch[place]], [(future, None, error)]
-                        self._abandon()
-                        break
                     answers.append((future, None, error))
-            else:
-                await asyncio.get_running_loop().run_in_executor(self._disk, self.engine.commit)
-                committed = True
+            await asyncio.get_running_loop().run_in_executor(self._disk, self.engine.commit)
+            committed = True
         except Exception as error:
             refusal = _refusal(error)
             self._abandon()
@@ -139,11 +130,11 @@ def _tell(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -
 
 def _of_disk(error: Exception) -> bool:
     """Whether it is the disk that refused, not a command that was wrong."""
-    return isinstance(error, sqlite3.OperationalError | OSError) or type(error) is sqlite3.DatabaseError
+    return isinstance(error, StorageFailed | OSError)
 
 
 def _refusal(error: Exception) -> Exception:
-    if not _of_disk(error):
+    if isinstance(error, StorageFailed) or not isinstance(error, OSError):
         return error
     return StorageFailed(
         f"the disk refused: {error}", "nothing of the request was done; free some space, then try again"

@@ -1,14 +1,8 @@
-// The form for a new model: all five loops, good first guesses, and the service's own words when it refuses.
+// The form for a new model: all loops, good first guesses, and the service's own words when it refuses.
 import { call, get, sentence } from "./api.js";
 import { announce, h } from "./dom.js";
+import { loops } from "./loops.js";
 
-const LOOPS = {
-  rank: "Rank: order candidates; learns from clicks or a better order",
-  choose: "Choose: pick one of several; learns from a better pick",
-  label: "Label: name the class; learns from right or wrong",
-  filter: "Filter: forward or drop; learns from relevant or not",
-  tune: "Tune: propose numbers; learns from the loss",
-};
 const NAME = "[A-Za-z0-9][A-Za-z0-9._\\-]*";
 const names = (text) => text.split(/[,\n]/).map((part) => part.trim()).filter(Boolean);
 
@@ -19,9 +13,9 @@ function field(label, id, control, hint) {
 }
 
 export function createForm(refresh) {
-  let learners = null;
+  let [learners, known] = [null, null];
   const name = h("input", { required: true, maxlength: 100, pattern: NAME, autocomplete: "off", placeholder: "news" });
-  const loop = h("select", {}, Object.entries(LOOPS).map(([value, text]) => h("option", { value }, text)));
+  const loop = h("select");
   const learner = h("select");
   const about = h("span", { class: "hint" });
   const kind = h("select", {}, h("option", { value: "names" }, "by name"), h("option", { value: "dim" }, "by position"), h("option", { value: "hashed" }, "hashed names"));
@@ -57,7 +51,7 @@ export function createForm(refresh) {
     rows.kind.hidden = !has;
     rows.features.hidden = !has || kind.value !== "names";
     rows.count.hidden = !has || kind.value === "names";
-    rows.labels.hidden = loop.value !== "label";
+    rows.labels.hidden = !known[loop.value].words.labels;
   };
   loop.addEventListener("change", fill);
   learner.addEventListener("change", pick);
@@ -82,7 +76,7 @@ export function createForm(refresh) {
     }
     if (entry().features && kind.value === "dim") (out.params.learner ?? out.params).dim = Number(count.value);
     if (entry().features && kind.value === "hashed") out.features = { hashed: Number(count.value) };
-    if (loop.value === "label") {
+    if (known[loop.value].words.labels) {
       out.labels = names(labels.value);
       if (out.labels.length < 2) return refuse("Give at least two labels.", labels);
     }
@@ -120,7 +114,8 @@ export function createForm(refresh) {
     root,
     async focus() {
       if (learners === null) {
-        learners = await get("/ui/learners.json");
+        [learners, known] = await Promise.all([get("/ui/learners.json"), loops()]);
+        loop.replaceChildren(...Object.values(known).filter((one) => learners[one.name].length).map((one) => h("option", { value: one.name }, one.words.does)));
         fill();
       }
       name.focus();

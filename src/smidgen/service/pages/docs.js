@@ -1,6 +1,7 @@
 // /openapi.json, made readable: operations by subject, their fields, and calls to copy.
 import { announce, by, h } from "./dom.js";
-import { EXAMPLES } from "./examples.js";
+import { examples } from "./examples.js";
+import { loops } from "./loops.js";
 
 const SUBJECTS = [
   ["Models", /^\/v1\/models(\/\{name\})?$/],
@@ -56,14 +57,14 @@ function curl(method, path, body) {
   return lines.join(" \\\n");
 }
 
-function operation(document, method, path, told, shared) {
+function operation(document, method, path, told, shared, known) {
   const id = `${method}-${path.replace(/[^a-z0-9]+/gi, "-")}`;
   const content = told.requestBody?.content["application/json"]?.schema;
   const body = content?.$ref ? document.components.schemas[link(content)] : content;
   const [good, bad] = [[], []];
   for (const [status, reply] of Object.entries(told.responses)) (status < "400" ? good : bad).push([status, reply]);
   const parameters = [...(shared ?? []), ...(told.parameters ?? [])];
-  const calls = EXAMPLES[`${method} ${path}`] ?? [{ title: "With curl", path }];
+  const calls = known[`${method} ${path}`] ?? [{ title: "With curl", path }];
   const status = ([code, reply]) => h("tr", {}, h("td", {}, h("code", {}, code)), h("td", {}, reply.description), h("td", {}, type(reply.content?.["application/json"]?.schema)));
   return { id, summary: told.summary, root: h("section", { class: "card stack", id, "aria-labelledby": `${id}-title` },
     h("div", { class: "row" }, h("span", { class: `verb ${method}` }, method), h("span", { class: "path" }, path)),
@@ -76,11 +77,11 @@ function operation(document, method, path, told, shared) {
 }
 
 async function start() {
-  const document_ = await (await fetch("/openapi.json", { credentials: "omit" })).json();
+  const [document_, known] = await Promise.all([fetch("/openapi.json", { credentials: "omit" }).then((response) => response.json()), loops().then(examples)]);
   const groups = new Map(SUBJECTS.map(([subject]) => [subject, []]));
   for (const [path, item] of Object.entries(document_.paths)) {
     const [subject] = SUBJECTS.find(([, pattern]) => pattern.test(path));
-    for (const method of METHODS) if (item[method]) groups.get(subject).push(operation(document_, method, path, item[method], item.parameters));
+    for (const method of METHODS) if (item[method]) groups.get(subject).push(operation(document_, method, path, item[method], item.parameters, known));
   }
   const schemas = Object.entries(document_.components.schemas);
   const menu = h("nav", { "aria-label": "Operations" },

@@ -47,12 +47,12 @@ export function clock(iso) {
   return day + then.toLocaleTimeString("en-GB");
 }
 
-// The loop's figure as people read it: a share in per cent, a loss as it is.
-export const figure = (loop, x) => (x === null || x === undefined ? "–" : loop === "tune" ? short(x) : percent(x));
+// The loop's figure as people read it: a share in per cent, any other as it is.
+export const figure = (loop, x) => (x === null || x === undefined ? "–" : loop.share ? percent(x) : short(x));
 
 export function interval(loop, quality) {
   if (quality.value === null) return "nothing learnt yet";
-  const ends = loop === "tune" ? `${short(quality.low)} to ${short(quality.high)}` : `${percent(quality.low).replace(" %", "")}–${percent(quality.high)}`;
+  const ends = loop.share ? `${percent(quality.low).replace(" %", "")}–${percent(quality.high)}` : `${short(quality.low)} to ${short(quality.high)}`;
   return `${ends}, last ${whole(quality.of)}`;
 }
 

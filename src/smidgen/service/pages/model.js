@@ -2,17 +2,10 @@
 import { get, model as path } from "./api.js";
 import { band, draw, faded } from "./charts.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
+import { loops } from "./loops.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
 import { positions, tryCard } from "./tryit.js";
-
-const CURVES = {
-  rank: ["Left as it was", "Share of rankings that the user left unchanged, in windows of learnt feedback, with 95 % intervals."],
-  choose: ["Left as it was", "Share of choices that the user left unchanged, in windows of learnt feedback, with 95 % intervals."],
-  label: ["Accuracy", "Share of labels that were right, in windows of learnt feedback, with Wilson's 95 % intervals."],
-  filter: ["Precision", "Share of forwarded items that were relevant, in windows of learnt feedback, with 95 % intervals."],
-  tune: ["Loss", "Mean loss in windows of learnt feedback, with 95 % intervals."],
-};
 
 function chartCard(title, note, size, kind = "") {
   const chart = h("div", { class: `chart ${kind}`, role: "img", "aria-label": title });
@@ -47,8 +40,8 @@ export function modelView(name, refresh) {
     root,
     async refresh() {
       if (page === null) {
-        const [model, learners] = await Promise.all([get(`/v1/models/${encodeURIComponent(name)}`), get("/ui/learners.json")]);
-        page = build(model, learners[model.loop].find((one) => one.name === model.learner), refresh);
+        const [model, known] = await Promise.all([get(`/v1/models/${encodeURIComponent(name)}`), loops()]);
+        page = build(model, known[model.loop], refresh);
         root.replaceChildren(...page.parts);
       }
       await page.update();
@@ -56,15 +49,15 @@ export function modelView(name, refresh) {
   };
 }
 
-function build(model, learner, refresh) {
+function build(model, loop, refresh) {
   const tiles = Object.fromEntries(["quality", "version", "decisions", "answered", "late", "lag"].map((id) => [id, { value: h("div", { class: "value", id: `tile-${id}` }), label: h("div", { class: "label" }) }]));
-  const curve = chartCard(...CURVES[model.loop], "wide");
+  const curve = chartCard(loop.words.curve, loop.words.about_curve, "wide");
   curve.chart.id = "curve";
   const bound = chartCard("Regret bound", "", "third", "short");
-  const second = secondCard(model);
-  const strong = weightsCard(model);
+  const second = secondCard(loop);
+  const strong = weightsCard(model, loop);
   const lag = chartCard("Feedback lag", "", second ? "third" : "half", "short");
-  const recent = recentCard(model);
+  const recent = recentCard(model, loop);
   const state = h("span", { class: "chip", hidden: !model.archived_at }, "archived");
   const parts = [
     h("p", {}, h("a", { href: "/#" }, "← All models")),
@@ -73,19 +66,19 @@ function build(model, learner, refresh) {
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
     h("div", { class: "grid" }, curve.root, bound.root, second && second.root, strong.root, lag.root,
-      model.archived_at ? null : tryCard(model, learner, refresh), settingsCard(model), recent.root),
+      model.archived_at ? null : tryCard(model, loop, refresh), settingsCard(model), recent.root),
   ];
 
   const update = async () => {
     const [now, told] = await Promise.all([get(`/v1/models/${encodeURIComponent(model.name)}`), get(`${path(model.name)}/curve.json`)]);
     const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
-    tell("quality", figure(now.loop, now.quality.value), `${now.quality.measure} (${interval(now.loop, now.quality)})`);
+    tell("quality", figure(loop, now.quality.value), `${now.quality.measure} (${interval(loop, now.quality)})`);
     tell("version", whole(now.model_version), "feedbacks learnt (version)");
     tell("decisions", whole(now.decisions), now.keyed ? `decisions for ${whole(now.keys)} keys` : "decisions");
-    tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} open${now.loop === "filter" ? " or dropped" : ""}`);
+    tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} ${loop.words.waiting}`);
     tell("late", whole(now.late), "answers too late");
     tell("lag", span(told.lag.median_s), "median lag of feedback");
-    drawCurve(curve, told, now);
+    drawCurve(curve, loop, told, now);
     drawBound(bound, told.bound);
     second?.update(told);
     drawLag(lag, told.lag);
@@ -110,16 +103,16 @@ function sampleBar(model, refresh) {
     h("p", { class: "muted" }, "Simulated readers look at five of eight articles and open the one they like most; one in twenty opens any. Their taste is hidden from the model: compare its weights."), button), bar);
 }
 
-function drawCurve(card, told, now) {
+function drawCurve(card, loop, told, now) {
   const points = told.points.filter((point) => point.value !== null);
-  const share = told.loop !== "tune";
+  const { share } = loop;
   const last = points.at(-1);
   if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
-  else set(card.caption, CURVES[told.loop][1]);
+  else set(card.caption, loop.words.about_curve);
   card.show(points.length ? (c) => ({
     traces: band(c, points, { colour: c.accent, format: share ? ".1%" : ".4g", name: told.measure }),
     layout: { xaxis: counting(last.to), yaxis: share ? { range: [0, 1.02], tickformat: ".0%", nticks: 6 } : { nticks: 6 } },
-  }) : null, last ? `${figure(told.loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
+  }) : null, last ? `${figure(loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
   card.chart.dataset.points = points.length;
   card.chart.dataset.to = last?.to ?? 0;
 }
@@ -135,37 +128,34 @@ function drawBound(card, bound) {
   }), bound.why_not ?? `at most ${short(bound.curve.at(-1)[1])}${unit}`, bound);
 }
 
-// What the loop has besides its curve: positions for rank, forward rate and exploration for the rest.
-function secondCard(model) {
-  if (model.loop === "tune") return null;
-  if (model.loop === "rank") {
-    const card = chartCard("Position of the clicked", "Mean place of the first clicked or preferred candidate: 1 is the top.", "third", "short");
-    const update = (told) => {
-      const points = told.points.filter((point) => point.position !== null);
-      card.show(points.length ? (c) => ({
-        traces: [{ x: points.map((p) => p.to), y: points.map((p) => p.position), mode: points.length > 30 ? "lines" : "lines+markers", line: { color: c.good, width: 2.4 }, marker: { size: 5, color: c.good }, hovertemplate: "<b>%{y:.2f}</b><extra></extra>" }],
-        layout: { xaxis: counting(points.at(-1).to), yaxis: { range: [Math.max(2, ...points.map((p) => p.position)) + 0.2, 0.8], nticks: 5 } },
-      }) : null, points.length ? `${short(points.at(-1).position)} in the latest window` : "", points);
-    };
-    return { root: card.root, update };
-  }
-  const filter = model.loop === "filter";
-  const card = chartCard(filter ? "Forwarded and explored" : "Exploration", filter ? "Shares of all decisions: forwarded (line), and forwarded only to learn (dotted)." : "Share of decisions that were not the greedy ones.", "third", "short");
+// What the loop has besides its curve: the place of the clicked along learnt feedback, or shares of all decisions.
+function secondCard(loop) {
+  if (!loop.figure) return null;
+  const { title, note, of, lines, idle } = loop.figure;
+  const card = chartCard(title, note, "third", "short");
+  const places = of === "learnt";
   const update = (told) => {
-    const line = (c, key, colour, dash) => ({ x: told.made.map((p) => p.to), y: told.made.map((p) => p[key]), mode: told.made.length > 1 ? "lines" : "markers", name: key, line: { color: colour, width: 2.4, dash }, marker: { size: 6, color: colour }, hovertemplate: `<b>%{y:.1%}</b> ${key}<extra></extra>` });
-    const greedy = !filter && told.made.every((point) => point.explored === 0);
-    set(card.empty, told.made.length && greedy ? "It has not explored: every decision was the greedy one." : "Nothing to draw yet.");
-    card.show(told.made.length && !greedy ? (c) => ({
-      traces: filter ? [line(c, "forwarded", c.accent, "solid"), line(c, "explored", c.second, "dot")] : [line(c, "explored", c.second, "solid")],
-      layout: { xaxis: counting(told.made.at(-1).to, "decisions"), yaxis: { range: [0, 1.02], tickformat: ".0%", nticks: 5 } },
-    }) : null, told.made.length ? (filter ? `${percent(told.made.at(-1).forwarded)} forwarded, ${percent(told.made.at(-1).explored)} explored lately` : `${percent(told.made.at(-1).explored)} lately`) : "", told.made);
+    const all = (places ? told.points : told.made).filter((point) => lines.some((key) => point[key] !== null));
+    const still = Boolean(idle) && all.every((point) => lines.every((key) => !point[key]));
+    set(card.empty, all.length && still ? idle : "Nothing to draw yet.");
+    const line = (c, key, i) => {
+      const colour = places ? c.good : lines.length > 1 && i === 0 ? c.accent : c.second;
+      const hover = places ? "<b>%{y:.2f}</b><extra></extra>" : `<b>%{y:.1%}</b> ${key}<extra></extra>`;
+      return { x: all.map((p) => p.to), y: all.map((p) => p[key]), mode: all.length > 1 && (!places || all.length > 30) ? "lines" : places ? "lines+markers" : "markers", name: key, line: { color: colour, width: 2.4, dash: i ? "dot" : "solid" }, marker: { size: places ? 5 : 6, color: colour }, hovertemplate: hover };
+    };
+    const highest = () => Math.max(2, ...all.flatMap((p) => lines.map((key) => p[key])));
+    const latest = all.at(-1);
+    const said = (key) => (places ? `${short(latest[key])} in the latest window` : `${percent(latest[key])} ${key} lately`);
+    card.show(all.length && !still ? (c) => ({
+      traces: lines.map((key, i) => line(c, key, i)),
+      layout: { xaxis: counting(latest.to, places ? undefined : "decisions"), yaxis: places ? { range: [highest() + 0.2, 0.8], nticks: 5 } : { range: [0, 1.02], tickformat: ".0%", nticks: 5 } },
+    }) : null, latest ? lines.map(said).join(", ") : "", all);
   };
   return { root: card.root, update };
 }
 
-function weightsCard(model) {
-  const tune = model.loop === "tune";
-  const card = chartCard(tune ? "Best guess so far" : "Strongest weights", tune ? "The base point around which it tries." : "What raises a score (right) and what lowers it (left).", model.loop === "tune" ? "half" : "third", "bars");
+function weightsCard(model, loop) {
+  const card = chartCard(loop.words.weights, loop.words.about_weights, loop.figure ? "third" : "half", "bars");
   const label = h("select", { id: "weights-label", "aria-label": "Label whose weights are shown" });
   const key = h("input", { id: "weights-key", list: "weights-keys", placeholder: "key", "aria-label": "Key whose weights are shown", autocomplete: "off" });
   const known = h("datalist", { id: "weights-keys" });

@@ -2,6 +2,7 @@
 import { get } from "./api.js";
 import { createForm } from "./create.js";
 import { announce, figure, h, interval, set, sparkline, whole } from "./dom.js";
+import { loops } from "./loops.js";
 import { playSample } from "./sample.js";
 
 function card(name) {
@@ -17,14 +18,14 @@ function card(name) {
     h("div", { class: "figure" }, h("div", {}, parts.measure, parts.value, parts.ends), parts.spark),
     h("dl", {}, counts.map(([term, value]) => h("div", {}, h("dt", {}, term), value)))));
   let drawn = "";
-  const update = (model) => {
+  const update = (model, loop) => {
     set(parts.loop, model.loop);
     set(parts.learner, model.learner + (model.keyed ? ` · ${whole(model.keys)} keys` : ""));
     parts.state.hidden = !model.archived_at;
     set(parts.state, "archived");
     set(parts.measure, model.quality.measure);
-    set(parts.value, figure(model.loop, model.quality.value));
-    set(parts.ends, interval(model.loop, model.quality));
+    set(parts.value, figure(loop, model.quality.value));
+    set(parts.ends, interval(loop, model.quality));
     set(parts.version, whole(model.model_version));
     set(parts.decisions, whole(model.decisions));
     set(parts.answered, model.decisions ? `${Math.round((100 * model.answered) / model.decisions)} %` : "–");
@@ -37,12 +38,14 @@ function card(name) {
 }
 
 function welcome(onSample, onCreate) {
+  const can = h("p", { class: "muted" }, "Say what it should do and which features it sees.");
+  loops().then((known) => set(can, `Say what it should do (${Object.keys(known).join(", ").replace(/, ([^,]*)$/, " or $1")}) and which features it sees.`));
   const play = h("button", { class: "main", type: "button", id: "play-sample", onclick: onSample }, "Start a sample model");
   return h("section", { class: "card hero", "aria-labelledby": "welcome" },
     h("div", {}, h("h1", { id: "welcome" }, "A decision goes out. A reaction comes back."),
       h("p", { class: "lead" }, "smidgen takes one small step from every reaction of your users, remembers each decision, and shows you here whether it is getting better.")),
     h("ol", { class: "steps" },
-      h("li", {}, h("h2", {}, "Create a model"), h("p", { class: "muted" }, "Say what it should do (rank, choose, label, filter or tune) and which features it sees."),
+      h("li", {}, h("h2", {}, "Create a model"), can,
         h("pre", {}, h("code", {}, "PUT /v1/models/news"))),
       h("li", {}, h("h2", {}, "Ask it, and show what it says"), h("p", { class: "muted" }, "Your app sends candidates and gets a decision with an id."),
         h("pre", {}, h("code", {}, "POST /v1/models/news/decisions"))),
@@ -78,7 +81,7 @@ export function modelsView(refresh) {
   return {
     root,
     async refresh() {
-      const told = await get(`/ui/models.json?q=${encodeURIComponent(search.value)}`);
+      const [told, known] = await Promise.all([get(`/ui/models.json?q=${encodeURIComponent(search.value)}`), loops()]);
       const none = told.all === 0;
       greeting.hidden = !none;
       head.hidden = none;
@@ -90,7 +93,7 @@ export function modelsView(refresh) {
       told.models.forEach((model, place) => {
         if (!cards.has(model.name)) cards.set(model.name, card(model.name));
         const mine = cards.get(model.name);
-        mine.update(model);
+        mine.update(model, known[model.loop]);
         if (list.children[place] !== mine.root) list.insertBefore(mine.root, list.children[place] ?? null);
       });
       more.hidden = told.of <= told.models.length && told.of > 0 || none;

@@ -15,7 +15,7 @@ export async function tell(id) {
   by("story").showModal();
 }
 
-export function recentCard(model) {
+export function recentCard(model, loop) {
   const rows = h("tbody");
   const older = h("button", { type: "button", class: "quiet", hidden: true }, "Older");
   const newest = h("button", { type: "button", class: "quiet", hidden: true }, "Newest");
@@ -37,7 +37,7 @@ export function recentCard(model) {
     if (content === shown) return;
     shown = content;
     const focused = rows.contains(document.activeElement) ? document.activeElement.dataset.id : null;
-    rows.replaceChildren(...decisions.map((one) => row(one, model.loop !== "tune")));
+    rows.replaceChildren(...decisions.map((one) => row(one, loop.words.tells_exploring)));
     if (focused) rows.querySelector(`[data-id="${focused}"]`)?.focus();
   };
   older.addEventListener("click", () => { before = last; update(); });

@@ -1,15 +1,16 @@
 // Take a decision by hand and answer it, through the same calls that an app makes.
-import { call, sentence } from "./api.js";
-import { announce, h, short } from "./dom.js";
+import { call, get, sentence } from "./api.js";
+import { announce, h } from "./dom.js";
 
 const WIDEST = 8;
 const random = () => +(Math.random() * 2 - 1).toFixed(2);
 
-export function tryCard(model, learner, refresh) {
+export function tryCard(model, loop, refresh) {
   const names = featureNames(model);
-  const grid = names !== null && names.length <= WIDEST;
-  const candidates = ["rank", "choose"].includes(model.loop);
-  const asks = model.loop !== "tune" && !(model.loop === "filter" && names !== null && names.length === 0);
+  const shape = loop.words.asks;
+  const candidates = shape === "candidates";
+  const grid = shape !== "json" && names !== null && names.length <= WIDEST;
+  const asks = shape === "json" || (shape !== "nothing" && !(names !== null && names.length === 0));
   const table = h("div", { class: "scroll" });
   const free = h("textarea", { class: "code", rows: 6, spellcheck: "false", id: "try-body", "aria-label": "The request as JSON" });
   const key = h("input", { id: "try-key", value: "ann", required: true, maxlength: 200 });
@@ -19,7 +20,7 @@ export function tryCard(model, learner, refresh) {
 
   const fill = () => {
     if (!asks) return;
-    if (!grid) { free.value = JSON.stringify(guess(model), null, 1); return; }
+    if (!grid) { free.value = JSON.stringify(guess(model, loop), null, 1); return; }
     const ids = candidates ? ["a", "b", "c", "d"] : ["item"];
     table.replaceChildren(h("table", { class: "candidates" },
       h("thead", {}, h("tr", {}, candidates && h("th", { scope: "col" }, "id"), names.map((name) => h("th", { scope: "col" }, name)))),
@@ -48,7 +49,8 @@ export function tryCard(model, learner, refresh) {
       const asked = body();
       curl.textContent = `curl -X POST ${location.origin}/v1/models/${model.name}/decisions \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(asked)}'`;
       const decision = await call("POST", `/v1/models/${encodeURIComponent(model.name)}/decisions`, asked);
-      answer.replaceChildren(...reactions(model, learner, asked, decision, (feedback) => react(decision, feedback)));
+      const told = await get(`/ui/decisions/${decision.decision}/answers.json`);
+      answer.replaceChildren(...reactions(told, decision.explored && loop.words.tells_exploring, (feedback) => react(decision, feedback)));
       announce("A decision was taken. Say what the user did.");
       answer.querySelector("button, input, select")?.focus();
       await refresh();
@@ -90,45 +92,43 @@ function featureNames(model) {
   return dim === undefined ? [] : dim > WIDEST ? null : Array.from({ length: dim }, (_, i) => `feature ${i + 1}`);
 }
 
-function guess(model) {
+function guess(model, loop) {
+  if (loop.words.asks === "json") return loop.example.request;
   const one = () => {
     if (model.features?.hashed) return Object.fromEntries(["apple", "banana", "cherry"].map((name) => [name, random()]));
     if (Array.isArray(model.features)) return Object.fromEntries(model.features.map((name) => [name, random()]));
     return Array.from({ length: Math.min(positions(model), 1000) }, random);
   };
-  return ["rank", "choose"].includes(model.loop) ? { candidates: ["a", "b", "c"].map((id) => ({ id, features: one() })) } : { features: one() };
+  return loop.words.asks === "candidates" ? { candidates: ["a", "b", "c"].map((id) => ({ id, features: one() })) } : { features: one() };
 }
 
-function reactions(model, learner, asked, decision, react) {
-  const button = (text, feedback, kind = "") => h("button", { type: "button", class: kind, onclick: () => react(feedback) }, text);
-  const about = (text) => h("p", {}, text, decision.explored && model.loop !== "tune" ? h("span", { class: "hint" }, " It explored.") : "");
-  if (decision.ranking) {
-    return [about("It ranked them like this. Which one would the user click?"),
-      h("ol", { class: "answers" }, decision.ranking.map((id, i) => h("li", {}, h("button", { type: "button", "data-candidate": id, onclick: () => react({ clicked: [id] }) },
-        h("span", {}, id), h("span", { class: "hint" }, decision.scores ? `score ${short(decision.scores[i])}` : "")))))];
+function reactions(told, explored, react) {
+  const parts = [h("p", {}, told.text, explored && h("span", { class: "hint" }, " It explored."))];
+  if (told.ordered) {
+    parts.push(h("ol", { class: "answers" }, told.options.map((one) => h("li", {}, h("button", { type: "button", "data-candidate": one.text, onclick: () => react(one.feedback) },
+      h("span", {}, one.text), h("span", { class: "hint" }, one.hint))))));
+  } else if (told.options.length) {
+    parts.push(h("div", { class: "row" }, told.options.map((one) => h("button", { type: "button", class: one.main ? "main" : "", title: one.hint || null, onclick: () => react(one.feedback) }, one.text))));
   }
-  if (decision.choice !== undefined) {
-    const all = decision.pair ?? asked.candidates.map((one) => one.id);
-    return [about(decision.pair ? `It shows ${decision.pair.join(" beside ")}. Which is better?` : `It chose ${decision.choice}. What would the user have liked best?`),
-      h("div", { class: "row" }, all.map((id) => button(id, { better: id }, id === decision.choice ? "main" : "")))];
-  }
-  if (decision.label !== undefined) {
-    const needs = /label/.test(learner?.feedback ?? "");
-    const labels = model.labels ?? Array.from({ length: model.params.n_classes ?? 0 }, (_, i) => String(i));
-    return [h("p", {}, "It says ", h("strong", {}, decision.label), needs ? ". What is it?" : ". Is that right?"),
-      h("div", { class: "row" }, needs ? labels.map((label) => button(label, { label }, label === decision.label ? "main" : "")) : [button("Right", { correct: true }, "main"), button("Wrong", { correct: false })])];
-  }
-  if (decision.forward !== undefined) {
-    const told = about(`It would ${decision.forward ? "forward" : "drop"} this (margin ${short(decision.margin)}, threshold ${decision.threshold === null ? "none yet" : short(decision.threshold)}).`);
-    if (!decision.forward && !/always/.test(learner?.feedback ?? "")) return [told, h("p", { class: "hint" }, "Nobody sees what is dropped, so there is no feedback on it. Try other numbers.")];
-    return [told, h("div", { class: "row" }, button("Relevant", { relevant: true }, "main"), button("Not relevant", { relevant: false }))];
-  }
-  const wantsGradient = /gradient/.test(learner?.feedback ?? "");
-  const value = h("input", { id: "try-loss", required: true, type: wantsGradient ? "text" : "number", step: "any", placeholder: wantsGradient ? "0.1, -0.2, …" : "0.5" });
+  if (told.note) parts.push(h("p", { class: "hint" }, told.note));
+  if (told.entry) parts.push(entry(told.entry, react));
+  return parts;
+}
+
+// Something to type in: a number, several of them, or (without a field) the whole feedback as JSON.
+function entry({ label, field, many }, react) {
+  const one = field && !many;
+  const value = h("input", { id: "try-value", required: true, type: one ? "number" : "text", step: "any", placeholder: one ? "0.5" : field ? "0.1, -0.2, …" : "{ }" });
   const send = (event) => {
     event.preventDefault();
-    react(wantsGradient ? { gradient: value.value.split(",").map(Number) } : { loss: value.valueAsNumber });
+    try {
+      react(field ? { [field]: many ? value.value.split(",").map(Number) : value.valueAsNumber } : JSON.parse(value.value));
+      value.setCustomValidity("");
+    } catch (error) {
+      value.setCustomValidity(error.message);
+      value.reportValidity();
+    }
   };
-  return [h("p", {}, "It proposes ", h("code", {}, `(${decision.point.map(short).join(", ")})`), "."),
-    h("form", { class: "row", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-loss" }, wantsGradient ? "The gradient there" : "The loss there"), value), h("button", { class: "main", type: "submit" }, "Tell it"))];
+  value.addEventListener("input", () => value.setCustomValidity(""));
+  return h("form", { class: "row", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Tell it"));
 }

@@ -21,7 +21,7 @@ from smidgen.service.models.engine import Engine
 from smidgen.service.search.features import NAMES
 from smidgen.service.search.library import with_library
 from smidgen.service.search.progress import progress
-from smidgen.service.search.searches import SHOWN, decide, demo_name, search, shown, start_anew
+from smidgen.service.search.searches import MODEL, SHOWN, decide, demo_name, search, shown, start_anew
 from smidgen.service.search.visitors import TASTE, VisitorsBody, visit, visitor
 
 
@@ -104,6 +104,8 @@ async def _admitted(request: Request, scope: Scope, *, makes: bool = True) -> tu
     here.tokens.rights(request.headers.get("authorization"))
     name = await here.writer.do(partial(demo_name, here.engine))
     await here.rights(request, "admin" if makes and name not in here.engine.models else scope, name)
+    if makes:
+        await here.warm(MODEL)
     return here, name
 
 
@@ -114,7 +116,7 @@ async def _figures(here: Service, name: str) -> dict[str, Any]:
         return {"model": name, "features": names, "weights": [0.0] * len(names), "taste": taste, **_nothing()}
     model = here.engine.model(name)
     values = await here.writer.do(lambda: here.engine.learners.get(model, None).learner.weights.tolist())
-    sums = await here.curves.sums(here.writer, here.engine, model, LEARNT)
+    sums = await here.curves.sums(here.reading, model, LEARNT)
     counts = {"learnt": model.version, "decisions": model.decisions, "points": progress(sums.rows)}
     return {"model": name, "features": names, "weights": values, "taste": taste, **counts}
 

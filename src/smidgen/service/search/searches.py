@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from smidgen.learners import Feedback, Loop
+from smidgen.learners.recommended import find
+from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Candidate, DecisionBody, ModelBody
 from smidgen.service.models.building import canonical
 from smidgen.service.models.engine import Engine
@@ -11,7 +14,9 @@ from smidgen.service.search.documents import Document
 from smidgen.service.search.features import NAMES, features
 from smidgen.service.search.index import Index
 
-MODEL = ModelBody(loop="rank", learner="PreferencePerceptron", features=list(NAMES), window_s=86400.0)
+MODEL = ModelBody(
+    loop=Loop.RANK, learner=find(Loop.RANK, Feedback.CLICKS)[0].__name__, features=list(NAMES), window_s=86400.0
+)
 STEM = "demo-search"
 SHOWN = 10
 
@@ -37,9 +42,9 @@ class Search(NamedTuple):
     def body(self) -> DecisionBody:
         """The request for a decision. All weights being equal, a ranking keeps the order of the names."""
         pairs = zip(self.documents, self.rows, strict=True)
-        return DecisionBody(
-            candidates=[Candidate(id=document.name, features=row) for document, row in pairs], top=SHOWN
-        )
+        candidates = [Candidate(id=document.name, features=row) for document, row in pairs]
+        body: DecisionBody = loops.decision(candidates=candidates, top=SHOWN)
+        return body
 
 
 def search(query: str, index: Index) -> Search:

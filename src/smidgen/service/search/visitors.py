@@ -7,7 +7,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from smidgen.service.messages import FeedbackBody, Message
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import Message
 from smidgen.service.models.engine import Engine
 from smidgen.service.search import words
 from smidgen.service.search.documents import is_private
@@ -97,7 +98,7 @@ def visit(engine: Engine, name: str, who: Visitor) -> bool:
     if not clicks:
         return False
     ids = [who.search.documents[place].name for place in clicks]
-    engine.feedback(reply["decision"], FeedbackBody(clicked=ids))
+    engine.feedback(reply["decision"], loops.feedback(clicked=ids))
     return True
 
 

@@ -1,76 +1,79 @@
-"""The log: what happened, in order, for good. Weights are a fold over it."""
+"""The log as the service speaks of it: what happened, in order, for good. Weights are a fold over it."""
 
 from __future__ import annotations
 
-import hashlib
-import sqlite3
+from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from smidgen import records
 from smidgen.errors import InvalidRecord
+from smidgen.learners import Learner
 from smidgen.service.clock import stamp
+from smidgen.service.store import bodies
+from smidgen.service.store.events import ERASED, Event
+from smidgen.service.store.protocol import Reading
 from smidgen.types import Decision
 
+if TYPE_CHECKING:
+    from smidgen.service.models.served import Served
 
-class DecisionEvent(msgspec.Struct):
-    """The body of a decision's event.
+Reply = dict[str, Any]
+_KEPT = 64  # learners that read records back, by model and key
+
+
+class DecisionEvent(NamedTuple):
+    """A decision's event.
 
     Attributes
     ----------
     number
         The learner's own number of it.
+    at, expires_at
+        When it was made, and when its window ends.
+    key
+        Whose learner made it.
     reply
         What the app was told.
     ids
         The candidates' ids, in the order of their features.
-    record
+    decision
         The learner's own record, all that learning needs.
     """
 
     number: int
-    reply: dict[str, Any]
-    ids: list[str]
-    record: msgspec.Raw
+    at: float
+    expires_at: float
+    key: str | None
+    reply: Reply
+    ids: list[Any]
+    decision: Decision
 
-    def decision(self) -> Decision:
-        """The learner's own record."""
-        return Decision.from_json(bytes(self.record))
 
-
-class Answered(msgspec.Struct):
-    """The body of a feedback's event.
+class Answered(NamedTuple):
+    """A feedback's event.
 
     Attributes
     ----------
+    at
+        When it came.
     feedback
         What the app sent.
     status
         ``"learnt"`` or ``"late"``.
     learn
-        What the learner was told, packed by `smidgen.records`.
+        What the learner was told.
     model_version
         The model's version after it was learnt.
     """
 
+    at: float
     feedback: dict[str, Any]
     status: str
     learn: Any
     model_version: int | None
-
-
-class _Recorded(msgspec.Struct):
-    """What replay needs of a decision's event; the rest is passed over unread."""
-
-    record: dict[str, Any]
-
-
-class _Told(msgspec.Struct):
-    """What replay needs of a feedback's event."""
-
-    learn: Any
 
 
 class Learnt(NamedTuple):
@@ -81,140 +84,116 @@ class Learnt(NamedTuple):
     feedback: Any
 
 
-_EVENTS = "SELECT seq, type, decision, key, at, body FROM events"
-_LEARNT = """
-    SELECT f.seq, f.body, d.body FROM events f
-    JOIN decisions x ON x.id = f.decision JOIN events d ON d.model = x.model AND d.seq = x.seq
-    WHERE f.model = ?1 AND f.seq > ?2 AND f.type = 'feedback' AND x.status = 'learnt' AND ?3 IS NULL
-    ORDER BY f.seq
-"""
-_LEARNT_BY_KEY = """
-    SELECT f.seq, f.body, d.body FROM events f INDEXED BY event_keys
-    JOIN decisions x ON x.id = f.decision JOIN events d ON d.model = x.model AND d.seq = x.seq
-    WHERE f.model = ?1 AND f.seq > ?2 AND f.type = 'feedback' AND x.status = 'learnt' AND f.key = ?3
-    ORDER BY f.seq
-"""
-_decisions = msgspec.json.Decoder(DecisionEvent)
-_answers = msgspec.json.Decoder(Answered)
-_recorded = msgspec.json.Decoder(_Recorded)
-_told = msgspec.json.Decoder(_Told)
+class EventLog:
+    """The events of models, told in the service's own terms.
 
+    Parameters
+    ----------
+    reading
+        The store, or a view of it.
+    """
 
-class Log:
-    """The tables of events and decisions, over the one writing connection."""
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self._learners: OrderedDict[tuple[int, str | None], Learner] = OrderedDict()
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-
-    def append(
-        self, model: int, seq: int, type: str, decision: str | None, key: str | None, at: float, body: Any
-    ) -> None:
-        """Write the next event of a model."""
-        self.connection.execute(
-            "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (model, seq, type, decision, key, at, msgspec.json.encode(body)),
-        )
-
-    def enter(self, values: dict[str, Any]) -> None:
-        """Enter a decision, by the names of the table's columns."""
-        self.connection.execute(
-            "INSERT INTO decisions (id, model, seq, key, number, made_at, expires_at, request_id, request_hash,"
-            " explored, forwarded) VALUES (:id, :model, :seq, :key, :number, :made_at, :expires_at, :request_id,"
-            " :request_hash, :explored, :forwarded)",
-            values,
-        )
-
-    def answer(self, values: dict[str, Any]) -> None:
-        """Enter a decision's feedback, by the names of the table's columns."""
-        self.connection.execute(
-            "UPDATE decisions SET feedback_seq = :feedback_seq, feedback_hash = :feedback_hash,"
-            " feedback_at = :feedback_at, status = :status, learnt_version = :learnt_version, measure = :measure,"
-            " position = :position WHERE id = :id",
-            values,
-        )
-
-    def row(self, decision: str) -> sqlite3.Row | None:
-        """A decision's row."""
-        cursor = self.connection.execute("SELECT * FROM decisions WHERE id = ?", (decision,))
-        cursor.row_factory = sqlite3.Row
-        row: sqlite3.Row | None = cursor.fetchone()
-        return row
-
-    def requested(self, model: int, request: str) -> tuple[int, bytes] | None:
-        """The event and the body's hash of the decision that the app asked for under this id."""
-        row: tuple[int, bytes] | None = self.connection.execute(
-            "SELECT seq, request_hash FROM decisions WHERE model = ? AND request_id = ?", (model, request)
-        ).fetchone()
-        return row
-
-    def decision(self, model: int, seq: int) -> DecisionEvent:
+    def decision(self, model: Served, seq: int) -> DecisionEvent:
         """A decision's event."""
-        return _decisions.decode(self._body(model, seq))
+        return self.told(model, self._event(model, seq))
 
-    def answered(self, model: int, seq: int) -> Answered:
+    def answered(self, model: Served, seq: int) -> Answered:
         """A feedback's event."""
-        return _answers.decode(self._body(model, seq))
+        return answered(self._event(model, seq))
 
-    def learnt(self, model: int, key: str | None, after: int) -> Iterator[Learnt]:
-        """What a learner has learnt after an event, in the order of the log."""
-        rows = self.connection.execute(_LEARNT if key is None else _LEARNT_BY_KEY, (model, after, key))
-        for seq, feedback, decision in rows:
-            try:
-                made = Decision.of(records.unpack(_recorded.decode(decision).record))
-                told = records.unpack(_told.decode(feedback).learn)
-            except (msgspec.DecodeError, ValueError, TypeError, KeyError) as error:
-                raise InvalidRecord(
-                    f"event {seq} or its decision cannot be read: {error}", "restore the database from a backup"
-                ) from error
-            yield Learnt(seq, made, told)
+    def told(self, model: Served, event: Event) -> DecisionEvent:
+        """What the event of a decision says, the reply told anew."""
+        body = bodies.read_decision(event.body, event.seq)
+        decision = bodies.recall(self._learner(model, event.key), body.record, event.seq)
+        ids, expires = list(body.ids), event.at + body.window_s
+        told = reply(event.decision or "", body.model_version, decision, expires)
+        told |= model.blueprint.loop.answer(decision, ids)
+        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision)
 
-    def last_number(self, model: int, key: str | None) -> int:
-        """The number of the learner's latest decision, 0 if there is none."""
-        row = self.connection.execute(
-            "SELECT number FROM decisions WHERE model = :model ORDER BY seq DESC LIMIT 1"
-            if key is None
-            else "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
-            " WHERE e.model = :model AND e.key = :key AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1",
-            {"model": model, "key": key},
-        ).fetchone()
-        return int(row[0]) if row else 0
+    def learnt(self, model: Served, learner: Learner, key: str | None, after: int) -> Iterator[Learnt]:
+        """What a learner has learnt after an event, in the order of the log; the learner reads the records."""
+        for feedback, made in self.reading.learnt(model.slot, after, key):
+            body = bodies.read_decision(made.body, made.seq)
+            decision = bodies.recall(learner, body.record, made.seq)
+            told = bodies.read_value(bodies.read_feedback(feedback.body, feedback.seq).learn, feedback.seq)
+            yield Learnt(feedback.seq, decision, told)
 
-    def counts(self, model: int) -> dict[str, int]:
-        """The model's last event, version, decisions, late answers and keys."""
-        (seq,) = self.connection.execute(
-            "SELECT coalesce(max(seq), 0) FROM events WHERE model = ?", (model,)
-        ).fetchone()
-        version, decisions, late, keys = self.connection.execute(
-            "SELECT coalesce(max(learnt_version), 0), count(*), count(*) FILTER (WHERE status = 'late'),"
-            " count(*) FILTER (WHERE number = 1 AND key IS NOT NULL) FROM decisions WHERE model = ?",
-            (model,),
-        ).fetchone()
-        return {"seq": seq, "version": version, "decisions": decisions, "late": late, "keys": keys}
+    def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
+        """The model's next events as lines of JSON; fewer than asked for, if they are large."""
+        return [self.line(model, event) for event in self.reading.events(model.slot, after, limit)]
 
-    def lines(self, model: int, after: int = 0, limit: int = 1000) -> list[bytes]:
-        """The model's next events as lines of JSON."""
-        rows = self.connection.execute(
-            f"{_EVENTS} WHERE model = ? AND seq > ? ORDER BY seq LIMIT ?", (model, after, limit)
-        )
-        return [line(*row) for row in rows]
+    def all_lines(self, model: Served, after: int = 0) -> Iterator[bytes]:
+        """All events after one, read some at a time."""
+        for event in self.all_events(model, after):
+            yield self.line(model, event)
 
-    def all_lines(self, model: int, after: int = 0) -> Iterator[bytes]:
-        """All events after one, read a thousand at a time."""
-        while chunk := self.lines(model, after):
+    def all_events(self, model: Served, after: int = 0) -> Iterator[Event]:
+        """All events after one, read some at a time."""
+        while chunk := self.reading.events(model.slot, after):
             yield from chunk
-            after += len(chunk)
+            after = chunk[-1].seq
 
-    def mark(self, model: int, seq: int) -> str | None:
-        """A short name for an event by what it says, None if there is no such event."""
-        found = self.connection.execute(f"{_EVENTS} WHERE model = ? AND seq = ?", (model, seq)).fetchone()
-        return hashlib.sha256(line(*found)).hexdigest()[:16] if found is not None else None
+    def line(self, model: Served, event: Event) -> bytes:
+        """An event as a line of the log: its head, then what its body says."""
+        head = {
+            "seq": event.seq,
+            "type": event.type,
+            "decision": event.decision,
+            "key": event.key,
+            "at": stamp(event.at),
+        }
+        return msgspec.json.encode(head | self._fields(model, event))
 
-    def _body(self, model: int, seq: int) -> bytes:
-        sql = "SELECT body FROM events WHERE model = ? AND seq = ?"
-        return bytes(self.connection.execute(sql, (model, seq)).fetchone()[0])
+    def _fields(self, model: Served, event: Event) -> dict[str, Any]:
+        if event.type == "decision":
+            told = self.told(model, event)
+            record = msgspec.Raw(told.decision.to_json())
+            return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record}
+        if event.type == "feedback":
+            heard = answered(event)
+            return {
+                "feedback": heard.feedback,
+                "status": heard.status,
+                "learn": records.pack(heard.learn),
+                "model_version": heard.model_version,
+            }
+        if event.type == ERASED:
+            return {"digest": (event.body or b"").hex()}
+        return bodies.read_fields(event.body, event.seq)
+
+    def _event(self, model: Served, seq: int) -> Event:
+        event = self.reading.event(model.slot, seq)
+        if event is None:
+            raise InvalidRecord(f"event {seq} of {model.name} is missing", "restore the database from a backup")
+        return event
+
+    def _learner(self, model: Served, key: str | None) -> Learner:
+        """A learner with the settings of the one that decided."""
+        place = (model.id, key)
+        if (found := self._learners.get(place)) is None:
+            found = self._learners[place] = model.blueprint.learner(key)
+            if len(self._learners) > _KEPT:
+                self._learners.popitem(last=False)
+        return found
 
 
-def line(seq: int, type: str, decision: str | None, key: str | None, at: float, body: bytes) -> bytes:
-    """An event as a line of the log: its head, then the fields of its body."""
-    head = msgspec.json.encode({"seq": seq, "type": type, "decision": decision, "key": key, "at": stamp(at)})
-    return head if len(body) <= 2 else head[:-1] + b"," + body[1:]
+def reply(name: str, version: int, decision: Decision, expires_at: float) -> Reply:
+    """What the app is told of every decision; the loop's answer goes beside it."""
+    return {
+        "decision": name,
+        "model_version": version,
+        "explored": decision.explored,
+        "propensity": decision.propensity,
+        "expires_at": stamp(expires_at),
+    }
+
+
+def answered(event: Event) -> Answered:
+    """What the event of a feedback says."""
+    body = bodies.read_feedback(event.body, event.seq)
+    status = "learnt" if event.made is not None else "late"
+    return Answered(event.at, body.feedback, status, bodies.read_value(body.learn, event.seq), event.made)

@@ -5,32 +5,40 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
 from smidgen import records
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
+from smidgen.service.clock import stamp
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
+from smidgen.service.store.events import Event
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.log import line
+from smidgen.service.store.log import answered
 from smidgen.types import Decision
 
+#: Every type of event that this smidgen writes; others are passed over, and counted.
+TYPES = ("created", "decision", "feedback", "archived", "erased")
 
-class Line(msgspec.Struct, kw_only=True):
+
+class Line(msgspec.Struct, kw_only=True, dict=True):
     """One event as the log says it; which fields there are depends on the type.
+
+    Fields and types that this smidgen does not know are no fault: `more` has the fields.
 
     Attributes
     ----------
     seq, type, decision, key, at
         The head of every event.
-    model
-        Of ``created``: the model's settings.
+    model, resolved
+        Of ``created``: the model's settings, and what was left open in them and settled then.
     number, reply, ids, record
-        Of ``decision``: see `smidgen.service.store.log.DecisionEvent`.
+        Of ``decision``: see `smidgen.service.store.log.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
         Of ``feedback``: see `smidgen.service.store.log.Answered`.
     """
@@ -41,6 +49,7 @@ class Line(msgspec.Struct, kw_only=True):
     key: str | None = None
     at: str = ""
     model: ModelBody | None = None
+    resolved: dict[str, Any] | None = None
     number: int = 0
     reply: dict[str, Any] = msgspec.field(default_factory=dict)
     ids: list[str] = msgspec.field(default_factory=list)
@@ -55,12 +64,23 @@ class Line(msgspec.Struct, kw_only=True):
         """Whether this is feedback that was learnt."""
         return self.type == "feedback" and self.status == "learnt"
 
+    @property
+    def more(self) -> dict[str, Any]:
+        """The fields that a newer smidgen wrote and this one does not know."""
+        fields = msgspec.json.decode(self.__dict__.get("its text", b"{}"))
+        return {name: value for name, value in fields.items() if name not in self.__struct_fields__}
+
     def made(self) -> Decision:
         """Of a decision: the learner's own record."""
+        if "its decision" in self.__dict__:
+            decision: Decision = self.__dict__["its decision"]
+            return decision
         return Decision.from_json(bytes(self.record))
 
     def told(self) -> Any:
         """Of feedback: what the learner was told."""
+        if "its feedback" in self.__dict__:
+            return self.__dict__["its feedback"]
         try:
             return records.unpack(self.learn)
         except (ValueError, TypeError, KeyError) as error:
@@ -73,7 +93,9 @@ _lines = msgspec.json.Decoder(Line)
 def parse(text: bytes, place: str) -> Line:
     """Read a line of the log; ``place`` is its name in refusals."""
     try:
-        return _lines.decode(text)
+        event = _lines.decode(text)
+        event.__dict__["its text"] = text
+        return event
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRecord(f"{place} is not an event: {error}", "export the log again: smidgen log export") from error
 
@@ -105,6 +127,11 @@ class FileRecording(Recording):
         self.name = str(path)
         self._path = path
         self._places: dict[str, int] = {}
+        self._file: BinaryIO | None = None
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def lines(self) -> Iterator[Line]:
         """The events in order."""
@@ -122,9 +149,10 @@ class FileRecording(Recording):
         """An earlier decision's event."""
         if id not in self._places:
             return None
-        with self._path.open("rb") as file:
-            file.seek(self._places[id])
-            return parse(file.readline(), f"decision {id} of {self._path}")
+        if self._file is None:
+            self._file = self._path.open("rb")
+        self._file.seek(self._places[id])
+        return parse(self._file.readline(), f"decision {id} of {self._path}")
 
 
 class DatabaseRecording(Recording):
@@ -140,25 +168,42 @@ class DatabaseRecording(Recording):
 
     def __init__(self, seen: Inspection, model: Served) -> None:
         self.name = model.name
-        self._seen = seen
-        self._model = model.id
+        self._log = seen.log
+        self._model = model
 
     def lines(self) -> Iterator[Line]:
         """The events in order."""
-        rows = self._seen.connection.execute(
-            "SELECT seq, type, decision, key, at, body FROM events WHERE model = ? ORDER BY seq", (self._model,)
-        )
-        for row in rows:
-            yield parse(line(*row), f"event {row[0]} of {self.name}")
+        for event in self.events():
+            yield self.line(event)
+
+    def events(self) -> Iterator[Event]:
+        """The events in order, in their envelopes."""
+        return self._log.all_events(self._model)
+
+    def line(self, event: Event) -> Line:
+        """An event as the log says it, without the way over JSON."""
+        head: dict[str, Any] = {"seq": event.seq, "type": event.type, "decision": event.decision, "key": event.key}
+        head["at"] = stamp(event.at)
+        if event.type == "decision":
+            told = self._log.told(self._model, event)
+            out = Line(**head, number=told.number, reply=told.reply, ids=told.ids)
+            out.__dict__["its decision"] = told.decision
+        elif event.type == "feedback":
+            heard = answered(event)
+            version = heard.model_version
+            out = Line(**head, feedback=heard.feedback, status=heard.status, model_version=version)
+            out.__dict__["its feedback"] = heard.learn
+        else:
+            out = parse(self._log.line(self._model, event), f"event {event.seq} of {self.name}")
+        return out
 
     def decision(self, id: str) -> Line | None:
         """An earlier decision's event."""
-        row = self._seen.connection.execute(
-            "SELECT e.seq, e.type, e.decision, e.key, e.at, e.body FROM decisions x"
-            " JOIN events e ON e.model = x.model AND e.seq = x.seq WHERE x.id = ? AND x.model = ?",
-            (id, self._model),
-        ).fetchone()
-        return parse(line(*row), f"event {row[0]} of {self.name}") if row is not None else None
+        row = self._log.reading.decision(id)
+        if row is None or row.slot != self._model.slot:
+            return None
+        event = self._log.reading.event(row.slot, row.seq)
+        return self.line(event) if event is not None else None
 
 
 class Rebuilding:
@@ -195,7 +240,7 @@ class Rebuilding:
         if event.type == "created":
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
-            self.blueprint = Blueprint(event.model)
+            self.blueprint = recorded(event.model, event.resolved)
         elif event.type == "decision":
             self.numbers[event.key] = event.number
         elif event.learnt:

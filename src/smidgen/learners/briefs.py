@@ -1,0 +1,78 @@
+"""A decision in as few bytes as it can be recalled from, by the learner that made it.
+
+The learner knows its class and its settings; the greedy action is mostly the action; what is not there is left out at
+the end. All else is as `smidgen.records.encode` has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from smidgen import records
+from smidgen.errors import InvalidRecord
+from smidgen.types import Decision
+
+#: The form of a brief; a new one gets a new number.
+FORM = 1
+#: What stands where; new fields go to the end.
+_PLACES = (
+    "number",
+    "action",
+    "context",
+    "scores",
+    "greedy",
+    "explored",
+    "propensity",
+    "perturbation",
+    "reach",
+    "widths",
+    "margin",
+    "threshold",
+    "teams",
+    "more",
+)
+_HINT = "give the bytes that learner.brief wrote"
+
+
+def write(decision: Decision) -> bytes:
+    """The decision without class and settings."""
+    same = records.same(decision.greedy, decision.action)
+    values: list[Any] = [
+        FORM,
+        decision.number,
+        decision.action,
+        decision.context,
+        decision.scores,
+        None if same else [decision.greedy],
+        decision.explored or None,
+        decision.propensity,
+        decision.perturbation,
+        decision.reach,
+        decision.widths,
+        decision.margin,
+        decision.threshold,
+        decision.teams,
+        decision.unknown,
+    ]
+    while values[-1] is None:
+        values.pop()
+    return records.encode(values)
+
+
+def read(content: bytes | memoryview, kind: str, settings: str) -> Decision:
+    """The decision of a learner of that class and those settings."""
+    values = records.decode(content)
+    if not isinstance(values, list) or not values or values[0] != FORM:
+        raise InvalidRecord("the bytes are not a brief of a decision", _HINT)
+    if len(values) > len(_PLACES) + 1:
+        raise InvalidRecord(f"the brief has {len(values) - 1} fields and {len(_PLACES)} are known", "upgrade smidgen")
+    fields = {name: value for name, value in zip(_PLACES, values[1:], strict=False) if value is not None}
+    greedy, more = fields.pop("greedy", None), fields.pop("more", {})
+    if greedy is not None and (not isinstance(greedy, list) or len(greedy) != 1):
+        raise InvalidRecord("the brief's greedy action is not one", _HINT)
+    if not isinstance(more, dict):
+        raise InvalidRecord("the brief's further fields are not named", _HINT)
+    fields.setdefault("context", None)
+    action = fields.setdefault("action", None)
+    fields["greedy"] = action if greedy is None else greedy[0]
+    return Decision.of({**more, **fields, "kind": kind, "settings": settings})

@@ -1,0 +1,50 @@
+"""How many bytes a fresh learner holds, told from its settings alone: for the cards.
+
+Settings are the arguments of the constructor, with its defaults; a space among them is a space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Settings = Mapping[str, Any]
+
+
+def features(settings: Settings) -> int:
+    """How many features or coordinates there are."""
+    if (space := settings.get("space")) is not None:
+        return int(space.dim)
+    return int(settings.get("dim") or 0)
+
+
+def classes(settings: Settings) -> int:
+    """How many classes there are; they take places by fours."""
+    known = settings.get("n_classes") or len(settings.get("labels") or ())
+    return -(-int(known) // 4) * 4 if known else 1
+
+
+def number(settings: Settings) -> int:
+    """The bytes of one number."""
+    return 4 if settings.get("dtype") == "float32" else 8
+
+
+def vectors(settings: Settings) -> int:
+    """A weight for every feature, of every class: what a card without a size stands for."""
+    return number(settings) * features(settings) * classes(settings)
+
+
+def two_vectors(settings: Settings) -> int:
+    """Two numbers for every feature, of every class."""
+    return 2 * vectors(settings)
+
+
+def vector_and_matrix(settings: Settings) -> int:
+    """A weight for every feature and a matrix between the features, of every class."""
+    return vectors(settings) * (1 + features(settings))
+
+
+def by_covariance(settings: Settings) -> int:
+    """A matrix where the covariance is full, two vectors where it is diagonal, one or less where examples are kept."""
+    form = settings.get("covariance")
+    return {"full": vector_and_matrix, "diagonal": two_vectors}.get(str(form), vectors)(settings)

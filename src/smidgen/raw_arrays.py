@@ -1,0 +1,108 @@
+"""Arrays as few bytes, without loss: a short head, then the numbers in the least width that holds them.
+
+The head has one byte for the two dtypes (what the array is, and what its numbers are written as), one for the number of
+axes and the width of an extent, and then the extents. All is little-endian.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.errors import InvalidRecord, NotSaveable
+
+#: The dtypes that can be written; the place of each in this list is its code, so that new ones go to the end.
+DTYPES = tuple(map(np.dtype, ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")))
+_NATIVE = tuple(dtype.newbyteorder("=") for dtype in DTYPES)
+_CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
+_DOUBLE, _SINGLE, _BOOL = 0, 1, 10
+#: Integers by size, each with what it can hold.
+_NARROW = tuple(
+    (_CODES[np.dtype(name)], int(np.iinfo(name).min), int(np.iinfo(name).max))
+    for name in ("u1", "i1", "<u2", "<i2", "<u4", "<i4")
+)
+#: Which codes may stand for which: those that `write` can have made.
+_STORED = {
+    code: {code}
+    | ({_SINGLE} if code == _DOUBLE else set())
+    | {small for small, _, _ in _NARROW if dtype.kind in "iu" and DTYPES[small].itemsize < dtype.itemsize}
+    for code, dtype in enumerate(DTYPES)
+}
+_EXTENTS = (1, 2, 4, 8)
+_MOST_AXES = 15
+_FEW = 64
+_HINT = "give the bytes that records.encode wrote"
+
+
+def write(array: NDArray[Any]) -> bytes:
+    """The array as bytes."""
+    code = _CODES.get(array.dtype)
+    if code is None:
+        code = _CODES.get(array.dtype.newbyteorder("<"))
+        if code is None:
+            raise NotSaveable(f"an array of dtype {array.dtype} cannot be written", "use floats, ints or bools")
+        array = array.astype(DTYPES[code])
+    shape = array.shape
+    stored, numbers = _narrowed(array, code)
+    if len(shape) > _MOST_AXES:
+        raise NotSaveable(f"an array of {len(shape)} axes cannot be written", f"use at most {_MOST_AXES}")
+    width = 0
+    while max(shape, default=0) >> 8 * _EXTENTS[width]:
+        width += 1
+    extents = bytes(shape) if width == 0 else b"".join(n.to_bytes(_EXTENTS[width], "little") for n in shape)
+    return b"%c%c%b%b" % (code << 4 | stored, len(shape) << 4 | width, extents, numbers)
+
+
+def _narrowed(array: NDArray[Any], code: int) -> tuple[int, bytes]:
+    """The code of the least dtype that holds the numbers exactly, and the numbers in it."""
+    content = array.tobytes()
+    if code == _DOUBLE:
+        if content and not any(content[: 8 * _FEW : 8]):  # a float32 has zeros where a float64 has its last digits
+            with np.errstate(over="ignore", invalid="ignore"):
+                narrow = array.astype(DTYPES[_SINGLE])
+                if narrow.astype(DTYPES[_DOUBLE]).tobytes() == content:
+                    return _SINGLE, narrow.tobytes()
+    elif content and array.dtype.kind in "iu" and array.dtype.itemsize > 1:
+        few = array.ravel().tolist() if array.size <= _FEW else (array.min(), array.max())
+        low, high = min(few), max(few)
+        for small, least, most in _NARROW:
+            if small == code:
+                break
+            if least <= low and high <= most and DTYPES[small].itemsize < array.dtype.itemsize:
+                return small, array.astype(DTYPES[small]).tobytes()
+    return code, content
+
+
+def read(content: memoryview | bytes) -> NDArray[Any]:
+    """The array that `write` was given; it cannot be written to. Nothing is made before all sizes fit together."""
+    length = len(content)
+    if length < 2:
+        raise InvalidRecord("the record holds an array without a head", _HINT)
+    types, form = content[0], content[1]
+    code, stored, axes, width = types >> 4, types & 15, form >> 4, form & 15
+    if width >= len(_EXTENTS) or stored not in _STORED.get(code, ()):
+        raise InvalidRecord(f"the record holds an array with the head {types:02x}{form:02x}", _HINT)
+    size = _EXTENTS[width]
+    start = 2 + axes * size
+    if length < start:
+        raise InvalidRecord("the record holds an array that ends within its head", _HINT)
+    if size == 1:
+        shape = tuple(content[2:start])
+    else:
+        shape = tuple(int.from_bytes(content[at : at + size], "little") for at in range(2, start, size))
+    if math.prod(shape) * DTYPES[stored].itemsize != length - start:
+        raise InvalidRecord(f"the record holds an array of shape {shape} in {length - start} bytes", _HINT)
+    try:
+        flat = np.frombuffer(content, DTYPES[stored], offset=start) if length > start else np.empty(0, DTYPES[stored])
+        array = flat.astype(_NATIVE[code])  # a copy: at a place in memory where compiled code can read it
+        array.setflags(write=False)
+        if axes != 1:
+            array = array.reshape(shape)
+    except ValueError as error:  # no elements, and yet extents beyond all counting
+        raise InvalidRecord(f"the record holds an array of shape {shape}", _HINT) from error
+    if code == _BOOL and array.size and array.view(np.uint8).max() > 1:
+        raise InvalidRecord("the record holds truth values that are neither 0 nor 1", _HINT)
+    return array

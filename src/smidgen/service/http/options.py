@@ -1,0 +1,32 @@
+"""What `smidgen serve` sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `smidgen serve` sets.
+
+    Attributes
+    ----------
+    data
+        The data folder.
+    max_body
+        The largest body in bytes.
+    max_connections
+        How many connections are served at once; past it they are turned away.
+    snapshot_every, keyed_in_memory
+        See `Engine`.
+    synchronous
+        SQLite's setting.
+    """
+
+    data: Path
+    max_body: int = 8 << 20
+    max_connections: int = 1_000
+    snapshot_every: int = 20_000
+    keyed_in_memory: int = 2_000
+    synchronous: str = "FULL"

@@ -1,0 +1,233 @@
+"""HTTP/1.1 on one connection: uvicorn's protocol over httptools, with what a service in the open needs beside it.
+
+httptools refuses bare line feeds, folded headers and a Content-Length beside a Transfer-Encoding. It takes two Host
+headers or none, a head of any size, trailers as headers, any version, and any coding before "chunked"; and it drops the
+body of a request that offers an upgrade. All of that ends here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from http import HTTPStatus
+from typing import Any
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+#: How many bytes the head of a request may have, and how many headers.
+HEAD, HEADERS = 64 << 10, 100
+#: How many seconds the head of a request may take from its first byte.
+HEAD_S = 10.0
+#: How many seconds a connection may do nothing, or not take what it is told.
+IDLE_S = 60.0
+#: How many requests may wait behind one another on a connection.
+PIPELINED = 16
+
+_log = logging.getLogger("smidgen.service")
+_OFFER = (b"upgrade", b"connection", b"http2-settings")
+
+
+class Refusal(Exception):
+    """A request that is not read to its end.
+
+    Attributes
+    ----------
+    status, message, hint
+        What the caller is told.
+    """
+
+    def __init__(self, status: int, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.status, self.message, self.hint = status, message, hint
+
+    def response(self) -> bytes:
+        """The whole answer, after which the connection is closed."""
+        code = "busy" if self.status == 503 else HTTPStatus(self.status).phrase.lower().replace(" ", "_")
+        body = json.dumps({"error": {"code": code, "message": self.message, "hint": self.hint}})
+        lines = [
+            f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}",
+            "content-type: application/json",
+            f"content-length: {len(body)}",
+            "connection: close",
+            *(["retry-after: 1"] if self.status in (429, 503) else []),
+        ]
+        return "\r\n".join([*lines, "", body]).encode()
+
+
+_LARGE = Refusal(431, "the head is too large", f"send at most {HEAD} bytes and {HEADERS} headers")
+FULL = Refusal(503, "there are as many connections as the service takes", "try again in a moment").response()
+
+
+class Guarded(HttpToolsProtocol):
+    """One connection."""
+
+    #: How many connections there may be; past it they are turned away before a byte is read.
+    most_connections = 1000
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._refusal: Refusal | None = None
+        self._begun: float | None = None  # when the head that is being read began to come
+        self._idle_since: float | None = None  # since when there is neither a request nor a part of one
+        self._stuck_since: float | None = None  # since when the other side does not take what it is told
+        self._unwanted_since: float | None = None  # since when the rest of a body comes that was answered already
+        self._in_head = False
+        self._complete = True  # whether the latest request has come in full
+        self._size = self._fed = self._headers = 0
+
+    # The connection
+
+    def connection_made(self, transport: Any) -> None:
+        """Take it, or turn it away."""
+        if len(self.connections) >= self.most_connections:
+            self.transport = transport
+            transport.write(FULL)
+            transport.close()
+            return
+        super().connection_made(transport)
+        self._idle_since = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on."""
+        self._unset_keepalive_if_required()
+        if self.transport.is_closing():
+            return
+        self._idle_since = None
+        if self._begun is None and self._complete:
+            self._begun = self.loop.time()
+        known = self._in_head
+        try:
+            self._feed(data)
+            self._fed += len(data) if self._in_head and known else 0
+            if self._fed > HEAD:
+                raise _LARGE
+        except (httptools.HttpParserError, Refusal) as error:
+            refusal = self._refusal or (error if isinstance(error, Refusal) else None)
+            cause = error.__context__
+            if refusal is None and cause is not None and not isinstance(cause, httptools.HttpParserError):
+                _log.error("a request could not be read", exc_info=cause)
+            self.refuse(refusal or Refusal(400, f"this is not HTTP/1.1: {error}", "mend the client"))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer and close; nobody is told but the caller, or the log would be his to fill."""
+        waiting = self.cycle is not None and not self.cycle.response_complete
+        own = (
+            not self._in_head and not self._complete and not self.pipeline
+        )  # the fault is in the body that it waits for
+        if waiting and (self.cycle.response_started or not own):
+            self.transport.abort()  # an answer now would be taken for that of the request before
+        elif not self.transport.is_closing():
+            self.transport.write(refusal.response())
+            self.transport.close()
+
+    def overdue(self, now: float) -> bool:
+        """Whether it has kept the service waiting for too long."""
+        heads, others = (self._begun, self._unwanted_since), (self._idle_since, self._stuck_since)
+        return any(since is not None and now - since > HEAD_S for since in heads) or any(
+            since is not None and now - since > IDLE_S for since in others
+        )
+
+    def end(self) -> None:
+        """Close a connection that is overdue."""
+        if self._begun is not None:
+            self.refuse(Refusal(408, f"the head has not arrived within {HEAD_S:g} seconds", "send it in one go"))
+        else:
+            self.transport.abort()
+
+    def pause_writing(self) -> None:
+        """The other side does not take what it is told."""
+        super().pause_writing()
+        self._stuck_since = self.loop.time()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        super().resume_writing()
+        self._stuck_since = None
+
+    # The request
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:  # declined: the request is read as if it had not been made
+            method, rest = self.parser.get_method(), data[offer.args[0] :]
+            if method == b"CONNECT":
+                raise Refusal(400, "this is no proxy", "use GET, POST, PUT or DELETE") from offer
+            lines = [method + b" " + self.url + b" HTTP/" + self.parser.get_http_version().encode()]
+            lines += [name + b": " + value for name, value in self.headers if name not in _OFFER]
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+            self._feed(b"\r\n".join([*lines, b"", b""]) + rest)
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        self._in_head, self._complete = True, False
+        self._size = self._fed = self._headers = 0
+        if self._begun is None:
+            self._begun = self.loop.time()
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the target."""
+        self._bounded(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer: those are passed over."""
+        self._headers += 1
+        self._bounded(len(name) + len(value) + 4)
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is there; the request begins."""
+        if self.parser.should_upgrade():
+            return
+        hosts = [value for name, value in self.headers if name == b"host"]
+        codings = [value for name, value in self.headers if name == b"transfer-encoding"]
+        if len(hosts) != 1:
+            self._refuse(Refusal(400, f"there are {len(hosts)} Host headers", "send exactly one"))
+        if self.parser.get_http_version() not in ("1.1", "1.0"):
+            self._refuse(Refusal(505, f"this is HTTP/{self.parser.get_http_version()}", "speak HTTP/1.1"))
+        if codings and [coding.lower() for coding in codings] != [b"chunked"]:
+            self._refuse(Refusal(501, "the transfer is coded", 'send "Transfer-Encoding: chunked" and nothing else'))
+        if len(self.pipeline) >= PIPELINED:
+            self._refuse(Refusal(429, f"more than {PIPELINED} requests wait here", "wait for the answers"))
+        self._in_head, self._begun = False, None
+        self._size = self._headers = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        if not self.parser.should_upgrade():
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is there."""
+        if not self.parser.should_upgrade():
+            self._complete, self._unwanted_since = True, None
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The answer is out; from now on the connection idles, or the rest of a body that nobody wants still comes."""
+        super().on_response_complete()
+        if self._complete:
+            self._idle_since = self.loop.time()
+        else:
+            self._unwanted_since = self.loop.time()
+
+    def _bounded(self, size: int) -> None:
+        self._size += size
+        if self._size > HEAD or self._headers > HEADERS:
+            self._refuse(_LARGE)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Refuse from within the parser, which lets through only exceptions of its own."""
+        self._refusal = refusal
+        raise refusal
+
+
+def guarded(most: int) -> type[Guarded]:
+    """The protocol with a number of connections."""
+    return type("Guarded", (Guarded,), {"most_connections": most})

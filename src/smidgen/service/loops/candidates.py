@@ -1,0 +1,114 @@
+"""Candidates from the wire, and the evaluator of all loops where something better comes back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from smidgen.errors import InvalidArgument
+from smidgen.learners import Card
+from smidgen.service.insight.estimates import Estimate, share
+from smidgen.service.loops.evaluator import Evaluator
+from smidgen.service.loops.vectors import Vectors
+from smidgen.service.messages import Candidate, CompactCandidates
+from smidgen.service.refusals import Impossible
+from smidgen.types import Decision
+
+if TYPE_CHECKING:
+    from smidgen.service.models.building import Blueprint
+    from smidgen.service.store.recording import Line
+
+Candidates = Annotated[list[Candidate], Meta(min_length=1)] | CompactCandidates
+
+#: What a reader of what-if must know of such a log.
+CAVEATS = (
+    "a learner without exploration showed what it thought best, so in its own log the better object stands above "
+    "that almost never (only when feedback was late): compare other learners with one another, not with it",
+    "all pairs come from where the log's learner was corrected; a learner that resembles it is at a disadvantage",
+)
+
+
+def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[list[str], Any]:
+    """The candidates' ids and their features, row by row."""
+    if isinstance(given, CompactCandidates):
+        ids, rows = given.ids, vectors.matrix(given.features)
+        if len(ids) != len(rows):
+            raise Impossible(f"there are {len(ids)} ids and {len(rows)} rows of features", "give one row for each id")
+    else:
+        ids = [candidate.id for candidate in given]
+        rows = vectors.rows([candidate.features for candidate in given])
+    if len(set(ids)) < len(ids):
+        (twice, _), *_ = Counter(ids).most_common(1)
+        raise Impossible(f"the candidate id {twice!r} stands there twice", "give each candidate an id of its own")
+    return ids, rows
+
+
+def places(named: Sequence[str], ids: Sequence[str], field: str) -> list[int]:
+    """Where the named candidates stand among all."""
+    index = {id: i for i, id in enumerate(ids)}
+    if unknown := [name for name in named if name not in index]:
+        raise Impossible(f"{field} names {unknown[0]!r}, which was not a candidate", "name candidates of this decision")
+    if len(set(named)) < len(named):
+        raise Impossible(f"{field} names a candidate twice", "name each candidate once")
+    return [index[name] for name in named]
+
+
+def preferred(ids: Sequence[str], verb: str = "preferred") -> str:
+    """What the user liked, in a few words."""
+    return f"{verb} {', '.join(ids[:3])}{'…' if len(ids) > 3 else ''}" if ids else "nothing to improve"
+
+
+class CoactiveEvaluator(Evaluator):
+    """How often the other learner would have put the user's better object above the one shown.
+
+    Its utility w·φ of both is compared before it learns that the one is better. Feedback that left the shown object as
+    it was, or changed only what the features do not see, compares nothing and is not counted.
+    """
+
+    measure = "better above shown"
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        super().__init__(blueprint)
+        if (why := self.why_not(blueprint.card, blueprint.body.learner)) is not None:
+            raise InvalidArgument(why, "compare other learners")
+        self._pairs = self._above = self._ties = self._unchanged = 0
+
+    @classmethod
+    def why_not(cls, card: Card, learner: str) -> str | None:
+        """One that shows pairs hears only of its own rivals."""
+        if not card.shows_pairs:
+            return None
+        return f"a {learner} learns only from duels with a rival of its own, which the log does not hold"
+
+    def answered(self, event: Line, made: Decision) -> None:
+        """Compare, then learn."""
+        learner, context = self.learner(event.key), made.context
+        better, shown = _pair(made, event.told())
+        delta = context.difference(better, shown)
+        if delta.any():
+            gain = float(learner.weights @ delta)
+            self._pairs += 1
+            self._above += gain > 0.0
+            self._ties += gain == 0.0
+            self.curve.append(self._above / self._pairs)
+        else:
+            self._unchanged += 1
+        learner.learn(msgspec.structs.replace(learner.decide(context), action=shown), better)
+
+    def figures(self) -> list[Estimate]:
+        """The share above, and the share of ties."""
+        return [
+            share("better above shown", self._above, self._pairs),
+            share("tied", self._ties, self._pairs),
+        ]
+
+
+def _pair(made: Decision, told: Any) -> tuple[Any, Any]:
+    """The better object and the one shown; of a duel, the winner and the loser."""
+    if isinstance(made.action, tuple):
+        return made.action[told], made.action[1 - told]
+    return told, made.action

@@ -1,0 +1,208 @@
+"""Features in, forward or drop out; the relevance back, if it was forwarded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, Struct, UnsetType
+
+from smidgen.errors import NoWeights
+from smidgen.learners import Feedback, Learner, learners
+from smidgen.service.insight.estimates import Estimate, self_normalised, share
+from smidgen.service.loops.evaluator import Evaluator
+from smidgen.service.loops.loop import Answer, Loop, Reaction
+from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
+from smidgen.service.messages import DecisionBody, FeedbackBody, Named, Numbers
+from smidgen.service.refusals import Impossible
+from smidgen.types import Decision
+
+if TYPE_CHECKING:
+    from smidgen.service.models.building import Blueprint
+    from smidgen.service.store.recording import Line
+
+
+class Request(DecisionBody, kw_only=True):
+    """The features of the item; some learners need none."""
+
+    features: Numbers | Named | None = None
+
+
+class Reply(Struct):
+    """Whether to forward it, the estimate, and the value that it had to reach."""
+
+    forward: bool
+    margin: float | None
+    threshold: float | None
+
+
+class Told(FeedbackBody, kw_only=True):
+    """Whether what was forwarded was relevant."""
+
+    relevant: bool | UnsetType = UNSET
+
+
+class FilterEvaluator(Evaluator):
+    """What the other filter would have forwarded, and what is known of it.
+
+    It decides on every item of the log, exploration included. The relevance is known only of what was really forwarded
+    and answered; it learns from that, also where it would have dropped the item.
+    """
+
+    measure = "precision on what is known"
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        super().__init__(blueprint)
+        self._mine: dict[str, Decision] = {}
+        self._items = self._forwards = self._hits = self._heard = self._relevant = 0
+        self._drawn: list[tuple[bool, float]] = []
+        self._random = True
+
+    def decided(self, event: Line) -> None:
+        """Decide on the same item."""
+        made = event.made()
+        mine = self.learner(event.key).decide(made.context)
+        self._items += 1
+        self._forwards += bool(mine.action)
+        self._random &= made.propensity is not None
+        if made.action or _sees_everything(learners.get(made.kind)):
+            self._mine[event.decision or ""] = mine
+
+    def answered(self, event: Line, made: Decision) -> None:
+        """Take note of the relevance, and learn it."""
+        learner, relevant = self.learner(event.key), bool(event.told())
+        mine = self._mine.pop(event.decision or "")
+        self._relevant += relevant
+        if mine.action:
+            self._heard += 1
+            self._hits += relevant
+            self.curve.append(self._hits / self._heard)
+            if made.propensity is not None:
+                self._drawn.append((relevant, made.propensity))
+        learner.learn(msgspec.structs.replace(mine, action=True), relevant)
+
+    def figures(self) -> list[Estimate]:
+        """Rates, precision where the relevance is known, and bounds for the rest."""
+        unknown = self._forwards - self._heard
+        found = [
+            share("would forward", self._forwards, self._items),
+            share("precision on what is known", self._hits, self._heard),
+            share("forwards, of what is known to be relevant", self._hits, self._relevant),
+        ]
+        if self._forwards:
+            low, high = self._hits / self._forwards, (self._hits + unknown) / self._forwards
+            bounds = Estimate(measure="precision, sure bounds", value=None, low=low, high=high, of=self._forwards)
+            found.insert(2, bounds)
+        if self._random and self._drawn:
+            rewards, p = zip(*self._drawn, strict=True)
+            found.insert(2, self_normalised("precision (self-normalised)", np.ones(len(p)), rewards, p))
+        if unknown:
+            self.notes.append(
+                f"of {self._forwards} items that it would forward, {unknown} were dropped or never answered: their "
+                "relevance cannot be known from this log"
+            )
+        return found
+
+
+class Filter(Loop):
+    """Features in, forward or drop out; the relevance back, if it was forwarded."""
+
+    name = "filter"
+    request = Request
+    reply = Reply
+    feedback = Told
+    kinds: ClassVar[Mapping[str, str]] = {"relevant": Feedback.RELEVANCE}
+    measure = "precision"
+    takes_matrix = True
+    words = Words(
+        does="Filter: forward or drop; learns from relevant or not",
+        curve="Precision",
+        about_curve=(
+            "Share of forwarded items that were relevant, in windows of learnt feedback, with 95 % intervals."
+        ),
+        waiting="open or dropped",
+        asks="features",
+    )
+    figure = Figure(
+        title="Forwarded and explored",
+        note="Shares of all decisions: forwarded (line), and forwarded only to learn (dotted).",
+        of="made",
+        lines=("forwarded", "explored"),
+    )
+    example = Example(
+        title="Filter",
+        name="alerts",
+        model={"params": {"dim": 3}},
+        request={"features": [0.2, 0.9, 0.1]},
+        feedback=(("relevant or not", {"relevant": False}),),
+        batches=(
+            ("Two at once", {"decisions": [{"features": [0.2, 0.9, 0.1]}, {"features": [0.8, 0.1, 0.3]}]}),
+            ("The same, compact", {"features": {"shape": [2, 3], "f32": "zcxMPmZmZj/NzMw9zcxMP83MzD2amZk+"}}),
+        ),
+    )
+    evaluator = FilterEvaluator
+    caveats = ("a log of forwarded items says nothing of the relevance of what was dropped",)
+
+    def context(self, body: Request) -> tuple[Any, Sequence[str]]:
+        """The item; some learners need none."""
+        return self.vectors.row(body.features), ()
+
+    def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
+        """Forward or drop, with the margin and the threshold that it had to reach."""
+        return {"forward": bool(decision.action), "margin": decision.margin, "threshold": decision.threshold}
+
+    def went_out(self, answer: Answer) -> bool | None:
+        """What was dropped was seen by nobody."""
+        return bool(answer["forward"])
+
+    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+        """The relevance; a dropped item has none, unless the learner sees everything."""
+        if not decision.action and not _sees_everything(type(learner)):
+            raise Impossible("the item was dropped, and a dropped item has no relevance", "tell of what was forwarded")
+        return Reaction(value, float(value) if decision.action else None)
+
+    def asked(self, ids: Sequence[str]) -> str:
+        """Forward or drop."""
+        return "whether to forward an item"
+
+    def brief(self, reply: Mapping[str, Any]) -> str:
+        """Forward or drop."""
+        return "forward" if reply["forward"] else "drop"
+
+    def decided(self, reply: Mapping[str, Any]) -> str:
+        """Forward or drop, and why."""
+        reach = "nothing to compare with" if reply["threshold"] is None else f"the threshold {reply['threshold']:.3g}"
+        margin = "" if reply["margin"] is None else f": margin {reply['margin']:.3g} against {reach}"
+        return f"it {'forwarded' if reply['forward'] else 'dropped'} the item{margin}"
+
+    def reacted(self, field: str, value: Any) -> str:
+        """Relevant or not."""
+        return "relevant" if value else "not relevant"
+
+    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+        """Relevant or not, if anybody can know."""
+        reach = "none yet" if reply["threshold"] is None else f"{reply['threshold']:.3g}"
+        margin = "" if reply["margin"] is None else f" (margin {reply['margin']:.3g}, threshold {reach})"
+        text = f"It would {self.brief(reply)} this{margin}."
+        if not reply["forward"] and not _sees_everything(learner):
+            note = "Nobody sees what is dropped, so there is no feedback on it. Try other numbers."
+            return Offered(text=text, note=note)
+        good = Option(text="Relevant", feedback={"relevant": True}, main=True)
+        return Offered(text=text, options=[good, Option(text="Not relevant", feedback={"relevant": False})])
+
+    def without_weights(self, learner: Learner, error: NoWeights) -> str:
+        """A filter without features knows one share."""
+        if (estimate := getattr(learner, "estimate", None)) is None:
+            return super().without_weights(learner, error)
+        return f"It looks at no features. Of what it forwarded, {estimate + 0.5:.1%} was relevant."
+
+    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+        """Whether what was forwarded was relevant."""
+        return float(bool(told)) if made.action else None
+
+
+def _sees_everything(learner: type[Learner] | None) -> bool:
+    """Whether it hears of dropped items too."""
+    return bool(getattr(learner, "sees_everything", False))

@@ -1,0 +1,222 @@
+"""What a loop is to the service: all that is known of it, in one file of its own.
+
+A loop turns a request into a context, a decision into an answer, and feedback into what the learner's ``learn`` takes,
+with the figure by which people judge it (the *measure*). It tells decisions as stories, and describes itself to the
+pages, to OpenAPI and to what-if. All else iterates over the loops.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from smidgen.errors import NoWeights
+from smidgen.learners import Card, Learner
+from smidgen.service.loops.evaluator import Evaluator
+from smidgen.service.loops.vectors import Vectors
+from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
+from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.refusals import Impossible
+from smidgen.types import Decision
+
+Answer = dict[str, Any]
+#: What a request has in every loop.
+COMMON = DecisionBody.__struct_fields__
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """Feedback in the learner's own terms.
+
+    Attributes
+    ----------
+    learn
+        What ``learner.learn`` takes.
+    measure
+        The loop's figure: left unchanged (1 or 0), right, relevant, or the loss.
+    position
+        Where in the shown ranking the first clicked or preferred candidate stood, from 1.
+    """
+
+    learn: Any
+    measure: float | None = None
+    position: float | None = None
+
+
+class Loop(ABC):
+    """A loop of one model.
+
+    Parameters
+    ----------
+    model
+        The model's settings.
+    vectors
+        How its features become numbers.
+    """
+
+    #: One word, the same everywhere.
+    name: ClassVar[str]
+    #: Other loops whose learners serve this one too.
+    served_by: ClassVar[tuple[str, ...]] = ()
+    #: What a request has beyond ``id`` and ``key``.
+    request: ClassVar[type[DecisionBody]] = DecisionBody
+    #: What the answer has beyond what every answer has; the first field is what goes out.
+    reply: ClassVar[type[msgspec.Struct]]
+    #: What may come back: fields, all of which may be left out.
+    feedback: ClassVar[type[FeedbackBody]]
+    #: Which kind of feedback (a word of the cards) each of these fields is.
+    kinds: ClassVar[Mapping[str, str]]
+    #: The figure by which people judge it, and whether it is a share.
+    measure: ClassVar[str]
+    share: ClassVar[bool] = True
+    #: Whether every row of a matrix of features is a request.
+    takes_matrix: ClassVar[bool] = False
+    #: Settings of a learner that are facts of the model: another learner in its place has them too.
+    facts: ClassVar[tuple[str, ...]] = ("dim",)
+    words: ClassVar[Words]
+    figure: ClassVar[Figure | None] = None
+    example: ClassVar[Example]
+    #: Replays a log through another learner; None where a log says nothing of others.
+    evaluator: ClassVar[type[Evaluator] | None] = None
+    #: What a reader of what-if must know.
+    caveats: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, model: ModelBody, vectors: Vectors) -> None:
+        self.model = model
+        self.vectors = vectors
+
+    # What goes in and out
+
+    @abstractmethod
+    def context(self, body: Any) -> tuple[Any, Sequence[str]]:
+        """What the learner decides on, and the candidates' ids; ``body`` has the fields of `request`."""
+
+    @abstractmethod
+    def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
+        """What the app is told: the fields of `reply`."""
+
+    @abstractmethod
+    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+        """What the learner is told; ``field`` is one of `feedback`."""
+
+    def check(self, body: DecisionBody) -> None:
+        """Refuse a request with fields of other loops, or without those of this one."""
+        own = self.request.__struct_fields__
+        for name in body.__struct_fields__:
+            if name not in own and getattr(body, name) is not None:
+                raise Impossible(f"{name} does not belong to the loop {self.name}", self._wanted())
+        for name in self._required():
+            if getattr(body, name) is None:
+                raise Impossible(f"{name} is missing", self._wanted())
+
+    def react(self, learner: Learner, decision: Decision, ids: Sequence[str], body: FeedbackBody) -> Reaction:
+        """What the learner is told, if the feedback is of this loop and the learner takes it."""
+        given = body.given()
+        hint = f"the loop {self.name} takes one of: {', '.join(self.kinds)}"
+        if len(given) != 1:
+            raise Impossible(f"the feedback has {len(given)} fields ({', '.join(given) or 'none'})", hint)
+        ((field, value),) = given.items()
+        if field not in self.kinds:
+            raise Impossible(f"{field} is not feedback for the loop {self.name}", hint)
+        try:
+            msgspec.convert(given, self.feedback)
+        except msgspec.ValidationError as error:
+            raise Impossible(
+                f"{field} is of the wrong form: {error}", "see /docs for the fields of this body"
+            ) from error
+        if not self.takes(self.kinds[field], learner.card):
+            send = [name for name, kind in self.kinds.items() if self.takes(kind, learner.card)]
+            raise Impossible(
+                f"{type(learner).__name__} learns from {learner.card.feedback_in_words}, not from {field}",
+                f"send {', or '.join(send)}",
+            )
+        return self.reaction(learner, decision, ids, field, value)
+
+    def takes(self, kind: str, card: Card) -> bool:
+        """Whether a learner with this card can be told this kind of feedback here."""
+        return kind in card.kinds
+
+    @classmethod
+    def fits(cls, card: Card) -> bool:
+        """Whether the service offers a learner with this card for the loop."""
+        return not card.not_served and any(loop in card.loops for loop in (cls.name, *cls.served_by))
+
+    def went_out(self, answer: Answer) -> bool | None:
+        """Whether anybody saw it; None where everything is seen."""
+        return None
+
+    # Told to people
+
+    @abstractmethod
+    def asked(self, ids: Sequence[str]) -> str:
+        """What the app asked for."""
+
+    @abstractmethod
+    def brief(self, reply: Mapping[str, Any]) -> str:
+        """What the app was told, in a few words."""
+
+    @abstractmethod
+    def reacted(self, field: str, value: Any) -> str:
+        """What the user did, in a few words."""
+
+    def decided(self, reply: Mapping[str, Any]) -> str:
+        """What the app was told, as part of a sentence."""
+        return f"it proposed {self.brief(reply)}"
+
+    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+        """What a person may answer by hand."""
+        fields = ", ".join(self.kinds)
+        return Offered(
+            text=f"It says: {self.brief(reply)}.", entry=Entry(label=f"What the user did, as JSON (one of {fields})")
+        )
+
+    def weight_name(self, index: int) -> str:
+        """What a weight without a name is called."""
+        return f"column {index}" if self.vectors.hashed else f"feature {index + 1}"
+
+    def without_weights(self, learner: Learner, error: NoWeights) -> str:
+        """Why there are no weights to show."""
+        return f"{error.problem}."
+
+    # What-if
+
+    @abstractmethod
+    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+        """The measure of an answered decision of a log."""
+
+    # Described
+
+    @classmethod
+    def description(cls) -> dict[str, Any]:
+        """What the pages know of the loop."""
+        return {
+            "name": cls.name,
+            "words": cls.words,
+            "measure": cls.measure,
+            "share": cls.share,
+            "figure": cls.figure,
+            "request": {name: name in cls._required() for name in cls._fields()},
+            "answer": list(cls.reply.__struct_fields__),
+            "feedback": dict(cls.kinds),
+            "example": cls.example,
+        }
+
+    @classmethod
+    def _fields(cls) -> list[str]:
+        return [name for name in cls.request.__struct_fields__ if name not in COMMON]
+
+    @classmethod
+    def _required(cls) -> tuple[str, ...]:
+        if "_needed" not in cls.__dict__:
+            cls._needed = tuple(field.name for field in msgspec.structs.fields(cls.request) if field.required)
+        return cls._needed
+
+    _needed: ClassVar[tuple[str, ...]]
+
+    def _wanted(self) -> str:
+        fields = ", ".join(self._fields()) or "no fields"
+        return f"a decision of the loop {self.name} takes {fields} (and {', '.join(COMMON)})"

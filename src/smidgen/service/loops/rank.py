@@ -1,0 +1,141 @@
+"""Candidates in, a ranking out; a better ranking or clicks back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from smidgen.learners import Card, Feedback, Learner
+from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, places, preferred, read
+from smidgen.service.loops.loop import Answer, Loop, Reaction
+from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
+from smidgen.service.messages import DecisionBody, FeedbackBody, Id
+from smidgen.structures import Ranking
+from smidgen.types import Decision
+
+#: How many positions count if nobody says.
+TOP = 5
+
+
+class Request(DecisionBody, kw_only=True):
+    """What to rank, and how many positions count."""
+
+    candidates: Candidates
+    top: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Reply(Struct):
+    """All candidates, best first, and their scores in that order."""
+
+    ranking: list[str]
+    scores: list[float] | None
+
+
+class Told(FeedbackBody, kw_only=True):
+    """The candidates that belong at the front, in order, or those that were clicked."""
+
+    better: list[Id] | Id | UnsetType = UNSET
+    clicked: list[Id] | UnsetType = UNSET
+
+
+class Rank(Loop):
+    """Candidates in, a ranking out; a better ranking or clicks back."""
+
+    name = "rank"
+    request = Request
+    reply = Reply
+    feedback = Told
+    kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "clicked": Feedback.CLICKS}
+    measure = "left unchanged"
+    words = Words(
+        does="Rank: order candidates; learns from clicks or a better order",
+        curve="Left as it was",
+        about_curve=(
+            "Share of rankings that the user left unchanged, in windows of learnt feedback, with 95 % intervals."
+        ),
+        asks="candidates",
+    )
+    figure = Figure(
+        title="Position of the clicked",
+        note="Mean place of the first clicked or preferred candidate: 1 is the top.",
+        of="learnt",
+        lines=("position",),
+    )
+    example = Example(
+        title="Rank",
+        name="news",
+        model={"features": ["bm25", "fresh"]},
+        request={
+            "candidates": [
+                {"id": "a", "features": {"bm25": 1.2, "fresh": 0.1}},
+                {"id": "b", "features": {"bm25": 0.4, "fresh": 0.9}},
+            ],
+            "top": 5,
+        },
+        feedback=(("clicks", {"clicked": ["b"]}), ("a better order", {"better": ["b", "a"]})),
+    )
+    evaluator = CoactiveEvaluator
+    caveats = CAVEATS
+
+    def context(self, body: Request) -> tuple[Any, Sequence[str]]:
+        """The documents to rank."""
+        ids, rows = read(body.candidates, self.vectors)
+        return Ranking(rows, top=body.top or TOP), ids
+
+    def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
+        """All ids, best first, with their scores."""
+        scores = decision.scores
+        order = decision.action
+        return {
+            "ranking": [ids[i] for i in order],
+            "scores": None if scores is None else [float(scores[i]) for i in order],
+        }
+
+    def takes(self, kind: str, card: Card) -> bool:
+        """Clicks are told as the ranking that they would make."""
+        return kind in card.kinds or (kind == Feedback.CLICKS and Feedback.BETTER in card.kinds)
+
+    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+        """The preferred candidates move to the front; the rest keep the shown order."""
+        chosen = places([value] if isinstance(value, str) else value, ids, field)
+        shown, front = decision.action.tolist(), set(chosen)
+        better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
+        position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
+        return Reaction(np.array(better, dtype=np.int64), float(better == shown), position)
+
+    def asked(self, ids: Sequence[str]) -> str:
+        """How many candidates."""
+        return f"a ranking of {len(ids)} candidates"
+
+    def brief(self, reply: Mapping[str, Any]) -> str:
+        """The first three."""
+        ranking = reply["ranking"]
+        return " › ".join(ranking[:3]) + (f" › … {len(ranking)} in all" if len(ranking) > 3 else "")
+
+    def decided(self, reply: Mapping[str, Any]) -> str:
+        """The first ten, with their scores."""
+        ranking, scores = reply["ranking"], reply.get("scores") or []
+        shown = [f"{id} ({score:.3g})" for id, score in zip(ranking, scores, strict=False)]
+        return "it ranked " + ", ".join((shown or ranking)[:10]) + ("…" if len(ranking) > 10 else "")
+
+    def reacted(self, field: str, value: Any) -> str:
+        """Which were clicked or preferred."""
+        return preferred([value] if isinstance(value, str) else value, "clicked" if field == "clicked" else "preferred")
+
+    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+        """A click on any of them."""
+        ranking = reply["ranking"]
+        scores = reply.get("scores") or [None] * len(ranking)
+        options = [
+            Option(text=id, feedback={"clicked": [id]}, hint="" if score is None else f"score {score:.3g}")
+            for id, score in zip(ranking, scores, strict=True)
+        ]
+        text = "It ranked them like this. Which one would the user click?"
+        return Offered(text=text, options=options, ordered=True)
+
+    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+        """Whether the ranking was left as it was."""
+        return float(list(told) == list(made.action))

@@ -1,0 +1,148 @@
+"""The loops: found in this folder, one more from a guest; and the bodies that are read, put together from theirs."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import operator
+import pkgutil
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET
+
+from smidgen.errors import InvalidArgument
+from smidgen.learners import Loop as Names
+from smidgen.learners.card import guest_loops
+from smidgen.service import loops as folder
+from smidgen.service.loops.loop import COMMON, Loop
+from smidgen.service.messages import AT_ONCE, BatchBody, DecisionBody, FeedbackBody
+from smidgen.service.refusals import Impossible
+
+_ANNOTATED: Any = Annotated
+
+
+class Registry(Mapping[str, type[Loop]]):
+    """The loops by name, in the order of the enumeration, guests last.
+
+    Attributes
+    ----------
+    decision, batch, feedback
+        The structs that a request, a batch and feedback are read into. They hold the fields of all loops, since the
+        loop is known only when the model, or the decision that is answered, has been found; the loop then refuses what
+        is not its own.
+    """
+
+    def __init__(self) -> None:
+        found = [loop for module in _modules() for loop in _defined(module)]
+        order = [str(name) for name in Names]
+        found.sort(key=lambda loop: order.index(loop.name) if loop.name in order else len(order))
+        self._loops = {loop.name: loop for loop in found}
+        guest_loops.update(self._loops.keys() - set(order))
+        self._assemble()
+
+    def __getitem__(self, name: str) -> type[Loop]:
+        return self._loops[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._loops)
+
+    def __len__(self) -> int:
+        return len(self._loops)
+
+    def find(self, name: str) -> type[Loop]:
+        """The loop of that name, or a refusal."""
+        if name not in self._loops:
+            raise Impossible(f"there is no loop {name!r}", f"choose among {', '.join(self._loops)}")
+        return self._loops[name]
+
+    def add(self, loop: type[Loop]) -> type[Loop]:
+        """Take in the loop of a guest, before the service starts; may stand above the class as a decorator."""
+        if loop.name in self._loops:
+            raise InvalidArgument(f"a loop called {loop.name} is there already", "give it another name")
+        before = dict(self._loops)
+        self._loops[loop.name] = loop
+        try:
+            self._assemble()
+        except InvalidArgument:
+            self._loops = before
+            raise
+        guest_loops.add(loop.name)
+        return loop
+
+    def remove(self, name: str) -> None:
+        """Let go of a guest's loop."""
+        if name in set(Names):
+            raise InvalidArgument(f"the loop {name} is not a guest", "name one that was added")
+        self._loops.pop(name)
+        guest_loops.discard(name)
+        self._assemble()
+
+    def _assemble(self) -> None:
+        decision = msgspec.defstruct(
+            "DecisionBody",
+            [(name, kind, None) for name, kind in self._requested().items()],
+            bases=(DecisionBody,),
+            kw_only=True,
+            namespace={"__doc__": "A request for a decision; which fields belong depends on the loop."},
+        )
+        several: Any = types.GenericAlias(list, (decision,))
+        batch = msgspec.defstruct(
+            "BatchBody",
+            [("decisions", operator.getitem(_ANNOTATED, (several, AT_ONCE)) | None, None)],
+            bases=(BatchBody,),
+            kw_only=True,
+            namespace={"__doc__": BatchBody.__doc__},
+        )
+        feedback = msgspec.defstruct(
+            "FeedbackBody",
+            [(name, kind, UNSET) for name, kind in self._answered().items()],
+            bases=(FeedbackBody,),
+            kw_only=True,
+            namespace={"__doc__": "What the user did; which field belongs depends on the loop."},
+        )
+        self.decision: Any = decision
+        self.batch: Any = batch
+        self.feedback: Any = feedback
+
+    def _requested(self) -> dict[str, Any]:
+        """The fields of all requests; one name has one type."""
+        found: dict[str, Any] = {}
+        for loop in self._loops.values():
+            for field in msgspec.structs.fields(loop.request):
+                if field.name in COMMON:
+                    continue
+                kind = field.type | None
+                if found.setdefault(field.name, kind) != kind:
+                    raise InvalidArgument(
+                        f"{field.name} of the loop {loop.name} is of another type than in other loops",
+                        "give the field another name, or the same type",
+                    )
+        return found
+
+    def _answered(self) -> dict[str, Any]:
+        """The fields of all feedback; where one name has several types, any of them is read."""
+        found: dict[str, list[Any]] = {}
+        for loop in self._loops.values():
+            for field in msgspec.structs.fields(loop.feedback):
+                found.setdefault(field.name, []).append(field.type)
+        return {name: functools.reduce(operator.or_, kinds) for name, kinds in found.items()}
+
+
+def _modules() -> Iterator[str]:
+    return (f"{folder.__name__}.{module.name}" for module in pkgutil.iter_modules(folder.__path__))
+
+
+def _defined(module: str) -> list[type[Loop]]:
+    """The loops that a file of this folder defines."""
+    if module == __name__:
+        return []
+    members = vars(importlib.import_module(module)).values()
+    mine = [each for each in members if isinstance(each, type) and each.__module__ == module]
+    return [each for each in mine if issubclass(each, Loop) and each is not Loop]
+
+
+#: All loops of the service.
+loops = Registry()

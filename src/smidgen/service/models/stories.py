@@ -1,0 +1,65 @@
+"""The story of a decision: shown, answered, learnt at which version, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from smidgen.service.clock import stamp
+from smidgen.service.messages import Story
+from smidgen.service.models.served import Served
+from smidgen.service.refusals import Unknown
+from smidgen.service.store.log import EventLog
+from smidgen.service.store.rows import DecisionRow
+
+
+def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | None, now: float) -> Story:
+    """A decision from beginning to end.
+
+    Parameters
+    ----------
+    log
+        Where it stands.
+    models
+        The models by slot.
+    name
+        The decision's id.
+    allowed
+        The only model that may be told of, or None.
+    now
+        Seconds since 1970.
+    """
+    row, model = find(log, models, name, allowed)
+    event = log.decision(model, row.seq)
+    answer = log.answered(model, row.feedback_seq) if row.feedback_seq is not None else None
+    why_not = None
+    if row.status == "late":
+        why_not = "the feedback came after the window: it is in the log and was not learnt"
+    elif row.status is None:
+        over = now > row.expires_at
+        why_not = "no feedback came within the window" if over else "no feedback has come yet"
+    return Story(
+        decision=name,
+        model=model.name,
+        key=event.key,
+        made_at=stamp(event.at),
+        expires_at=stamp(row.expires_at),
+        shown=event.reply,
+        feedback=answer.feedback if answer is not None else None,
+        feedback_at=stamp(answer.at) if answer is not None else None,
+        learnt_version=row.version,
+        why_not=why_not,
+    )
+
+
+def find(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | None) -> tuple[DecisionRow, Served]:
+    """A decision and its model; one of a model that may not be seen looks unknown."""
+    row = log.reading.decision(name)
+    model = models.get(row.slot) if row is not None else None
+    if row is None or model is None or (allowed is not None and model.name != allowed):
+        raise unknown(name)
+    return row, model
+
+
+def unknown(name: str) -> Unknown:
+    """There is no such decision, or none that may be seen."""
+    return Unknown(f"there is no decision {name!r}", "use the id that the decision's answer had")

@@ -1,0 +1,115 @@
+"""What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
+
+A decision's body is ``[number, model_version, window_s, ids, record]``; the reply is told anew from the record. A
+feedback's body is ``[feedback, learn]``; whether it was learnt, and which version it made, stands in the envelope. All
+other bodies are maps, whose fields are those of the exported line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from smidgen import records
+from smidgen.errors import InvalidRecord
+from smidgen.learners import Learner
+from smidgen.types import Decision
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class DecisionBody(msgspec.Struct, array_like=True):
+    """The body of a decision's event.
+
+    Attributes
+    ----------
+    number
+        The learner's own number of it.
+    model_version
+        The model's version when it was made.
+    window_s
+        How long feedback is learnt.
+    ids
+        The candidates' ids, in the order of their features.
+    record
+        The learner's own record, all that learning needs.
+    """
+
+    number: int
+    model_version: int
+    window_s: float
+    ids: Sequence[Any]
+    record: bytes
+
+
+class FeedbackBody(msgspec.Struct, array_like=True):
+    """The body of a feedback's event.
+
+    Attributes
+    ----------
+    feedback
+        What the app sent.
+    learn
+        What the learner was told.
+    """
+
+    feedback: dict[str, Any]
+    learn: bytes
+
+
+_decisions = msgspec.msgpack.Decoder(DecisionBody)
+_feedback = msgspec.msgpack.Decoder(FeedbackBody)
+
+
+def write(body: Any) -> bytes:
+    """A body as bytes."""
+    return _encode(body)
+
+
+def read_decision(body: bytes | None, seq: int) -> DecisionBody:
+    """A decision's body."""
+    try:
+        return _decisions.decode(body or b"")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _unreadable(seq, error) from error
+
+
+def read_feedback(body: bytes | None, seq: int) -> FeedbackBody:
+    """A feedback's body."""
+    try:
+        return _feedback.decode(body or b"")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _unreadable(seq, error) from error
+
+
+def read_fields(body: bytes | None, seq: int) -> dict[str, Any]:
+    """The fields of any other body; one that is no map is one field."""
+    if not body:
+        return {}
+    try:
+        found = msgspec.msgpack.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _unreadable(seq, error) from error
+    return found if isinstance(found, dict) else {"body": found}
+
+
+def recall(learner: Learner, record: bytes, seq: int) -> Decision:
+    """The decision that the learner, or a twin of it, wrote with `Learner.brief`."""
+    try:
+        return learner.recall(record)
+    except InvalidRecord as error:
+        raise _unreadable(seq, error) from error
+
+
+def read_value(content: bytes, seq: int) -> Any:
+    """What a learner was told, as `smidgen.records.encode` wrote it."""
+    try:
+        return records.decode(content)
+    except InvalidRecord as error:
+        raise _unreadable(seq, error) from error
+
+
+def _unreadable(seq: int, error: BaseException) -> InvalidRecord:
+    return InvalidRecord(f"event {seq} cannot be read: {error}", "restore the database from a backup")

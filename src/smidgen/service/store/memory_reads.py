@@ -1,0 +1,225 @@
+"""Reading from memory: the questions of the store, answered over plain dictionaries."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from smidgen.service.store.events import Event
+from smidgen.service.store.protocol import Question
+from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
+
+
+@dataclass
+class Tables:
+    """All that a store keeps.
+
+    Attributes
+    ----------
+    models, counts, events
+        By the model's number and by slot.
+    decisions, requests, numbers
+        Decisions by id; ids by slot and the app's own id; the last number by slot and key.
+    states
+        Newest first, by slot and key.
+    tokens
+        By id.
+    """
+
+    models: dict[int, ModelRow] = field(default_factory=dict)
+    counts: dict[int, Counts] = field(default_factory=dict)
+    events: dict[int, list[Event]] = field(default_factory=dict)
+    decisions: dict[str, DecisionRow] = field(default_factory=dict)
+    requests: dict[tuple[int, str], str] = field(default_factory=dict)
+    numbers: dict[tuple[int, str | None], int] = field(default_factory=dict)
+    states: dict[tuple[int, str | None], list[State]] = field(default_factory=dict)
+    tokens: dict[str, TokenRow] = field(default_factory=dict)
+
+    def fork(self) -> Tables:
+        """A copy that can change without this one."""
+        out = Tables(**{name: dict(table) for name, table in vars(self).items()})
+        out.events = {slot: list(events) for slot, events in self.events.items()}
+        return out
+
+
+class MemoryReads:
+    """The questions, over tables.
+
+    Parameters
+    ----------
+    tables
+        What is looked at.
+    lock
+        Held while looking.
+    """
+
+    def __init__(self, tables: Tables, lock: threading.RLock) -> None:
+        self._tables = tables
+        self._lock = lock
+
+    def models(self) -> list[ModelRow]:
+        """The models in the order of their making."""
+        with self._lock:
+            return [self._tables.models[id] for id in sorted(self._tables.models)]
+
+    def counts(self, slot: int) -> Counts | None:
+        """How far a slot is."""
+        with self._lock:
+            return copy.copy(self._tables.counts.get(slot))
+
+    def decision(self, id: str) -> DecisionRow | None:
+        """A decision by its id."""
+        with self._lock:
+            return self._tables.decisions.get(id)
+
+    def requested(self, slot: int, request: str) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own."""
+        with self._lock:
+            id = self._tables.requests.get((slot, request))
+            return self._tables.decisions[id] if id is not None else None
+
+    def event(self, slot: int, seq: int) -> Event | None:
+        """One event."""
+        with self._lock:
+            events = self._tables.events.get(slot, [])
+            return events[seq - 1] if 0 < seq <= len(events) else None
+
+    def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
+        """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
+        with self._lock:
+            found: list[Event] = []
+            size = 0
+            for event in self._tables.events.get(slot, [])[max(after, 0) : max(after, 0) + limit]:
+                found.append(event)
+                size += len(event.body or b"")
+                if size >= most:
+                    break
+            return found
+
+    def learnt(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event]]:
+        """The feedback that made a version, after an event, in order, each with its decision."""
+        with self._lock:
+            events = list(self._tables.events.get(slot, []))
+            found = [
+                (event, events[self._tables.decisions[event.decision].seq - 1])
+                for event in events[max(after, 0) :]
+                if event.type == "feedback" and event.made is not None and event.decision is not None
+                if key is None or event.key == key
+            ]
+        yield from found
+
+    def last_number(self, slot: int, key: str | None) -> int:
+        """The number of a learner's latest decision, 0 if there is none."""
+        with self._lock:
+            return self._tables.numbers.get((slot, key), 0)
+
+    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+        with self._lock:
+            found = list(self._tables.states.get((slot, key), []))
+        yield from found
+
+    def state_keys(self, slot: int) -> list[str]:
+        """The keys that have a published state."""
+        with self._lock:
+            return sorted(key for where, key in self._tables.states if where == slot and key is not None)
+
+    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a named question about a slot."""
+        with self._lock:
+            return _ANSWERS[question](self._tables, slot, **values)
+
+    def tokens(self) -> list[TokenRow]:
+        """All tokens, in the order of their making."""
+        with self._lock:
+            return sorted(self._tables.tokens.values(), key=lambda token: (token.created_at, token.id))
+
+    def token(self, hash: bytes) -> TokenRow | None:
+        """The token with this digest."""
+        with self._lock:
+            return next((token for token in self._tables.tokens.values() if token.hash == hash), None)
+
+    def close(self) -> None:
+        """Nothing is open."""
+        return
+
+
+def _of(tables: Tables, slot: int) -> list[DecisionRow]:
+    return [row for row in tables.decisions.values() if row.slot == slot]
+
+
+def _learnt(tables: Tables, slot: int, after: int) -> list[tuple[int, int, DecisionRow]]:
+    """Version, event of the feedback, and the decision, of versions after one."""
+    rows = [
+        (row.version, row.feedback_seq, row)
+        for row in _of(tables, slot)
+        if row.version is not None and row.feedback_seq is not None and row.version > after
+    ]
+    return sorted(rows, key=lambda row: row[0])
+
+
+def _learnt_blocks(tables: Tables, slot: int, *, after: int, upto: int, block: int) -> list[tuple[Any, ...]]:
+    out: dict[int, list[Any]] = {}
+    for version, answered, row in _learnt(tables, slot, after):
+        if version > upto:
+            break
+        sums = out.setdefault((version - 1) // block, [0, 0, 0.0, 0.0, 0, 0.0, 0])
+        sums[0] += 1
+        if row.measure is not None:
+            sums[1], sums[2], sums[3] = sums[1] + 1, sums[2] + row.measure, sums[3] + row.measure**2
+        if row.position is not None:
+            sums[4], sums[5] = sums[4] + 1, sums[5] + row.position
+        sums[6] = max(sums[6], min(answered - row.seq - 1, version - 1))
+    return [(number, *sums) for number, sums in sorted(out.items())]
+
+
+def _made_blocks(tables: Tables, slot: int, *, after: int, upto: int, block: int) -> list[tuple[Any, ...]]:
+    out: dict[int, list[Any]] = {}
+    for row in _of(tables, slot):
+        if after < row.seq <= upto:
+            sums = out.setdefault((row.seq - 1) // block, [0, 0.0, 0, 0.0])
+            sums[0], sums[1] = sums[0] + 1, sums[1] + row.explored
+            if row.forwarded is not None:
+                sums[2], sums[3] = sums[2] + 1, sums[3] + row.forwarded
+    return [(number, *sums) for number, sums in sorted(out.items())]
+
+
+def _waits(tables: Tables, slot: int, *, after: int) -> list[tuple[Any, ...]]:
+    events = tables.events[slot]
+    return [(events[answered - 1].at - events[row.seq - 1].at,) for _, answered, row in _learnt(tables, slot, after)]
+
+
+def _measures(tables: Tables, slot: int, *, after: int) -> list[tuple[Any, ...]]:
+    return [(row.measure,) for _, _, row in _learnt(tables, slot, after) if row.measure is not None]
+
+
+def _latest(tables: Tables, slot: int, *, before: int, limit: int) -> list[tuple[Any, ...]]:
+    rows = sorted((row for row in _of(tables, slot) if row.seq < before), key=lambda row: -row.seq)
+    return list(rows[:limit])
+
+
+def _keys(tables: Tables, slot: int, *, prefix: str, limit: int) -> list[tuple[Any, ...]]:
+    keys = {event.key for event in tables.events[slot] if event.key is not None and event.key.startswith(prefix)}
+    return [(key,) for key in sorted(keys, key=str.encode)[:limit]]
+
+
+def _tally(tables: Tables, slot: int) -> list[tuple[Any, ...]]:
+    rows, events = _of(tables, slot), tables.events[slot]
+    learnt = sum(row.version is not None for row in rows)
+    late = sum(row.feedback_seq is not None and row.version is None for row in rows)
+    lost = sum(events[row.seq - 1].decision != row.id or events[row.seq - 1].type != "decision" for row in rows)
+    return [(len(rows), learnt, late, lost)]
+
+
+_ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
+    "learnt_blocks": _learnt_blocks,
+    "made_blocks": _made_blocks,
+    "waits": _waits,
+    "measures": _measures,
+    "latest": _latest,
+    "keys": _keys,
+    "tally": _tally,
+}

@@ -1,0 +1,165 @@
+"""The door of the store: what the rest of the service may ask of it, whatever stands behind.
+
+A store keeps models, events, decisions, states and tokens. Events belong to a slot; a model has one slot today, so that
+``seq`` and versions count per model. Writing happens in a batch (`Store.begin`, `Store.commit`), every command of it
+under a savepoint of its own. Reading happens through a `Reading`, which sees what is committed, never waits for the
+writer, and may be used from any thread.
+
+`smidgen.testing.check_store` holds a store against this contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+from smidgen.service.store.events import Event
+from smidgen.service.store.rows import Asked, Counts, DecisionRow, ModelRow, State, TokenRow, Told, Verdict
+
+#: What can be asked of the decisions of a slot; each gives rows.
+Question = Literal["learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally"]
+
+
+class Reading(Protocol):
+    """What is committed, for readers in any thread."""
+
+    def models(self) -> list[ModelRow]:
+        """The models in the order of their making."""
+        ...
+
+    def counts(self, slot: int) -> Counts | None:
+        """How far a slot is; None if there is no such slot."""
+        ...
+
+    def decision(self, id: str) -> DecisionRow | None:
+        """A decision by its id; any text may be asked for."""
+        ...
+
+    def requested(self, slot: int, request: str) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own."""
+        ...
+
+    def event(self, slot: int, seq: int) -> Event | None:
+        """One event."""
+        ...
+
+    def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
+        """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
+        ...
+
+    def learnt(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event]]:
+        """The feedback that made a version, after an event, in order, each with its decision; of one key, if given."""
+        ...
+
+    def last_number(self, slot: int, key: str | None) -> int:
+        """The number of a learner's latest decision, 0 if there is none."""
+        ...
+
+    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+        ...
+
+    def state_keys(self, slot: int) -> list[str]:
+        """The keys that have a published state."""
+        ...
+
+    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a named question about a slot.
+
+        ``learnt_blocks(after, upto, block)``
+            By version: block, n, measured, sum of measures, of their squares, placed, sum of positions, longest lag.
+        ``made_blocks(after, upto, block)``
+            By event: block, n, explored, asked, forwarded.
+        ``waits(after)``
+            Seconds from decision to feedback, of versions after this one.
+        ``measures(after)``
+            The measures of versions after this one, where there are any.
+        ``latest(before, limit)``
+            `DecisionRow` values of the decisions before an event, newest first.
+        ``keys(prefix, limit)``
+            Keys that have events and begin so, in order.
+        ``tally()``
+            One row: decisions, learnt, late, and decisions without their event.
+        """
+        ...
+
+    def tokens(self) -> list[TokenRow]:
+        """All tokens, in the order of their making."""
+        ...
+
+    def token(self, hash: bytes) -> TokenRow | None:
+        """The token with this digest."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        ...
+
+
+class Store(Reading, Protocol):
+    """The one who writes. What it reads includes what it has written in the open batch."""
+
+    @property
+    def in_batch(self) -> bool:
+        """Whether a batch is open."""
+        ...
+
+    def begin(self) -> None:
+        """Open a batch."""
+        ...
+
+    def commit(self) -> None:
+        """Make the batch last; returns when it does."""
+        ...
+
+    def rollback(self) -> None:
+        """Undo the batch, if one is open."""
+        ...
+
+    def savepoint(self) -> None:
+        """Begin a command within the batch."""
+        ...
+
+    def release(self) -> None:
+        """The command is done; it lasts if the batch does."""
+        ...
+
+    def undo(self) -> None:
+        """Undo the command, and nothing else of the batch."""
+        ...
+
+    def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
+        """Enter a model with one slot; its first event is appended by the caller."""
+        ...
+
+    def archive(self, model: int, at: float) -> None:
+        """Note that a model decides no more."""
+        ...
+
+    def append(self, slot: int, type: str, at: float, body: bytes | None, version: int = 1) -> int:
+        """Write an event that is about no decision; its number."""
+        ...
+
+    def decided(self, slot: int, rows: Sequence[Asked]) -> int:
+        """Write decisions, in order; the number of the first one's event."""
+        ...
+
+    def answered(self, slot: int, rows: Sequence[Told]) -> list[Verdict]:
+        """Write feedback, in order, where it is the first to its decision, and say what became of each."""
+        ...
+
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
+        """Keep what a learner has become after an event. A key's state joins the open batch."""
+        ...
+
+    def add_token(self, token: TokenRow) -> None:
+        """Enter a token."""
+        ...
+
+    def revoke_token(self, id: str, at: float) -> bool:
+        """End a token; False if there is no valid one of this id."""
+        ...
+
+    def reader(self) -> Reading:
+        """A reading view of its own."""
+        ...

@@ -1,0 +1,225 @@
+"""What goes into a store and what comes out of it: rows, counts and verdicts, the same for every store."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from smidgen.service.store.events import START
+
+Verdicts = Literal["learnt", "late", "duplicate", "conflict", "unknown"]
+
+
+class ModelRow(NamedTuple):
+    """A model.
+
+    Attributes
+    ----------
+    id, name
+        Its number and its name.
+    slot
+        Where its events are.
+    body
+        The body of creation, in one spelling.
+    resolved
+        What was left open in it and settled then: the learner, the version of its settings, ….
+    created_at, archived_at
+        Seconds since 1970.
+    """
+
+    id: int
+    name: str
+    slot: int
+    body: bytes
+    resolved: dict[str, Any]
+    created_at: float
+    archived_at: float | None = None
+
+
+class Counts(msgspec.Struct):
+    """How far a slot is: kept, not counted.
+
+    Attributes
+    ----------
+    seq
+        Its last event.
+    version
+        How often weights have changed.
+    decisions, late, keys
+        How many decisions were made, how many answers came too late, how many keys have had a decision.
+    number
+        The highest number of a decision, of a model without keys.
+    chain
+        The chain after the last event.
+    """
+
+    seq: int = 0
+    version: int = 0
+    decisions: int = 0
+    late: int = 0
+    keys: int = 0
+    number: int = 0
+    chain: bytes = START
+
+
+class Asked(NamedTuple):
+    """A decision to be written.
+
+    Attributes
+    ----------
+    decision
+        Its id, 24 hexadecimal digits.
+    at, expires_at
+        When it was made and when its window ends.
+    key, number
+        Whose learner made it, and that learner's number for it.
+    request, request_hash
+        The app's own id of the request, if it had one, and the digest of the request.
+    explored, forwarded
+        What the curves need.
+    body
+        The event's body.
+    """
+
+    decision: str
+    at: float
+    expires_at: float
+    key: str | None
+    number: int
+    request: str | None
+    request_hash: bytes | None
+    explored: bool
+    forwarded: bool | None
+    body: bytes
+
+
+class Told(NamedTuple):
+    """Feedback to be written.
+
+    Attributes
+    ----------
+    decision
+        The decision that it answers.
+    at
+        When it came.
+    key
+        Whose learner learns from it.
+    hash
+        The digest of the feedback, by which the same one is known again.
+    measure, position
+        What the curves need.
+    body
+        The event's body.
+    """
+
+    decision: str
+    at: float
+    key: str | None
+    hash: bytes
+    measure: float | None
+    position: float | None
+    body: bytes
+
+
+class Verdict(NamedTuple):
+    """What became of feedback.
+
+    Attributes
+    ----------
+    status
+        ``"learnt"`` and ``"late"`` were written; the others were not.
+    seq
+        Its event, where it was written.
+    version
+        The model's version: that which it made, or the present one.
+    """
+
+    status: Verdicts
+    seq: int | None
+    version: int
+
+
+class DecisionRow(NamedTuple):
+    """A decision as the tables know it.
+
+    Attributes
+    ----------
+    id, slot, seq
+        The decision and its event.
+    expires_at
+        When its window ends.
+    request_hash
+        The digest of the request, if the app gave it an id.
+    explored, forwarded
+        As it was asked for.
+    feedback_seq, feedback_hash
+        The event of its feedback, and the digest of it.
+    version
+        The version that its feedback made, if it was learnt.
+    measure, position
+        As it was told.
+    """
+
+    id: str
+    slot: int
+    seq: int
+    expires_at: float
+    request_hash: bytes | None
+    explored: bool
+    forwarded: bool | None
+    feedback_seq: int | None
+    feedback_hash: bytes | None
+    version: int | None
+    measure: float | None
+    position: float | None
+
+    @property
+    def status(self) -> Literal["learnt", "late"] | None:
+        """What became of its feedback; None while there is none."""
+        if self.feedback_seq is None:
+            return None
+        return "late" if self.version is None else "learnt"
+
+
+def again(made: DecisionRow, hash: bytes) -> Verdicts:
+    """What is said of feedback on a decision that has been answered before."""
+    if made.feedback_hash != hash:
+        return "conflict"
+    return "late" if made.version is None else "duplicate"
+
+
+class State(NamedTuple):
+    """What a learner had become after an event: a shortcut, never the truth.
+
+    Attributes
+    ----------
+    seq
+        The last event that went into it.
+    content
+        The learner's bytes.
+    place
+        Where it is kept, for people.
+    own
+        Whether it is of this very log; one of another past must not be used.
+    size, at
+        Its bytes, and when it was written.
+    """
+
+    seq: int
+    content: bytes
+    place: str
+    own: bool
+    size: int
+    at: float
+
+
+class TokenRow(NamedTuple):
+    """A token without its secret."""
+
+    id: str
+    hash: bytes
+    scopes: str
+    model: str | None
+    created_at: float
+    revoked_at: float | None

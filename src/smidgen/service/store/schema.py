@@ -1,0 +1,171 @@
+"""The tables in SQLite, and the way from an empty file to them: migrations with their own record."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+from smidgen.service.refusals import StorageFailed
+from smidgen.service.store.crash_points import reach
+
+FILE = "smidgen.db"
+#: The schema of the unreleased 0.1: events with bodies of JSON, without a chain.
+OLD = 1
+#: Schema by number; a new database gets the newest at once, `smidgen upgrade` brings one of 0.1 there.
+MIGRATIONS: dict[int, tuple[str, str]] = {
+    2: (
+        "models, slots, events in a chain, decisions, states of keys, tokens",
+        """
+        CREATE TABLE models (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, body BLOB NOT NULL, resolved BLOB NOT NULL,
+            created_at REAL NOT NULL, archived_at REAL
+        ) STRICT;
+        CREATE TABLE slots (
+            id INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES models, place INTEGER NOT NULL DEFAULT 0,
+            seq INTEGER NOT NULL, version INTEGER NOT NULL, decisions INTEGER NOT NULL, late INTEGER NOT NULL,
+            keys INTEGER NOT NULL, number INTEGER NOT NULL, chain BLOB NOT NULL, UNIQUE (model, place)
+        ) STRICT;
+        CREATE TABLE events (
+            slot INTEGER NOT NULL REFERENCES slots, seq INTEGER NOT NULL, type TEXT NOT NULL,
+            version INTEGER NOT NULL, at REAL NOT NULL, decision BLOB, key TEXT, made INTEGER, salt BLOB,
+            chain BLOB NOT NULL, body BLOB
+        ) STRICT;
+        CREATE UNIQUE INDEX event_order ON events (slot, seq);
+        CREATE INDEX event_keys ON events (slot, key, seq) WHERE key IS NOT NULL;
+        CREATE TABLE decisions (
+            id BLOB PRIMARY KEY, slot INTEGER NOT NULL REFERENCES slots, seq INTEGER NOT NULL,
+            number INTEGER NOT NULL, expires_at REAL NOT NULL, request TEXT, request_hash BLOB,
+            explored INTEGER NOT NULL, forwarded INTEGER, feedback_seq INTEGER, feedback_hash BLOB,
+            version INTEGER, measure REAL, position REAL
+        ) STRICT, WITHOUT ROWID;
+        CREATE UNIQUE INDEX decision_requests ON decisions (slot, request) WHERE request IS NOT NULL;
+        CREATE INDEX decision_order ON decisions (slot, seq, explored, forwarded);
+        CREATE INDEX decision_versions ON decisions (slot, version, measure, position, seq, feedback_seq)
+            WHERE version IS NOT NULL;
+        CREATE TABLE key_states (
+            slot INTEGER NOT NULL REFERENCES slots, key TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL,
+            state BLOB NOT NULL, PRIMARY KEY (slot, key)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE tokens (
+            id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, scopes TEXT NOT NULL, model TEXT,
+            created_at REAL NOT NULL, revoked_at REAL
+        ) STRICT, WITHOUT ROWID;
+        """,
+    ),
+}
+NEWEST = max(MIGRATIONS)
+
+
+def of_disk(error: BaseException) -> bool:
+    """Whether it is the disk or the file that refused, not a statement that was wrong."""
+    return isinstance(error, sqlite3.OperationalError | OSError) or type(error) is sqlite3.DatabaseError
+
+
+def refusal(error: BaseException) -> StorageFailed:
+    """The refusal of the disk, as callers are told."""
+    return StorageFailed(
+        f"the disk refused: {error}", "nothing of the request was done; free some space, then try again"
+    )
+
+
+def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sqlite3.Connection:
+    """Open the database of a data folder for writing, with up-to-date tables; the folder is made if need be.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+    synchronous
+        ``"FULL"`` syncs every commit. ``"OFF"`` is for the test that shows what is lost without.
+    name
+        The file.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection)
+            refuse_other(schema(connection), folder)  # before anything is written to the file
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            _migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+    except (sqlite3.Error, OSError) as error:
+        raise StorageFailed(
+            f"the database in {folder} cannot be opened: {error}", "restore it from a backup, or choose another --data"
+        ) from error
+    return connection
+
+
+def connect_reading(folder: Path) -> sqlite3.Connection:
+    """Open the database of a data folder for reading only."""
+    path = folder / FILE
+    if not path.exists():
+        raise StorageFailed(f"there is no database in {folder}", "give the --data folder of a service")
+    try:
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection)
+            refuse_other(schema(connection), folder)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise StorageFailed(
+            f"the database in {folder} cannot be read: {error}", "give the --data folder of a service"
+        ) from error
+    return connection
+
+
+def schema(connection: sqlite3.Connection) -> int:
+    """The number of the database's schema, 0 if it is new."""
+    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchone()
+    if found is None:
+        return 0
+    (number,) = connection.execute("SELECT coalesce(max(version), 0) FROM migrations").fetchone()
+    return int(number)
+
+
+def refuse_other(number: int, folder: Path) -> None:
+    """Refuse a database whose tables are not those of this smidgen."""
+    if number == OLD:
+        raise StorageFailed(
+            f"the data in {folder} has the format of smidgen 0.1", f"convert it first: smidgen upgrade --data {folder}"
+        )
+    if number > NEWEST:
+        raise StorageFailed(
+            f"the database has schema {number} and this smidgen knows {NEWEST}", "upgrade smidgen to open it"
+        )
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA busy_timeout = 5000")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA cache_size = -65536")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Apply what is missing. A migration commits together with its own record, or not at all."""
+    done = schema(connection)
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS migrations"
+        " (version INTEGER PRIMARY KEY, what TEXT NOT NULL, at REAL NOT NULL) STRICT"
+    )
+    for version, (what, script) in MIGRATIONS.items():
+        if version <= done:
+            continue
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in script.split(";"):
+                connection.execute(statement)
+            connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (version, what, time.time()))
+            reach("migration")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

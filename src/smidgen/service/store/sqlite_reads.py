@@ -1,0 +1,217 @@
+"""Reading from SQLite: the same questions for the writer and for readers beside it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from smidgen.service.store.events import Event
+from smidgen.service.store.protocol import Question
+from smidgen.service.store.questions import QUESTIONS
+from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
+from smidgen.service.store.schema import connect_reading, of_disk, refusal
+from smidgen.service.store.snapshots import Snapshots
+
+_ID = re.compile(r"[0-9a-f]{24}")
+_EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
+_DECISIONS = (
+    "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
+    " measure, position FROM decisions"
+)
+_COUNTS = "SELECT seq, version, decisions, late, keys, number, chain FROM slots WHERE id = ?"
+_LEARNT = """
+    SELECT f.seq, f.type, f.version, f.at, f.decision, f.key, f.made, f.salt, f.chain, f.body,
+           d.seq, d.type, d.version, d.at, d.decision, d.key, d.made, d.salt, d.chain, d.body
+    FROM events f {index} JOIN decisions x ON x.id = f.decision JOIN events d ON d.slot = x.slot AND d.seq = x.seq
+    WHERE f.slot = ?1 AND f.seq > ?2 AND f.made IS NOT NULL AND f.type = 'feedback' AND {key} ORDER BY f.seq
+"""
+_LEARNT_ALL = _LEARNT.format(index="", key="?3 IS NULL")
+_LEARNT_BY_KEY = _LEARNT.format(index="INDEXED BY event_keys", key="f.key = ?3")
+
+
+class SQLiteReads:
+    """The questions, over one connection; a lock lets any thread ask.
+
+    Parameters
+    ----------
+    connection
+        The connection.
+    snapshots
+        The states of models without keys.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, snapshots: Snapshots) -> None:
+        self.connection = connection
+        self.snapshots = snapshots
+        self._lock = threading.RLock()
+
+    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+        try:
+            with self._lock:
+                return self.connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            if of_disk(error):
+                raise refusal(error) from error
+            raise
+
+    def _row(self, sql: str, values: Any = ()) -> Any:
+        rows = self._rows(sql, values)
+        return rows[0] if rows else None
+
+    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        """The rows one by one, read some at a time."""
+        try:
+            with self._lock:
+                cursor = self.connection.execute(sql, values)
+            while True:
+                with self._lock:
+                    rows = cursor.fetchmany(size)
+                if not rows:
+                    return
+                yield from rows
+        except sqlite3.Error as error:
+            if of_disk(error):
+                raise refusal(error) from error
+            raise
+
+    def models(self) -> list[ModelRow]:
+        """The models in the order of their making."""
+        rows = self._rows(
+            "SELECT m.id, m.name, s.id, m.body, m.resolved, m.created_at, m.archived_at"
+            " FROM models m JOIN slots s ON s.model = m.id AND s.place = 0 ORDER BY m.id"
+        )
+        return [
+            ModelRow(id, name, slot, body, msgspec.json.decode(resolved), created, archived)
+            for id, name, slot, body, resolved, created, archived in rows
+        ]
+
+    def counts(self, slot: int) -> Counts | None:
+        """How far a slot is."""
+        row = self._row(_COUNTS, (slot,))
+        return Counts(*row) if row is not None else None
+
+    def decision(self, id: str) -> DecisionRow | None:
+        """A decision by its id."""
+        if _ID.fullmatch(id) is None:
+            return None
+        return _decision(self._row(f"{_DECISIONS} WHERE id = ?", (bytes.fromhex(id),)))
+
+    def requested(self, slot: int, request: str) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own."""
+        sql = f"{_DECISIONS} WHERE slot = ? AND request = ?"
+        return _decision(self._row(sql, (slot, request)))
+
+    def event(self, slot: int, seq: int) -> Event | None:
+        """One event."""
+        row = self._row(f"{_EVENTS} WHERE slot = ? AND seq = ?", (slot, seq))
+        return _event(row) if row is not None else None
+
+    def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
+        """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
+        sql = f"{_EVENTS} WHERE slot = ? AND seq > ? ORDER BY seq LIMIT ?"
+        found: list[Event] = []
+        size = 0
+        for row in self._each(sql, (slot, after, limit), 64):
+            found.append(_event(row))
+            size += len(row[9] or b"")
+            if size >= most:
+                break
+        return found
+
+    def learnt(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event]]:
+        """The feedback that made a version, after an event, in order, each with its decision."""
+        for row in self._each(_LEARNT_ALL if key is None else _LEARNT_BY_KEY, (slot, after, key), 256):
+            yield _event(row[:10]), _event(row[10:])
+
+    def last_number(self, slot: int, key: str | None) -> int:
+        """The number of a learner's latest decision, 0 if there is none."""
+        if key is None:
+            row = self._row("SELECT number FROM slots WHERE id = ?", (slot,))
+        else:
+            row = self._row(
+                "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
+                " WHERE e.slot = ? AND e.key = ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1",
+                (slot, key),
+            )
+        return int(row[0]) if row is not None else 0
+
+    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+        if key is not None:
+            row = self._row("SELECT seq, state, at FROM key_states WHERE slot = ? AND key = ?", (slot, key))
+            if row is not None:
+                yield State(row[0], row[1], f"the state of key {key!r}", True, len(row[1]), row[2])
+            return
+        for found in self.snapshots.of(slot):
+            yield found.state(own=found.mark == self._mark(slot, found.seq))
+
+    def state_keys(self, slot: int) -> list[str]:
+        """The keys that have a published state."""
+        return [key for (key,) in self._rows("SELECT key FROM key_states WHERE slot = ? ORDER BY key", (slot,))]
+
+    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a named question about a slot."""
+        rows = self._rows(QUESTIONS[question], {"slot": slot, **values})
+        return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
+
+    def tokens(self) -> list[TokenRow]:
+        """All tokens, in the order of their making."""
+        sql = "SELECT id, hash, scopes, model, created_at, revoked_at FROM tokens ORDER BY created_at, id"
+        return [TokenRow(*row) for row in self._rows(sql)]
+
+    def token(self, hash: bytes) -> TokenRow | None:
+        """The token with this digest."""
+        sql = "SELECT id, hash, scopes, model, created_at, revoked_at FROM tokens WHERE hash = ?"
+        row = self._row(sql, (hash,))
+        return TokenRow(*row) if row is not None else None
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self.connection.close()
+
+    def _chain(self, slot: int, seq: int) -> bytes | None:
+        row = self._row("SELECT chain FROM events WHERE slot = ? AND seq = ?", (slot, seq))
+        return bytes(row[0]) if row is not None else None
+
+    def _mark(self, slot: int, seq: int) -> str | None:
+        """A short name for an event and all before it, None if there is no such event."""
+        chain = self._chain(slot, seq)
+        return chain[:8].hex() if chain is not None else None
+
+
+class SQLiteReader(SQLiteReads):
+    """A data folder, to be looked at beside a running service.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+    still
+        Whether all questions are to be answered as of one moment.
+    """
+
+    def __init__(self, folder: Path, *, still: bool = False) -> None:
+        super().__init__(connect_reading(folder), Snapshots(folder))
+        if still:
+            self._rows("BEGIN")
+            self._rows("SELECT count(*) FROM models")
+
+
+def _event(row: Any) -> Event:
+    seq, type, version, at, decision, *rest = row
+    return Event(seq, type, version, at, decision.hex() if decision is not None else None, *rest)
+
+
+def _decision(row: Any) -> DecisionRow | None:
+    return DecisionRow(*_decided(row)) if row is not None else None
+
+
+def _decided(row: Any) -> Any:
+    return (row[0].hex(), *row[1:5], bool(row[5]), bool(row[6]) if row[6] is not None else None, *row[7:])

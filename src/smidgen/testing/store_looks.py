@@ -1,0 +1,79 @@
+"""The named questions of a store, held against answers worked out here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from smidgen.service.store.protocol import Question, Store
+from smidgen.service.store.rows import Asked, Told
+
+
+def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Callable[[], Any]], Any]) -> None:
+    """Play a small log whose figures are known, and ask every question.
+
+    Parameters
+    ----------
+    store, slot
+        An empty slot of it, with its first event.
+    batch
+        Commits one command.
+    """
+    keys = ["ab", "a", "b", "ab", "ac", "a"]
+    asked = [
+        Asked(f"{1800 + n:024x}", float(n), 1e6, key, n + 1, None, None, n % 2 == 0, None if n == 1 else n > 2, b"")
+        for n, key in enumerate(keys)
+    ]
+    batch(store, lambda: store.decided(slot, asked))  # events 2 … 7
+    figures: list[tuple[Any, ...]] = [
+        (3, 1.0, 2.0),
+        (0, 0.0, None),
+        (4, None, 1.0),
+        (1, 0.5, 4.0),
+    ]  # decision, measure, position
+    told = [
+        Told(asked[n].decision, 100.0 + n, asked[n].key, b"", measure, position, b"")
+        for n, measure, position in figures
+    ]
+    batch(store, lambda: store.answered(slot, told))  # events 8 … 11, versions 1 … 4
+    batch(store, lambda: store.answered(slot, [Told(asked[5].decision, 2e6, "a", b"", None, None, b"")]))  # late
+
+    def look(question: Question, expected: list[tuple[Any, ...]], **values: Any) -> None:
+        for reading in (store, reader):
+            found = [tuple(row) for row in reading.look(question, slot, **values)]
+            if len(found) != len(expected) or not all(map(_same, found, expected)):
+                raise AssertionError(f"the question {question!r} ({values}) is answered with {found}, not {expected}")
+
+    reader = store.reader()
+    try:
+        blocks = [(0, 2, 2, 1.0, 1.0, 1, 2.0, 1), (1, 2, 1, 0.5, 0.25, 2, 5.0, 3)]
+        look("learnt_blocks", blocks, after=0, upto=4, block=2)
+        look("learnt_blocks", blocks[1:], after=2, upto=4, block=2)
+        look("learnt_blocks", [(0, 1, 1, 1.0, 1.0, 1, 2.0, 0)], after=0, upto=1, block=5)
+        made = [(0, 2, 1.0, 1, 0.0), (1, 3, 2.0, 3, 2.0), (2, 1, 0.0, 1, 1.0)]
+        look("made_blocks", made, after=0, upto=12, block=3)
+        look("made_blocks", made[1:2], after=3, upto=6, block=3)
+        look("waits", [(100.0,), (100.0,), (100.0,), (100.0,)], after=0)
+        look("waits", [(100.0,)], after=3)
+        look("measures", [(1.0,), (0.0,), (0.5,)], after=0)
+        look("measures", [(0.5,)], after=2)
+        look("keys", [("a",), ("ab",), ("ac",), ("b",)], prefix="", limit=50)
+        look("keys", [("ab",)], prefix="ab", limit=50)
+        look("keys", [("a",), ("ab",)], prefix="a", limit=2)
+        look("keys", [], prefix="z", limit=50)
+        look("tally", [(6, 4, 1, 0)])
+        latest = [store.decision(asked[n].decision) for n in (3, 2)]
+        look("latest", [tuple(row) for row in latest if row is not None], before=6, limit=2)
+    finally:
+        reader.close()
+
+
+def _same(found: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
+    """Equal but for rounding."""
+    if len(found) != len(expected):
+        return False
+    return all(
+        math.isclose(one, other) if isinstance(other, float) and one is not None else one == other
+        for one, other in zip(found, expected, strict=True)
+    )

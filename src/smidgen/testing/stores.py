@@ -1,0 +1,63 @@
+"""The contract of a store, to be run over one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from smidgen.service.store.protocol import Store
+from smidgen.testing import store_batches, store_decisions
+
+Law = Callable[[Callable[[], Store], Store], None]
+
+
+def check_store(make_store: Callable[[], Store]) -> None:
+    """Hold a store against the contract of `smidgen.service.store.protocol`.
+
+    Parameters
+    ----------
+    make_store
+        Opens the store. Every call opens the same place, which is empty at first; what was committed there is found
+        again. A store that was opened before may have been left behind without being closed, as a crash would.
+
+    Raises
+    ------
+    AssertionError
+        At the first law that does not hold, with a sentence that says which.
+
+    Examples
+    --------
+    >>> from smidgen.service.store.memory import MemoryStore, Shelf
+    >>> from smidgen.testing import check_store
+    >>> shelf = Shelf()
+    >>> check_store(lambda: MemoryStore(shelf))
+    """
+    for law in _LAWS:
+        store = make_store()
+        try:
+            law(make_store, store)
+        except AssertionError:
+            raise
+        except Exception as error:
+            what = law.__name__.strip("_").replace("_", " ")
+            raise AssertionError(f"the law '{what}' broke off with {type(error).__name__}: {error}") from error
+        finally:
+            with suppress(Exception):
+                store.rollback()
+            store.close()
+
+
+_LAWS: tuple[Law, ...] = (
+    store_batches.models_are_kept,
+    store_batches.events_have_no_gaps,
+    store_batches.a_batch_is_all_or_nothing,
+    store_batches.a_command_is_undone_alone,
+    store_batches.readers_see_what_is_committed,
+    store_decisions.decisions_are_found,
+    store_decisions.feedback_counts_once,
+    store_decisions.the_fold_is_in_order,
+    store_decisions.states_are_kept,
+    store_decisions.tokens_are_looked_up,
+    store_batches.what_is_committed_lasts,
+    store_decisions.questions_are_answered,
+)

@@ -1,0 +1,23 @@
+"""Tokens for tests, made in a data folder as the command makes them, beside a running service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from smidgen.service.http import tokens
+from smidgen.service.store.inspection import writing
+
+
+class Mint:
+    """Makes and ends tokens."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create(self, scopes: list[str], model: str | None, now: float) -> tuple[str, str]:
+        with writing(self.folder) as store:
+            return tokens.create(store, scopes, model, now)
+
+    def revoke(self, id: str, now: float) -> None:
+        with writing(self.folder) as store:
+            tokens.revoke(store, id, now)

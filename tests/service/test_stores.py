@@ -1,0 +1,212 @@
+"""The shipped contract, over our own stores; and stores that break it, each in one way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import smidgen
+from service.bodies import MODELS, model, play
+from smidgen.service.models.engine import Engine
+from smidgen.service.store.events import Chain, Event, erased
+from smidgen.service.store.memory import MemoryStore, Shelf
+from smidgen.service.store.memory_reads import MemoryReads
+from smidgen.service.store.protocol import Reading
+from smidgen.service.store.rows import Asked, Counts, TokenRow, Told, Verdict
+from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.testing import check_store
+
+
+def test_sqlite_keeps_the_contract(tmp_path: Path) -> None:
+    check_store(lambda: SQLiteStore(tmp_path / "data", synchronous="OFF"))
+
+
+def test_memory_keeps_the_contract() -> None:
+    shelf = Shelf()
+    check_store(lambda: MemoryStore(shelf))
+
+
+class Forgets(MemoryStore):
+    def commit(self) -> None:
+        self._changes = None
+
+
+class Dirty(MemoryStore):
+    def reader(self) -> Reading:
+        return MemoryReads(self._tables, self._lock)
+
+
+class NeverUndoes(MemoryStore):
+    def undo(self) -> None:
+        self.release()
+
+
+class UndoesAll(MemoryStore):
+    def undo(self) -> None:
+        self._back_to(0)
+
+
+class NeverRollsBack(MemoryStore):
+    def rollback(self) -> None:
+        if self._changes is not None:
+            self.commit()
+
+
+class LearnsTwice(MemoryStore):
+    def _answer(self, slot: int, row: Told) -> Verdict:
+        made = self._tables.decisions.get(row.decision)
+        if made is not None:
+            self._tables.decisions[row.decision] = made._replace(feedback_seq=None)
+        return super()._answer(slot, row)
+
+
+class NeverLate(MemoryStore):
+    def _answer(self, slot: int, row: Told) -> Verdict:
+        return super()._answer(slot, row._replace(at=0.0))
+
+
+class TakesAnyRequest(MemoryStore):
+    def decided(self, slot: int, rows: Sequence[Asked]) -> int:
+        for row in rows:
+            self._tables.requests.pop((slot, row.request or ""), None)
+        return super().decided(slot, rows)
+
+
+class NoChain(MemoryStore):
+    def events(self, *arguments: Any, **named: Any) -> list[Event]:
+        return [event._replace(chain=bytes(16)) for event in super().events(*arguments, **named)]
+
+
+class CountsAnew(MemoryStore):
+    def counts(self, slot: int) -> Counts | None:
+        self._live.pop(slot, None)
+        return super().counts(slot)
+
+
+class OtherOrder(MemoryStore):
+    def learnt(self, *arguments: Any) -> Any:
+        return iter(sorted(super().learnt(*arguments), key=lambda step: step[1].seq))
+
+
+class NoStates(MemoryStore):
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
+        return
+
+
+class AllTokens(MemoryStore):
+    def revoke_token(self, id: str, at: float) -> bool:
+        return True
+
+
+class WrongSums(MemoryStore):
+    def look(self, *arguments: Any, **values: Any) -> list[tuple[Any, ...]]:
+        return super().look(*arguments, **values)[::-1]
+
+
+BROKEN: dict[type[MemoryStore], str] = {
+    Forgets: "a rollback takes",
+    Dirty: "does not see what is not committed",
+    NeverUndoes: "takes only itself back",
+    UndoesAll: "takes only itself back",
+    NeverRollsBack: "a rollback takes",
+    LearnsTwice: "duplicate",
+    NeverLate: "late",
+    TakesAnyRequest: "not entered twice",
+    NoChain: "the chain of digests holds",
+    CountsAnew: "one object",
+    OtherOrder: "order of the feedback",
+    NoStates: "states are kept",
+    AllTokens: "not revoked twice",
+    WrongSums: "the question",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_a_broken_store_is_told_in_a_sentence(broken: type[MemoryStore]) -> None:
+    shelf = Shelf()
+    with pytest.raises(AssertionError) as caught:
+        check_store(lambda: broken(shelf))
+    assert re.search(BROKEN[broken], str(caught.value)), str(caught.value)
+    assert len(str(caught.value).split()) > 3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_engine_on_memory_is_the_engine_on_disk(name: str, tmp_path: Path) -> None:
+    logs = []
+    for place in (tmp_path, MemoryStore(Shelf())):
+        engine = Engine(place, clock=lambda: 5.0)
+        engine.create(name, model(MODELS[name]))
+        play(engine, [name], 30, seed=4)
+        engine.maintain(every=1)
+        text = b"\n".join(engine.events.all_lines(engine.models[name])).decode()
+        ids = [event.decision for event in engine.store.events(1) if event.type == "decision"]
+        for place_in_log, id in enumerate(ids):
+            text = text.replace(str(id), f"decision {place_in_log}")
+        logs.append(text)
+        engine.store.close()
+    assert logs[0] == logs[1]
+
+
+def test_an_engine_on_memory_goes_on_after_a_crash() -> None:
+    shelf = Shelf()
+    engine = Engine(MemoryStore(shelf))
+    engine.create("rank", model(MODELS["rank"]))
+    play(engine, ["rank"], 40, seed=1)
+    known = engine.learners.get(engine.models["rank"], None).learner.to_bytes()
+    engine.begin()
+    engine.archive("rank")  # never committed
+    again = Engine(MemoryStore(shelf))
+    assert again.models["rank"].archived_at is None
+    assert again.learners.get(again.models["rank"], None).learner.to_bytes() == known
+
+
+def test_a_store_says_when_it_is_used_without_a_batch() -> None:
+    store = MemoryStore()
+    with pytest.raises(RuntimeError, match="no batch is open"):
+        store.add_token(TokenRow("a", b"", "", None, 0.0, None))
+    store.begin()
+    with pytest.raises(RuntimeError, match="open already"):
+        store.begin()
+
+
+def test_no_sql_outside_of_the_store() -> None:
+    """The rest of the package knows neither SQLite nor SQL."""
+    root = Path(smidgen.__file__).parent
+    files = [path for path in root.rglob("*.py") if path.relative_to(root).parts[:2] != ("service", "store")]
+    assert len(files) > 200
+    found = [path for path in files if re.search(r"\.execute(many|script)?\(|\bsqlite3\b", path.read_text())]
+    assert found == []
+
+
+def test_erasing_keeps_the_chain(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, synchronous="OFF")
+    engine.create("rank", model(MODELS["rank"]))
+    play(engine, ["rank"], 20, seed=1)
+    events = engine.store.events(1)
+    engine.store.close()
+    assert Chain().follow(events) is None
+    gone = [erased(event) if event.seq in (3, 4, len(events)) else event for event in events]
+    assert Chain().follow(gone) is None
+    assert {(event.type, event.key, event.decision, event.salt) for event in gone[2:4]} == {
+        ("erased", None, None, None)
+    }
+    for damage in (
+        lambda event: event._replace(body=b"0" * 16),
+        lambda event: event._replace(body=None),
+        lambda event: event._replace(chain=b"0" * 16),
+        lambda event: event._replace(seq=event.seq + 1),
+    ):
+        assert Chain().follow([*gone[:2], damage(gone[2]), *gone[3:]]) is not None
+    for damage in (
+        lambda event: event._replace(salt=None),
+        lambda event: event._replace(at=event.at + 1e-3),
+        lambda event: event._replace(type="erased", salt=None, body=b"1" * 16),
+        lambda event: event._replace(decision="z"),
+        lambda event: event._replace(version=2),
+        lambda event: event._replace(key="ann"),
+    ):
+        assert Chain().follow([*gone[:4], damage(gone[4]), *gone[5:]]) is not None
