@@ -15,6 +15,8 @@ from smidgen.vector.row_sums import sum_rows
 
 #: How many times larger a number of the diagonal can be than rounding has left it.
 MENDED = 1e6
+#: What the diagonal of A⁻¹ is never below, with rows no longer than 1e100; and the largest width that is told.
+LEAST, WIDEST = 1e-220, 1e300
 
 
 @inlined
@@ -74,7 +76,8 @@ def full_width(B: Block, c: int, product: Block, width: float) -> float:
     """
     least = max(width, 0.0)
     for i in range(product.shape[0]):
-        least = max(least, float(product[i]) * float(product[i]) / (MENDED * float(B[i, c, i])))
+        least = max(least, float(product[i]) * float(product[i]) / (MENDED * max(float(B[i, c, i]), LEAST)))
+    least = min(least, WIDEST)
     if least > 0.0:
         for i in range(product.shape[0]):
             B[i, c, i] = max(B[i, c, i], B.dtype.type(float(product[i]) * float(product[i]) / least))
