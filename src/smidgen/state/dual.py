@@ -18,7 +18,7 @@ LONGEST = 1e6
 
 
 def shortening(own: float, start: float) -> float:
-    """By what a row of the squared length ``own`` is multiplied, so that a Gram matrix can hold it beside the others."""
+    """By what a row of the squared length ``own`` is multiplied, so that a Gram matrix can hold it."""
     return math.sqrt(LONGEST * start / own) if own > LONGEST * start else 1.0
 
 

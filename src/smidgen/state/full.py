@@ -88,7 +88,7 @@ def full_width(B: Block, c: int, product: Block, width: float) -> float:
 def full_absorb(B: Block, c: int, product: Block, width: float) -> tuple[float, float]:
     """A_c ← A_c + xxᵀ, given A_c⁻¹x and its `full_width`; returns the new width, and the growth of log|A_c|.
 
-    The diagonal of the new inverse is at least 1/(1 + width) of the old one; what rounding takes below that is put back.
+    The diagonal of the new inverse is at least 1/(1 + width) of the old one; what rounding takes is put back.
     """
     f = B.dtype.type(1.0 / (1.0 + width))
     for i in range(product.shape[0]):

@@ -11,7 +11,7 @@ from scipy import sparse
 from laws.loops import CASES, Case
 from laws.test_laws import snapshot
 from smidgen import AppleTasting, FilterHistory, PRidgeFil, RidgeFil, RidgeFull, SimpleFil
-from smidgen.errors import InvalidArgument, InvalidFeatures, NotFinite, SmidgenError
+from smidgen.errors import InvalidArgument, InvalidFeatures, SmidgenError
 from smidgen.learners import cards
 
 FILTER_CASES = [case for case in CASES if "filter" in cards[case.name].loops]
