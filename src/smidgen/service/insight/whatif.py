@@ -182,7 +182,7 @@ def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evalua
         return {}, []
     found: dict[str, Evaluator] = {}
     notes = evaluator.about(own)
-    if (why := evaluator.why_not(own.card, own.body.learner)) is None:
+    if (why := evaluator.why_not(own.card, own.kind)) is None:
         found["as logged"] = evaluator(own)
     else:
         notes.append(f"the log's own learner is not among those compared: {why}")

@@ -9,12 +9,11 @@ import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.learners import Feedback, Learner
-from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, places, preferred, read
+from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id
+from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.service.refusals import Impossible
-from smidgen.structures import Choice
 from smidgen.types import Decision
 
 #: The second curve of loops whose learners may explore.
@@ -31,19 +30,20 @@ class Request(DecisionBody, kw_only=True):
     """What to choose from."""
 
     candidates: Candidates
+    context: Record | None = None
 
 
 class Reply(Struct, omit_defaults=True):
     """The chosen candidate, and, of learners that show two, both."""
 
-    choice: str
-    pair: list[str] = []
+    choice: str | int
+    pair: list[str | int] = []
 
 
 class Told(FeedbackBody, kw_only=True):
     """The better candidate."""
 
-    better: Id | UnsetType = UNSET
+    better: AnyId | UnsetType = UNSET
 
 
 class Choose(Loop):
@@ -55,6 +55,7 @@ class Choose(Loop):
     feedback = Told
     kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER}
     measure = "left unchanged"
+    takes_records = True
     words = Words(
         does="Choose: pick one of several; learns from a better pick",
         curve="Left as it was",
@@ -80,7 +81,7 @@ class Choose(Loop):
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The items to choose from."""
         ids, rows = read(body.candidates, self.vectors)
-        return Choice(rows), ids
+        return offer(ids, rows, body.context, self.vectors), ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """The chosen id; of a learner that shows two, also its rival."""
@@ -105,7 +106,7 @@ class Choose(Loop):
 
     def brief(self, reply: Mapping[str, Any]) -> str:
         """The one, or the two."""
-        return " or ".join(reply["pair"]) if "pair" in reply else str(reply["choice"])
+        return " or ".join(map(str, reply["pair"])) if "pair" in reply else str(reply["choice"])
 
     def decided(self, reply: Mapping[str, Any]) -> str:
         """The one, or the two."""
@@ -122,8 +123,8 @@ class Choose(Loop):
         pair = reply.get("pair")
         text = f"It chose {reply['choice']}. What would the user have liked best?"
         if pair is not None:
-            text = f"It shows {' beside '.join(pair)}. Which is better?"
-        options = [Option(text=id, feedback={"better": id}, main=id == reply["choice"]) for id in pair or ids]
+            text = f"It shows {' beside '.join(map(str, pair))}. Which is better?"
+        options = [Option(text=str(id), feedback={"better": id}, main=id == reply["choice"]) for id in pair or ids]
         return Offered(text=text, options=options)
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:

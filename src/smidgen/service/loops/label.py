@@ -16,7 +16,7 @@ from smidgen.service.loops.choose import EXPLORATION
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id, ModelBody, Named, Numbers
+from smidgen.service.messages import DecisionBody, FeedbackBody, Id, ModelBody, Numbers, Record
 from smidgen.service.refusals import Impossible
 from smidgen.types import Decision
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Request(DecisionBody, kw_only=True):
     """The features of what is to be labelled."""
 
-    features: Numbers | Named
+    features: Numbers | Record
 
 
 class Reply(Struct):
@@ -79,7 +79,7 @@ class LabelEvaluator(Evaluator):
         unit = blueprint.card.unit_rows
         if unit is None or not unit(blueprint.settings):
             return []
-        name = blueprint.body.learner
+        name = blueprint.kind
         return [f"this log's {name} scales features to unit length, and so the log holds them: others see that"]
 
     def answered(self, event: Line, made: Decision) -> None:
@@ -121,7 +121,7 @@ class LabelEvaluator(Evaluator):
         found.append(share("accuracy where it says what was shown", right_there, sum(self._matches)))
         if self._untaught:
             self.notes.append(
-                f"{self.blueprint.body.learner} needs the right label, and {self._untaught} of {n} answers only said "
+                f"{self.blueprint.kind} needs the right label, and {self._untaught} of {n} answers only said "
                 "that the shown one was wrong: it did not learn from them"
             )
         return found
@@ -156,6 +156,7 @@ class Label(Loop):
     kinds: ClassVar[Mapping[str, str]] = {"correct": Feedback.BIT, "label": Feedback.LABEL}
     measure = "accuracy"
     takes_matrix = True
+    takes_records = True
     facts = ("dim", "n_classes")
     words = Words(
         does="Label: name the class; learns from right or wrong",

@@ -71,8 +71,10 @@ class Loop(ABC):
     #: Which kind of feedback (a word of the cards) each of these fields is.
     kinds: ClassVar[Mapping[str, str]]
     #: The figure by which people judge it, and whether it is a share.
-    measure: ClassVar[str]
-    share: ClassVar[bool] = True
+    measure: str
+    share: bool = True
+    #: Whether its features may be records.
+    takes_records: ClassVar[bool] = False
     #: Whether every row of a matrix of features is a request.
     takes_matrix: ClassVar[bool] = False
     #: Settings of a learner that are facts of the model: another learner in its place has them too.

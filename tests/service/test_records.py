@@ -1,0 +1,132 @@
+"""Records over HTTP: what apps send, from a model without settings to weights by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.asgi import Caller
+from smidgen.service.insight.audit import audit_model
+from smidgen.service.store.inspection import Inspection
+
+ARTICLES = [
+    {"id": "a", "features": {"topic": "art", "words": 300, "pictures": True, "tags": ["new", "local"]}},
+    {"id": 7, "features": {"topic": "cars", "words": 1200, "pictures": False, "author": None}},
+    {"id": "c", "features": {"topic": "food", "words": 800, "pictures": True}},
+]
+BODIES: dict[str, dict[str, Any]] = {
+    "rank": {"loop": "rank"},
+    "better": {"loop": "rank", "feedback": "better"},
+    "choose": {"loop": "choose", "feedback": "better"},
+    "label": {"loop": "label", "labels": ["bug", "billing"]},
+    "filter": {"loop": "filter"},
+}
+ASKED: dict[str, dict[str, Any]] = {
+    "rank": {"candidates": ARTICLES, "context": {"device": {"os": "ios"}, "hour": 9}},
+    "better": {"candidates": ARTICLES, "context": {"device": {"os": "ios"}}, "top": 2},
+    "choose": {"candidates": [{"id": 1}, {"id": 2}], "context": {"country": "se"}},
+    "label": {"features": {"title": "it crashes", "plan": "free", "age_days": 3, "vip": False, "note": None}},
+    "filter": {"features": {"source": "cron", "level": 3}},
+}
+TOLD: dict[str, dict[str, Any]] = {
+    "rank": {"clicked": [7]},
+    "better": {"better": ["c", 7]},
+    "choose": {"better": 2},
+    "label": {"correct": True},
+    "filter": {"relevant": True},
+}
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Iterator[Caller]:
+    with Caller(tmp_path / "data") as caller:
+        yield caller
+
+
+def _round(call: Caller, name: str, **more: Any) -> dict[str, Any]:
+    """A decision of the model and the feedback on it."""
+    made = call.post(f"/v1/models/{name}/decisions", ASKED[name] | more)
+    assert made.status_code == 201, made.text
+    told = call.post(f"/v1/decisions/{made.json()['decision']}/feedback", TOLD[name])
+    assert told.status_code == 200, told.text
+    assert told.json()["status"] == "learnt"
+    return dict(made.json())
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_model_without_learner_and_features_takes_records(call: Caller, name: str) -> None:
+    made = call.put(f"/v1/models/{name}", BODIES[name])
+    assert made.status_code == 201, made.text
+    assert made.json()["learner"]
+    assert made.json()["features"]["auto"]["dim"] == 4096
+    again = call.put(f"/v1/models/{name}", BODIES[name])
+    assert (again.status_code, again.json()["learner"]) == (200, made.json()["learner"])
+    first = _round(call, name)
+    assert first["model_version"] == 0
+    assert _round(call, name)["model_version"] == 1
+
+
+def test_ids_are_answered_as_they_were_given(call: Caller) -> None:
+    for name in ("rank", "choose"):
+        call.put(f"/v1/models/{name}", BODIES[name])
+    assert set(_round(call, "rank")["ranking"]) == {"a", 7, "c"}
+    assert _round(call, "choose")["choice"] in (1, 2)
+    assert _round(call, "choose")["choice"] == 2
+    twice = call.post("/v1/models/choose/decisions", {"candidates": [{"id": 7}, {"id": "7"}]})
+    assert twice.status_code == 422
+    assert "'7'" in twice.json()["error"]["message"]
+
+
+def test_what_was_resolved_outlives_a_restart_and_verifies(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Caller(data, snapshot_every=5) as call:
+        for name, body in BODIES.items():
+            call.put(f"/v1/models/{name}", body)
+            for _ in range(8):
+                _round(call, name)
+        before = {name: call.post(f"/v1/models/{name}/decisions", ASKED[name]).json() for name in BODIES}
+    with Inspection(data) as seen:
+        for name in BODIES:
+            found = audit_model(seen, seen.model(name))
+            assert found.problems == []
+            assert found.compared
+    with Caller(data) as call:
+        for name, body in BODIES.items():
+            assert call.put(f"/v1/models/{name}", body).status_code == 200
+            after = call.post(f"/v1/models/{name}/decisions", ASKED[name]).json()
+            answer = {"ranking", "choice", "label", "forward", "margin", "model_version"}
+            if name != "filter":  # whose threshold knows how many decisions there were
+                assert {k: after[k] for k in answer & after.keys()} == {
+                    k: before[name][k] for k in answer & after.keys()
+                }
+
+
+def test_every_key_has_a_pipeline_of_its_own_that_replays(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Caller(data, keyed_in_memory=2) as call:
+        call.put("/v1/models/rank", BODIES["rank"] | {"keyed": True})
+        for i in range(12):
+            _round(call, "rank", key=f"user{i % 4}")
+    with Inspection(data) as seen:
+        found = audit_model(seen, seen.model("rank"))
+    assert (found.problems, found.learnt) == ([], 12)
+    assert found.compared
+
+
+def test_rows_of_numbers_and_records_are_told_apart(call: Caller) -> None:
+    call.put("/v1/models/rows", {"loop": "label", "labels": ["x", "y"], "params": {"dim": 2}})
+    assert call.post("/v1/models/rows/decisions", {"features": [0.1, 0.2]}).status_code == 201
+    assert call.get("/v1/models/rows").json()["features"] is None
+    call.put("/v1/models/names", {"loop": "label", "labels": ["x", "y"], "features": ["age", "height"]})
+    refused = call.post("/v1/models/names/decisions", {"features": {"age": "old"}}).json()["error"]
+    assert "features.age is 'old'" in refused["message"]
+    assert "number" in refused["hint"]
+    call.put("/v1/models/label", BODIES["label"])
+    refused = call.post("/v1/models/label/decisions", {"features": [1.0, 2.0]}).json()["error"]
+    assert "list of 2 numbers" in refused["message"]
+    context = {"candidates": [{"id": "a", "features": [1.0]}], "context": {"a": 1}}
+    call.put("/v1/models/first", {"loop": "choose", "learner": "PreferencePerceptron", "params": {"dim": 1}})
+    assert call.post("/v1/models/first/decisions", context).status_code == 422
