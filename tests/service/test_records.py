@@ -21,6 +21,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "rank": {"loop": "rank"},
     "better": {"loop": "rank", "feedback": "better"},
     "choose": {"loop": "choose", "feedback": "better"},
+    "reward": {"loop": "choose"},
     "label": {"loop": "label", "labels": ["bug", "billing"]},
     "filter": {"loop": "filter"},
 }
@@ -28,6 +29,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "rank": {"candidates": ARTICLES, "context": {"device": {"os": "ios"}, "hour": 9}},
     "better": {"candidates": ARTICLES, "context": {"device": {"os": "ios"}}, "top": 2},
     "choose": {"candidates": [{"id": 1}, {"id": 2}], "context": {"country": "se"}},
+    "reward": {"candidates": ARTICLES, "context": {"country": "se"}},
     "label": {"features": {"title": "it crashes", "plan": "free", "age_days": 3, "vip": False, "note": None}},
     "filter": {"features": {"source": "cron", "level": 3}},
 }
@@ -35,6 +37,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "rank": {"clicked": [7]},
     "better": {"better": ["c", 7]},
     "choose": {"better": 2},
+    "reward": {"reward": 0.7},
     "label": {"correct": True},
     "filter": {"relevant": True},
 }
@@ -98,7 +101,7 @@ def test_what_was_resolved_outlives_a_restart_and_verifies(tmp_path: Path) -> No
             assert call.put(f"/v1/models/{name}", body).status_code == 200
             after = call.post(f"/v1/models/{name}/decisions", ASKED[name]).json()
             answer = {"ranking", "choice", "label", "forward", "margin", "model_version"}
-            if name != "filter":  # whose threshold knows how many decisions there were
+            if name in ("better", "choose", "label"):  # the others draw, or count decisions
                 assert {k: after[k] for k in answer & after.keys()} == {
                     k: before[name][k] for k in answer & after.keys()
                 }
@@ -130,3 +133,96 @@ def test_rows_of_numbers_and_records_are_told_apart(call: Caller) -> None:
     context = {"candidates": [{"id": "a", "features": [1.0]}], "context": {"a": 1}}
     call.put("/v1/models/first", {"loop": "choose", "learner": "PreferencePerceptron", "params": {"dim": 1}})
     assert call.post("/v1/models/first/decisions", context).status_code == 422
+
+
+def test_a_reward_teaches_which_banner_works_for_whom(call: Caller) -> None:
+    made = call.put("/v1/models/banners", {"loop": "choose"}).json()
+    assert (made["learner"], made["feedback"], made["quality"]["measure"]) == ("LinUCB", "reward", "mean reward")
+    shown = []
+    for i in range(60):
+        device = ("ios", "web")[i % 2]
+        asked = {"candidates": [{"id": 7}, {"id": "b"}], "context": {"device": device}}
+        answer = call.post("/v1/models/banners/decisions", asked).json()
+        assert answer["propensities"].keys() == {"7", "b"}
+        assert sum(answer["propensities"].values()) == pytest.approx(1.0)
+        assert answer["propensity"] == answer["propensities"][str(answer["choice"])]
+        good = answer["choice"] == (7 if device == "ios" else "b")
+        shown.append(good)
+        call.post(f"/v1/decisions/{answer['decision']}/feedback", {"reward": 0.9 if good else 0.1})
+    assert sum(shown[-20:]) >= 17
+    answer = call.post("/v1/models/banners/decisions", {"candidates": [{"id": 7}]}).json()
+    for wrong in ({"reward": 1.5}, {"reward": "much"}, {"better": 7}):
+        assert call.post(f"/v1/decisions/{answer['decision']}/feedback", wrong).status_code == 422
+    assert call.get("/v1/models/banners").json()["quality"]["value"] > 0.6
+
+
+def test_labels_take_rewards_too(call: Caller) -> None:
+    body = {"loop": "label", "labels": ["x", "y"], "feedback": "reward"}
+    assert call.put("/v1/models/label", body).json()["quality"]["measure"] == "mean reward"
+    answer = call.post("/v1/models/label/decisions", ASKED["label"]).json()
+    told = call.post(f"/v1/decisions/{answer['decision']}/feedback", {"reward": 0.4})
+    assert (told.status_code, told.json()["status"]) == (200, "learnt")
+
+
+def test_clicks_reach_a_learner_of_clicks_as_clicks(call: Caller) -> None:
+    assert call.put("/v1/models/rank", BODIES["rank"]).json()["learner"] == "PDGD"
+    _round(call, "rank")
+    log = call.get("/v1/models/rank/log").text.splitlines()
+    assert '"$":"Clicks"' in log[-1]
+    assert '"documents":[1]' in log[-1]
+
+
+def test_weights_read_back_by_name(call: Caller) -> None:
+    for name, body in BODIES.items():
+        call.put(f"/v1/models/{name}", body)
+        for _ in range(4):
+            _round(call, name)
+        told = call.get(f"/v1/models/{name}/weights")
+        assert told.status_code == 200, told.text
+        assert told.json()["model_version"] == 4
+        weights = told.json()["weights"]
+        assert weights
+        assert [abs(each["weight"]) for each in weights] == sorted((abs(e["weight"]) for e in weights), reverse=True)
+        assert len(call.get(f"/v1/models/{name}/weights?limit=1").json()["weights"]) == 1
+    names = {each["name"] for each in call.get("/v1/models/reward/weights").json()["weights"]}
+    assert {"(constant)", "context.country=se", "topic=art"} & names
+    assert any(" × " in name for name in names)
+    labelled = call.get("/v1/models/label/weights").json()["weights"]
+    assert {each["label"] for each in labelled} <= {"bug", "billing"}
+    assert {"plan=free", "(constant)"} & {each["name"] for each in labelled}
+    shown = call.get("/ui/models/label/weights.json").json()["weights"]
+    assert {"plan=free", "(constant)"} & {each["name"] for each in shown}
+
+
+def test_weights_of_a_key(call: Caller) -> None:
+    call.put("/v1/models/rank", BODIES["rank"] | {"keyed": True})
+    _round(call, "rank", key="ann")
+    assert call.get("/v1/models/rank/weights?key=ann").json()["weights"]
+    assert call.get("/v1/models/rank/weights").status_code == 422
+    assert call.get("/v1/models/rank/weights?key=bob").status_code == 404
+    assert call.get("/v1/models/nobody/weights").status_code == 404
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_story_says_what_spoke_for_the_answer(call: Caller, name: str) -> None:
+    call.put(f"/v1/models/{name}", BODIES[name])
+    for _ in range(4):
+        made = _round(call, name)
+    found = call.get(f"/v1/decisions/{made['decision']}").json()["contributions"]
+    assert found["version"] == 4
+    assert all(isinstance(item, str) and value != 0.0 for item, value in found["items"])
+    assert found["items"]
+    lines = call.get(f"/ui/decisions/{made['decision']}/story.json").json()["lines"]
+    assert any(found["items"][0][0] in line["text"] for line in lines)
+
+
+def test_rows_of_numbers_tell_contributions_too(call: Caller) -> None:
+    call.put("/v1/models/rows", {"loop": "rank", "features": ["fresh", "long"], "feedback": "better"})
+    asked = {"candidates": [{"id": 1, "features": [0.0, 1.0]}, {"id": 2, "features": [1.0, 0.0]}]}
+    made = call.post("/v1/models/rows/decisions", asked).json()
+    call.post(f"/v1/decisions/{made['decision']}/feedback", {"better": [2]})
+    made = call.post("/v1/models/rows/decisions", asked).json()
+    assert made["ranking"] == [2, 1]
+    items = call.get(f"/v1/decisions/{made['decision']}").json()["contributions"]["items"]
+    assert [name for name, _ in items] == ["fresh"]
+    assert items[0][1] > 0.0

@@ -124,6 +124,28 @@ class FeedbackReply(Struct, kw_only=True):
     model_version: int
 
 
+class Contributions(Struct, kw_only=True):
+    """What each feature adds to the answer's score, strongest first, under the weights of a version."""
+
+    version: int
+    items: list[tuple[str, float]]
+
+
+class Weight(Struct, kw_only=True, omit_defaults=True):
+    """A weight under its name; of label models, of one of the labels."""
+
+    name: str
+    weight: float
+    label: str | None = None
+
+
+class WeightsReply(Struct, kw_only=True):
+    """The weights of a model, or of one of its keys, strongest first."""
+
+    model_version: int
+    weights: list[Weight]
+
+
 class Story(Struct, kw_only=True):
     """A decision from beginning to end."""
 
@@ -137,6 +159,7 @@ class Story(Struct, kw_only=True):
     feedback_at: str | None
     learnt_version: int | None
     why_not: str | None
+    contributions: Contributions | None = None
 
 
 class ErrorDetail(Struct, kw_only=True):

@@ -10,14 +10,14 @@ import msgspec
 from msgspec import Meta
 
 from smidgen.errors import InvalidArgument
-from smidgen.learners import Card
+from smidgen.learners import Card, Feedback
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.messages import CANDIDATES, Candidate, CompactCandidates
 from smidgen.service.refusals import Impossible
 from smidgen.structures import Candidates as Offer
-from smidgen.structures import Choice, Ranking
+from smidgen.structures import Choice, Clicks, Ranking
 from smidgen.types import Decision
 
 if TYPE_CHECKING:
@@ -100,7 +100,9 @@ class CoactiveEvaluator(Evaluator):
 
     @classmethod
     def why_not(cls, card: Card, learner: str) -> str | None:
-        """One that shows pairs hears only of its own rivals."""
+        """One that shows pairs hears only of its own rivals, one that hears rewards of what it has shown."""
+        if Feedback.BETTER not in card.kinds:
+            return f"a {learner} learns from rewards, which the log does not hold"
         if not card.shows_pairs:
             return None
         return f"a {learner} learns only from duels with a rival of its own, which the log does not hold"
@@ -132,4 +134,4 @@ def _pair(made: Decision, told: Any) -> tuple[Any, Any]:
     """The better object and the one shown; of a duel, the winner and the loser."""
     if isinstance(made.action, tuple):
         return made.action[told], made.action[1 - told]
-    return told, made.action
+    return (told.better(made.action) if isinstance(told, Clicks) else told), made.action

@@ -83,13 +83,17 @@ class Loop(ABC):
     figure: ClassVar[Figure | None] = None
     example: ClassVar[Example]
     #: Replays a log through another learner; None where a log says nothing of others.
-    evaluator: ClassVar[type[Evaluator] | None] = None
+    evaluator: type[Evaluator] | None = None
     #: What a reader of what-if must know.
-    caveats: ClassVar[tuple[str, ...]] = ()
+    caveats: tuple[str, ...] = ()
 
     def __init__(self, model: ModelBody, vectors: Vectors) -> None:
         self.model = model
         self.vectors = vectors
+
+    def suit(self, card: Card) -> None:
+        """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
+        return
 
     # What goes in and out
 

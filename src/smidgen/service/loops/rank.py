@@ -13,6 +13,7 @@ from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvalua
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
+from smidgen.structures import Clicks
 from smidgen.types import Decision
 
 #: How many positions count if nobody says.
@@ -23,8 +24,8 @@ class Request(DecisionBody, kw_only=True):
     """What to rank, and how many positions count."""
 
     candidates: Candidates
-    context: Record | None = None
     top: Annotated[int, Meta(ge=1)] | None = None
+    context: Record | None = None
 
 
 class Reply(Struct):
@@ -100,12 +101,15 @@ class Rank(Loop):
         return kind in card.kinds or (kind == Feedback.CLICKS and Feedback.BETTER in card.kinds)
 
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
-        """The preferred candidates move to the front; the rest keep the shown order."""
+        """The preferred candidates move to the front; the rest keep the shown order. Some learn from clicks as such."""
         chosen = places(value if isinstance(value, list) else [value], ids, field)
         shown, front = decision.action.tolist(), set(chosen)
         better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
         position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
-        return Reaction(np.array(better, dtype=np.int64), float(better == shown), position)
+        told: Any = np.array(better, dtype=np.int64)
+        if self.kinds[field] == Feedback.CLICKS and learner.card.kinds[0] == Feedback.CLICKS:
+            told = Clicks(chosen)
+        return Reaction(told, float(better == shown), position)
 
     def asked(self, ids: Sequence[str]) -> str:
         """How many candidates."""
@@ -141,4 +145,5 @@ class Rank(Loop):
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
         """Whether the ranking was left as it was."""
-        return float(list(told) == list(made.action))
+        better = told.better(made.action) if isinstance(told, Clicks) else told
+        return float(list(better) == list(made.action))

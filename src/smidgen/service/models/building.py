@@ -103,6 +103,7 @@ class Blueprint:
         self.dim: int | None = _features(inner)
         self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim, records=self.features is not None))
         self.card: Card = inner.card
+        self.loop.suit(self.card)
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
         self.settings = inner.params
         self.asked = inner.asked
@@ -142,6 +143,10 @@ class Blueprint:
             digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
             made = _seeded(self._made, int.from_bytes(digest[:6], "little"))
         return made.guard() if self.guarded and self.dim is not None else made
+
+    def reader(self, learner: Learner) -> Learner:
+        """Of a learner that takes records: the one inside, whose card says what it hears."""
+        return learner.learner if isinstance(learner, Pipeline) else learner
 
     def _first(self, params: dict[str, Any]) -> Learner:
         try:

@@ -105,7 +105,8 @@ def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) 
         if number == 1:
             twin, decision = _written(twin, decision, blueprint)
         try:
-            reaction = loop.react(twin, decision, ids, _reaction(blueprint, twin, answer, ids, number))
+            reader = blueprint.reader(twin)
+            reaction = loop.react(reader, decision, ids, _reaction(blueprint, reader, answer, ids, number))
             twin.learn(decision, reaction.learn)
             learnt += 1
         except SmidgenError:  # nothing can be said of this decision: an item that was dropped, say
