@@ -10,7 +10,9 @@ import pytest
 
 from service.asgi import Caller
 from smidgen.service.insight.audit import audit_model
+from smidgen.service.insight.whatif import what_if
 from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.recording import DatabaseRecording, FileRecording
 
 ARTICLES = [
     {"id": "a", "features": {"topic": "art", "words": 300, "pictures": True, "tags": ["new", "local"]}},
@@ -226,3 +228,31 @@ def test_rows_of_numbers_tell_contributions_too(call: Caller) -> None:
     items = call.get(f"/v1/decisions/{made['decision']}").json()["contributions"]["items"]
     assert [name for name, _ in items] == ["fresh"]
     assert items[0][1] > 0.0
+
+
+OTHERS = {
+    "rank": "PreferencePerceptron",
+    "better": "PDGD",
+    "choose": "PreferencePerceptron",
+    "label": "Confidit",
+    "filter": "PerceptronFilter",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_what_if_reads_records_as_the_log_read_them(tmp_path: Path, name: str) -> None:
+    data, exported = tmp_path / "data", tmp_path / "log.ndjson"
+    with Caller(data) as call:
+        call.put(f"/v1/models/{name}", BODIES[name])
+        for i in range(6):
+            made = call.post(f"/v1/models/{name}/decisions", ASKED[name]).json()
+            if i % 3 != 2:
+                call.post(f"/v1/decisions/{made['decision']}/feedback", TOLD[name])
+        exported.write_text(call.get(f"/v1/models/{name}/log").text)
+    others = [OTHERS[name]] if name in OTHERS else []
+    with Inspection(data) as seen:
+        found = what_if(DatabaseRecording(seen, seen.model(name)), others)
+    again = what_if(FileRecording(exported), others)
+    assert (found.decisions, found.answered) == (6, 4)
+    assert again.outcomes == found.outcomes
+    assert [each.learner for each in found.outcomes] == ([] if name == "reward" else ["as logged", *others])

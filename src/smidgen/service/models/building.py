@@ -144,6 +144,14 @@ class Blueprint:
             made = _seeded(self._made, int.from_bytes(digest[:6], "little"))
         return made.guard() if self.guarded and self.dim is not None else made
 
+    def bare(self) -> Blueprint:
+        """The same without its vectorizer: of a model that takes records, one that takes the rows made of them."""
+        if self.features is None:
+            return self
+        params = {**self.body.params, "dim": self.dim}
+        body = msgspec.structs.replace(self.body, learner=self.kind, params=params, features=None)
+        return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), guarded=False)
+
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""
         return learner.learner if isinstance(learner, Pipeline) else learner
