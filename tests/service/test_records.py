@@ -287,3 +287,44 @@ def test_a_refusal_names_the_field_and_what_was_found(call: Caller, name: str, b
     assert found in error["message"]
     assert "Expected" not in error["message"]
     assert error["hint"]
+
+
+def test_a_learner_that_wraps_another_takes_records_or_says_why_not(call: Caller) -> None:
+    body = {"loop": "filter", "learner": "AppleTasting", "params": {"learner": {"type": "PerceptronFilter"}}}
+    made = call.put("/v1/models/tasting", body)
+    assert made.status_code in (201, 422)
+    if made.status_code == 201:
+        answer = call.post("/v1/models/tasting/decisions", ASKED["filter"])
+        assert answer.status_code == 201, answer.text
+
+
+def test_text_crosses_and_the_id_are_settings(call: Caller) -> None:
+    auto = {"dim": 64, "text": ["title"], "crosses": [["device", "kind"]]}
+    made = call.put("/v1/models/m", {"loop": "choose", "features": {"auto": auto}, "id_feature": False})
+    assert made.json()["features"] == {"auto": {**auto, "id_feature": False}}
+    asked = {
+        "candidates": [{"id": 1, "features": {"title": "cheap flights", "kind": "short"}}, {"id": 2}],
+        "context": {"device": "phone"},
+    }
+    for _ in range(5):
+        answer = call.post("/v1/models/m/decisions", asked).json()
+        call.post(f"/v1/decisions/{answer['decision']}/feedback", {"reward": float(answer["choice"] == 1)})
+    names = {each["name"] for each in call.get("/v1/models/m/weights").json()["weights"]}
+    assert "context.device=phone × kind=short" in names
+    assert "title:cheap" in names
+    assert not any(name.startswith("id=") for name in names)
+    for wrong in ({"auto": {"dim": 1}}, {"auto": {"crosses": "all"}}, {"auto": {}, "hashed": 3}, {"wings": 1}):
+        assert call.put("/v1/models/n", {"loop": "choose", "features": wrong}).status_code == 422
+    assert call.put("/v1/models/n", {"loop": "choose", "feedback": "applause"}).status_code == 422
+    assert call.put("/v1/models/n", {"loop": "choose", "params": {"wings": 1}}).status_code == 422
+
+
+def test_settings_without_a_learner_go_to_the_recommended_one(call: Caller) -> None:
+    made = call.put("/v1/models/m", {"loop": "choose", "params": {"floor": 0.5}}).json()
+    assert made["learner"] == "LinUCB"
+    assert made["params"]["floor"] == 0.5
+    answer = call.post("/v1/models/m/decisions", {"candidates": [{"id": 1}, {"id": 2}]}).json()
+    assert min(answer["propensities"].values()) == pytest.approx(0.25)
+    space = {"space": {"type": "Box", "low": [0.0, 0.0], "high": [1.0, 1.0]}}
+    assert call.put("/v1/models/t", {"loop": "tune", "params": space}).json()["learner"] == "QuadraticTuner"
+    assert len(call.post("/v1/models/t/decisions", {}).json()["point"]) == 2

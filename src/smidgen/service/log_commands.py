@@ -134,6 +134,7 @@ def _describe(learner: Learner, names: list[str] | None) -> None:
     import numpy as np
 
     from smidgen.errors import NoWeights
+    from smidgen.learners.records.around import vectorizer_of
 
     typer.echo(repr(learner))
     typer.echo(f"{learner.rounds} rounds learnt of {learner.decisions} decisions")
@@ -143,9 +144,11 @@ def _describe(learner: Learner, names: list[str] | None) -> None:
         typer.echo(error.problem)
         return
     typer.echo(f"weights: shape {weights.shape}, norm {np.linalg.norm(weights):.6g}")
+    features = vectorizer_of(learner)
+    known = dict(enumerate(names or ())) if features is None else dict(features.named_columns())
     if weights.ndim == 1:
         for i in np.argsort(-np.abs(weights), kind="stable")[:10]:
-            typer.echo(f"  {names[i] if names is not None else i}: {weights[i]:.6g}")
+            typer.echo(f"  {known.get(int(i), i)}: {weights[i]:.6g}")
 
 
 def what_if(

@@ -18,7 +18,7 @@ export function createForm(refresh) {
   const loop = h("select");
   const learner = h("select");
   const about = h("span", { class: "hint" });
-  const kind = h("select", {}, h("option", { value: "names" }, "by name"), h("option", { value: "dim" }, "by position"), h("option", { value: "hashed" }, "hashed names"));
+  const kind = h("select", {}, h("option", { value: "names" }, "by name"), h("option", { value: "dim" }, "by position"), h("option", { value: "hashed" }, "hashed names"), h("option", { value: "records" }, "records, as the app has them"));
   const features = h("textarea", { rows: 2, placeholder: "bm25, freshness, popularity" });
   const count = h("input", { type: "number", min: 1, max: 16777216, value: "10" });
   const labels = h("input", { placeholder: "spam, work, family", autocomplete: "off" });
@@ -50,7 +50,7 @@ export function createForm(refresh) {
     const has = entry().features;
     rows.kind.hidden = !has;
     rows.features.hidden = !has || kind.value !== "names";
-    rows.count.hidden = !has || kind.value === "names";
+    rows.count.hidden = !has || ["names", "records"].includes(kind.value);
     rows.labels.hidden = !known[loop.value].words.labels;
   };
   loop.addEventListener("change", fill);

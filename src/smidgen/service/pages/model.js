@@ -2,7 +2,7 @@
 import { get, model as path } from "./api.js";
 import { band, draw, faded } from "./charts.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
-import { loops } from "./loops.js";
+import { loopOf, loops } from "./loops.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
 import { positions, tryCard } from "./tryit.js";
@@ -41,7 +41,7 @@ export function modelView(name, refresh) {
     async refresh() {
       if (page === null) {
         const [model, known] = await Promise.all([get(`/v1/models/${encodeURIComponent(name)}`), loops()]);
-        page = build(model, known[model.loop], refresh);
+        page = build(model, loopOf(model, known), refresh);
         root.replaceChildren(...page.parts);
       }
       await page.update();
@@ -211,7 +211,7 @@ function drawLag(card, lag) {
 }
 
 function settingsCard(model) {
-  const features = Array.isArray(model.features) ? model.features.join(", ") : model.features ? `hashed into ${whole(model.features.hashed)} columns` : positions(model) ? `${positions(model)}, by position` : "none";
+  const features = Array.isArray(model.features) ? model.features.join(", ") : model.features?.auto ? `records, up to ${whole(model.features.auto.dim)} names of their own` : model.features ? `hashed into ${whole(model.features.hashed)} columns` : positions(model) ? `${positions(model)}, by position` : "none";
   const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Settings", Object.keys(model.params).length ? JSON.stringify(model.params) : "as they come"],
     ["Feedback is learnt for", span(model.window_s)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
   return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),

@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { createForm } from "./create.js";
 import { announce, figure, h, interval, set, sparkline, whole } from "./dom.js";
-import { loops } from "./loops.js";
+import { loopOf, loops } from "./loops.js";
 import { playSample } from "./sample.js";
 
 function card(name) {
@@ -93,7 +93,7 @@ export function modelsView(refresh) {
       told.models.forEach((model, place) => {
         if (!cards.has(model.name)) cards.set(model.name, card(model.name));
         const mine = cards.get(model.name);
-        mine.update(model, known[model.loop]);
+        mine.update(model, loopOf(model, known));
         if (list.children[place] !== mine.root) list.insertBefore(mine.root, list.children[place] ?? null);
       });
       more.hidden = told.of <= told.models.length && told.of > 0 || none;

@@ -87,7 +87,7 @@ export const positions = (model) => model.params.dim ?? model.params.learner?.di
 
 function featureNames(model) {
   if (Array.isArray(model.features)) return model.features;
-  if (model.features?.hashed) return null;
+  if (model.features?.hashed || model.features?.auto) return null;
   const dim = positions(model);
   return dim === undefined ? [] : dim > WIDEST ? null : Array.from({ length: dim }, (_, i) => `feature ${i + 1}`);
 }
@@ -95,6 +95,7 @@ function featureNames(model) {
 function guess(model, loop) {
   if (loop.words.asks === "json") return loop.example.request;
   const one = () => {
+    if (model.features?.auto) return { number: random(), word: ["red", "green", "blue"][Math.floor(3 * Math.random())], flag: Math.random() < 0.5 };
     if (model.features?.hashed) return Object.fromEntries(["apple", "banana", "cherry"].map((name) => [name, random()]));
     if (Array.isArray(model.features)) return Object.fromEntries(model.features.map((name) => [name, random()]));
     return Array.from({ length: Math.min(positions(model), 1000) }, random);
