@@ -347,3 +347,15 @@ def test_settings_without_a_learner_go_to_the_recommended_one(call: Caller) -> N
     space = {"space": {"type": "Box", "low": [0.0, 0.0], "high": [1.0, 1.0]}}
     assert call.put("/v1/models/t", {"loop": "tune", "params": space}).json()["learner"] == "QuadraticTuner"
     assert len(call.post("/v1/models/t/decisions", {}).json()["point"]) == 2
+
+
+def test_more_crosses_than_can_be_held_are_refused(call: Caller) -> None:
+    call.put("/v1/models/rank", BODIES["rank"])
+    call.put("/v1/models/plain", {"loop": "rank", "features": {"auto": {"crosses": []}}})
+    asked = {"candidates": [{"id": i} for i in range(5000)], "context": {f"field {i}": "x" for i in range(100)}}
+    refused = call.post("/v1/models/rank/decisions", asked)
+    assert refused.status_code == 422
+    assert "crosses" in refused.json()["error"]["message"]
+    nested = asked | {"context": {"all": asked["context"]}}
+    assert call.post("/v1/models/rank/decisions", nested).status_code == 422
+    assert call.post("/v1/models/plain/decisions", asked).status_code == 201

@@ -107,7 +107,8 @@ class Blueprint:
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
         self.settings = inner.params
         self.asked = inner.asked
-        self.cost = Cost(self.card, self.settings, self.dim)
+        crossed = self.features is not None and self.features.crosses == "auto"
+        self.cost = Cost(self.card, self.settings, self.dim, crossed=crossed)
         self.size = len(learner.to_bytes()) if body.keyed else 0
 
     @property

@@ -13,7 +13,7 @@ from smidgen.service.refusals import Impossible
 from smidgen.structures import Candidates, Choice, Ranking
 
 #: What a field of a record costs beside a number: its name is kept until it has a column.
-FIELD = 5
+FIELD = 25
 #: How many multiplications one request may cost: some seconds.
 WORK = 5_000_000_000
 
@@ -28,10 +28,13 @@ class Cost:
     ----------
     card, settings, dim
         The learner's, and how many features it takes.
+    crossed
+        Whether every field of a context meets every field of a candidate.
     """
 
-    def __init__(self, card: Card, settings: Mapping[str, Any], dim: int | None) -> None:
+    def __init__(self, card: Card, settings: Mapping[str, Any], dim: int | None, *, crossed: bool = False) -> None:
         features = dim or 0
+        self.crossed = crossed
         self.classes = max(1, int(settings.get("n_classes") or 1))
         try:
             numbers = card.size(settings) // 8
@@ -50,22 +53,35 @@ class Budget:
 
     def spend(self, context: Any) -> None:
         """Take a decision on this context off, or refuse."""
-        size = touched(context)
+        size = touched(context, crossed=self._cost.crossed)
         self._numbers -= size
         self._work -= size * self._cost.classes + self._cost.each
+        if self._numbers < 0 and isinstance(context, Candidates | dict):
+            raise Impossible(
+                f"the records and their crosses are more than {NUMBERS // FIELD} features",
+                'send fewer candidates or fields in one call, or make the model with fewer "crosses"',
+            )
         if self._numbers < 0:
             raise Impossible(f"the features are more than {NUMBERS} numbers", "send fewer rows in one call")
         if self._work < 0:
             raise Impossible(f"this asks for more than {WORK} multiplications", "send fewer rows in one call")
 
 
-def touched(context: Any) -> int:
+def touched(context: Any, *, crossed: bool = False) -> int:
     """How many numbers a context holds; a field of a record, or a cross, counts as several."""
     if isinstance(context, Candidates):
-        about = len(context.context or ())
-        return FIELD * sum(1 + len(each) + min(CROSSES, about * (1 + len(each))) for each in context.records)
+        about = _fields(context.context or {}) if crossed else 0
+        sizes = [1 + _fields(each) for each in context.records]
+        return FIELD * sum(size + min(CROSSES, about * size) for size in sizes)
     if isinstance(context, dict):
-        return FIELD * (1 + len(context))
+        return FIELD * (1 + _fields(context))
     rows = context.rows if isinstance(context, Ranking | Choice) else context
     stored = getattr(rows, "data", None) if hasattr(rows, "indptr") else getattr(rows, "array", rows)
     return int(getattr(stored, "size", 0))
+
+
+def _fields(record: Any) -> int:
+    """How many values a record holds, in objects and lists inside it too."""
+    if isinstance(record, dict):
+        return sum(_fields(value) for value in record.values())
+    return len(record) if isinstance(record, list) else 1
