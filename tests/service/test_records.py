@@ -359,3 +359,12 @@ def test_more_crosses_than_can_be_held_are_refused(call: Caller) -> None:
     nested = asked | {"context": {"all": asked["context"]}}
     assert call.post("/v1/models/rank/decisions", nested).status_code == 422
     assert call.post("/v1/models/plain/decisions", asked).status_code == 201
+
+
+def test_objects_inside_objects_inside_objects_are_refused(call: Caller) -> None:
+    call.put("/v1/models/label", BODIES["label"])
+    for depth in (9, 60, 300, 900, 5000):
+        deep = '{"a":' * depth + "1" + "}" * depth
+        headers = {"content-type": "application/json"}
+        refused = call("POST", "/v1/models/label/decisions", content=f'{{"features":{deep}}}', headers=headers)
+        assert refused.status_code in (400, 422), (depth, refused.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from smidgen.features.limits import CROSSES
+from smidgen.features.limits import CROSSES, DEPTH
 from smidgen.learners import Card
 from smidgen.service.loops.vectors import NUMBERS
 from smidgen.service.models.sizes import REFUSALS
@@ -80,8 +80,8 @@ def touched(context: Any, *, crossed: bool = False) -> int:
     return int(getattr(stored, "size", 0))
 
 
-def _fields(record: Any) -> int:
-    """How many values a record holds, in objects and lists inside it too."""
+def _fields(record: Any, depth: int = DEPTH) -> int:
+    """How many values a record holds, in objects and lists inside it too; what lies deeper will be refused."""
     if isinstance(record, dict):
-        return sum(_fields(value) for value in record.values())
+        return sum(_fields(value, depth - 1) for value in record.values()) if depth >= 0 else 1
     return len(record) if isinstance(record, list) else 1
