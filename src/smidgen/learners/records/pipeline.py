@@ -145,7 +145,8 @@ class Pipeline(Learner):
         weights = self._inner.weights
         if encoded.candidates:
             return of_candidates(decision, Named(starts, indices, values, names), weights)
-        row = _prepared(self._inner, Row(indices, values, self.dim))  # as the inner learner scales it
+        given = Row(constant(indices), ordinary(values), self.dim)
+        row = _prepared(self._inner, given)  # as the inner learner scales it
         labels = list(getattr(self._inner, "labels", ()))
         return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
 
