@@ -23,6 +23,7 @@ from smidgen import (
     Confidit,
     Decision,
     HingeConfidit,
+    Knobs,
     L1Ball,
     Learner,
     Ranking,
@@ -30,6 +31,7 @@ from smidgen import (
     Simplex,
     SquareCB,
     Vectorizer,
+    knobs,
 )
 from smidgen.learners import Card, cards, learners
 
@@ -114,12 +116,12 @@ class Coactive:
 class Rewarded(Coactive):
     """Choose, and hear a number in [0, 1] for what was shown."""
 
-    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
-        return int(np.flatnonzero(context.available)[0]), (seed % 5) / 4
-
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
         return [0.0, 1.0, 0, 1, float(rng.random()), np.float32(rng.random())][rng.integers(6)]
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return super().answer(learner, context, seed), 0.25 * (seed % 5)
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, -0.1, 1.5, 2, [0.5], 0.5j)
@@ -212,7 +214,7 @@ class Tuning:
 
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
-        if decision.perturbation is None:
+        if "gradient" in learner.card.kinds:
             return rng.normal(size=learner.space.dim)
         return float(rng.uniform(-1, 1))
 
@@ -287,7 +289,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "l1": {"space": L1Ball(dim=3, radius=2.0)},
     },
     "ONS": {"box": {"space": Box(low=[0.0, -1.0], high=[1.0, 1.0])}, "simplex": {"space": Simplex(dim=4)}},
+    "QuadraticTuner": {
+        "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "wait": knobs.Log(0.01, 10.0), "ratio": (0, 1)})},
+        "no forgetting": {"forgetting": 1.0, "width": 2.0},
+    },
     "OGDEG": {
+        "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "ratio": (0, 1)}), "delta": 0.2},
+        "mean": {"baseline": "mean", "loss_bound": None},
+        "mean clipped": {"baseline": "mean", "loss_bound": 0.5},
         "simplex": {"space": Simplex(dim=3), "delta": 0.1},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "horizon": {"space": Ball(dim=1), "delta": None, "horizon": 10_000},
@@ -295,6 +304,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "ONSEG": {
         "simplex": {"space": Simplex(dim=3), "delta": 0.1},
         "printed": {"beta": None},
+        "mean": {"baseline": "mean", "loss_bound": None},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "l1": {"space": L1Ball(dim=3), "delta": 0.1},
     },

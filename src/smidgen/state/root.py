@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, inlined, kernel
+from smidgen.errors import InvalidRecord
 from smidgen.geometry.cholesky import factor, invert_lower
 from smidgen.state.classes import Indices
 from smidgen.state.offers import Offer, row_indices, row_values, usable
@@ -326,6 +327,20 @@ class RootRidge:
         arrays: dict[str, NDArray[Any]] = {"R": self.R}
         arrays |= {} if self.most is None else {"slots": self.slots, "used": self.used}
         return arrays | ({"F": self.F} if self.keep < 1.0 else {})
+
+    def of_rows(self, rows: int) -> dict[str, NDArray[Any]]:
+        """Arrays as they would be for so many rows, within what there may be."""
+        R, F = self._fresh(max(1, min(rows, self.most or rows)))
+        return {"R": R, **({"F": F} if self.keep < 1.0 else {})}
+
+    def check_slots(self, arrays: Any) -> None:
+        """Refuse saved slots that are not those of the rows in use, each once: kernels go where they point."""
+        slots, used, R = arrays.get("slots"), arrays.get("used"), arrays.get("R")
+        if slots is None or used is None or R is None or used.shape != (1,):
+            raise InvalidRecord("the rows in use are not all there", "give what Learner.save wrote")
+        known = np.sort(slots[slots >= 0])
+        if not np.array_equal(known, np.arange(int(used[0]))) or int(used[0]) > len(R) or (slots < -1).any():
+            raise InvalidRecord("columns and rows do not fit together", "give what Learner.save wrote")
 
     def restore(self, arrays: Any) -> None:
         """Take over saved arrays."""

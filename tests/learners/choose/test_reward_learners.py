@@ -11,7 +11,7 @@ from scipy import sparse
 import reference_choose as slow
 import smidgen
 from smidgen import Choice, LinUCB, SquareCB, ThompsonChoice
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite, SmidgenError
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite, SmidgenError
 from smidgen.learners.choose.base import LARGE
 from smidgen.randomness import COIN, DIRECTION, normals, uniforms
 
@@ -185,6 +185,34 @@ class TestColumnsInUse:
         with pytest.raises(NotFinite, match="scale them down"):
             learner.run(dense, R)
         assert learner.to_bytes() == before
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.99])
+def test_a_saved_learner_whose_columns_were_tampered_with_is_refused(forgetting: float) -> None:
+    learner = LinUCB(dim=400, forgetting=forgetting)
+    learner.run(np.eye(3, 400), np.ones((5, 3)))
+    good = learner._state()
+    for change in (
+        {"slots": np.where(good["slots"] == 0, 999, good["slots"]).astype(np.int32)},
+        {"slots": np.where(good["slots"] == 0, -7, good["slots"]).astype(np.int32)},
+        {"slots": np.zeros(400, np.int32)},
+        {"slots": good["slots"][:-1]},
+        {"used": np.array([17])},
+        {"used": np.array([1, 2])},
+        {"R": good["R"][:2]},
+        {"R": np.zeros((1000, 1008))},
+    ):
+        with pytest.raises(InvalidRecord):
+            LinUCB(dim=400, forgetting=forgetting)._check_state({**good, **change})
+    with pytest.raises(InvalidRecord):
+        LinUCB(dim=400, forgetting=forgetting)._check_state({"rounds": good["rounds"], "D": np.zeros((400, 9))})
+    LinUCB(dim=400, forgetting=forgetting)._check_state(good)
+
+
+def test_what_to_begin_with() -> None:
+    learner = smidgen.recommended(loop="choose", feedback="reward", dim=7)
+    assert isinstance(learner, LinUCB)
+    assert (learner.params["width"], learner.params["ridge"], learner.params["floor"]) == (0.3, 0.1, 0.02)
 
 
 class TestShares:

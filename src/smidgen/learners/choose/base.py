@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Rows, check_dim
 from smidgen.features.rows import DenseRows, SparseRows
 from smidgen.learners.base import Learner
@@ -261,21 +261,15 @@ class RewardLearner(Learner):
         return {"rounds": self._numbers[: ROUNDS + 1], **self._ridge.arrays()}
 
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Rows of R come as columns come into use, and beyond the most of them there is a diagonal in their place."""
-        ridge, n = self._ridge, self._numbers
-        if not isinstance(ridge, RootRidge) or ridge.most is None or not {"D", "R"} & state.keys():
-            super()._check_state(state)
-            return
-        like: _Ridge = ColumnRidge(self.dim, n[RIDGE], n[KEEP])
-        if "D" not in state:
-            like = RootRidge(self.dim, n[RIDGE], n[KEEP], ridge.most)
-            like.grow(min(len(state["R"]), ridge.most))
-        check_shapes({"rounds": n[: ROUNDS + 1], **like.arrays()}, state)
-        if "D" not in state:
-            slots, rows = state["slots"], len(state["R"])
-            known = np.sort(slots[slots >= 0])
-            if not (slots < rows).all() or not np.array_equal(known, np.arange(state["used"][0])):
-                raise InvalidRecord("the columns in use do not fit the rows that there are", "restore it from a copy")
+        """A must have one of the forms that these settings can lead to: rows by need, or its diagonal."""
+        ridge, like = self._ridge, {**self._state()}
+        claimed = isinstance(ridge, RootRidge) and ridge.most is not None
+        if claimed and "D" in state:
+            like = {"rounds": like["rounds"], **ColumnRidge(self.dim, ridge.ridge, ridge.keep).arrays()}
+        elif claimed and isinstance(ridge, RootRidge):
+            like |= ridge.of_rows(len(state["R"]) if "R" in state else 0)
+            ridge.check_slots(state)
+        check_shapes(like, state)
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._numbers[ROUNDS] = state["rounds"][0]

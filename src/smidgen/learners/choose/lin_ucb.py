@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smidgen import checks
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.choose.base import RewardLearner, bytes_of_state
 from smidgen.learners.choose.shares import UCB
 
@@ -19,6 +19,7 @@ NOT_SERVED = "the service does not take rewards yet"
         bound="O(d·log T/√T), width by the theorem",
         cost="K·N² (full), K·nnz (diagonal)",
         example={"dim": 4},
+        recommended=(Recommended(feedback="reward", settings={"width": 0.3, "ridge": 0.1}),),
         size=bytes_of_state,
         not_served=NOT_SERVED,
     )

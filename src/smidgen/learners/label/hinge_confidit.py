@@ -7,10 +7,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
+from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
@@ -29,6 +30,7 @@ from smidgen.learners.label.hinge_round import (
 )
 from smidgen.learners.label.hinge_stream import stream_diagonal, stream_full
 from smidgen.learners.revival import check_shapes
+from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, stream_key
 from smidgen.state.classes import Block, padded
@@ -204,8 +206,15 @@ class HingeConfidit(LabelLearner):
         self._latest = decision = self._record(number, row, action, greedy, scores, p, eps)
         return decision
 
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """The true class, as if it had been shown and been right."""
+        self._classes.index(answer)
+        decision = self._decide(context, number)
+        self._latest = None  # the number is an example's
+        self._learn(structs.replace(decision, action=answer), True)
+
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        reward, row = _reward(feedback), kept_row(decision, self.dim, self._dtype)
+        reward, row = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype)
         c = self._classes.index(decision.action)
         if decision is not self._latest:
             self._numbers[FRESH] = 0.0
@@ -332,18 +341,6 @@ class HingeConfidit(LabelLearner):
             self._state_of = DiagonalClasses(self.dim, state["S"].shape[1] // 2, start, self._dtype)
         self._state_of.restore(state)
         self._renumber()
-
-
-def _reward(feedback: Any) -> float:
-    """A bit as 0 or 1, or a reward in [0, 1]."""
-    if feedback is True or feedback is False or isinstance(feedback, np.bool_):
-        return float(feedback)
-    if not isinstance(feedback, (int, float, np.integer, np.floating)) or not 0.0 <= feedback <= 1.0:
-        raise InvalidFeedback(
-            f"the feedback is {feedback!r} and must be True, False, or a reward in [0, 1]",
-            "compare the label with the truth, or scale the reward",
-        )
-    return float(feedback)
 
 
 def _below_one(wrong: Any) -> float:

@@ -62,12 +62,18 @@ def adagrad_pairs(deltas: FloatArray, step: float, w: FloatArray, squares: Float
     return strange == 0
 
 
+def _bytes_of_state(settings: Mapping[str, Any]) -> int:
+    """Three vectors, and a count."""
+    return 8 * (3 * int(settings["dim"]) + 1)
+
+
 @register(
     Card(
         loop="rank",
         feedback=("clicks", "better"),
         draws=True,
         averaged=True,
+        size=_bytes_of_state,
         paper="Radlinski & Joachims 2006",
         bound="none is known",
         cost="argmax + depth draws + N per pair",
