@@ -49,7 +49,7 @@ class RidgeFil:
     ) -> None:
         self.explore, self.constant = explore, explore != "paper" if constant is None else constant
         self.dim, self.c, self.forgetting, self.window = dim + self.constant, c, forgetting, window
-        self.a, self.floor = (a / 10, 2.0) if explore == "scarce" else (a, 1.0)
+        self.a, self.width = a / 10 if explore == "scarce" else a, 0.0
         self.examples: list[tuple[FloatArray, float]] = []
 
     def counted(self) -> list[tuple[float, FloatArray, float]]:
@@ -84,14 +84,20 @@ class RidgeFil:
     def threshold(self, t: int) -> float:
         if self.explore == "paper" or not self.heard():
             return threshold(self.c, t, self.heard())
-        scarce = math.sqrt(0.1 * math.log(t) / (self.relevant() + 1))
-        return -max(scarce, math.sqrt(self.floor * math.log(t) / self.heard()))
+        found, a, q = math.sqrt(0.1 * math.log(t) / (self.relevant() + 1)), self.a, self.width
+        if self.explore == "scarce" and (self.heard() < 50 or a * q <= 0.3):
+            return -max(found, math.sqrt(2 * math.log(t) / self.heard()))
+        factor = (1 + a * q) / (1 + q) if self.explore == "scarce" else 1.0
+        return -max(found, math.sqrt(math.log(t) / self.heard())) * factor
 
     def forward(self, x: FloatArray, t: int) -> bool:
         return self.margin(x) >= self.threshold(t)
 
     def learn(self, x: FloatArray, relevant: bool) -> None:
-        self.examples.append((self.wide(x), 1.0 if relevant else -1.0))
+        z = self.wide(x)
+        width = float(z @ np.linalg.solve(self.system()[0], z))
+        self.examples.append((z, 1.0 if relevant else -1.0))
+        self.width += max(0.2, 1 / self.heard()) * (width - self.width)
 
 
 class RidgeFull(RidgeFil):

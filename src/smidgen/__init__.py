@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, learners, offline, optim, structures, users
+    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
     from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
+    from smidgen.knobs import Best, Knobs
     from smidgen.learners import Card, Learner, Recommended, load, register
     from smidgen.learners.choose import LinUCB, RewardHistory, SquareCB, ThompsonChoice
     from smidgen.learners.coactive import (
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron
     from smidgen.learners.recommended import recommended
     from smidgen.learners.records import Explanation, Pipeline
-    from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
+    from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, QuadraticTuner
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
     from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
@@ -72,6 +73,7 @@ _HOME = {
     "Ball": "geometry",
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
+    "Best": "knobs",
     "Box": "geometry",
     "Candidates": "structures",
     "Card": "learners",
@@ -90,6 +92,7 @@ _HOME = {
     "FilterHistory": "learners.filter",
     "HingeConfidit": "learners.label",
     "History": "evaluate.history",
+    "Knobs": "knobs",
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
     "Learner": "learners",
@@ -105,6 +108,7 @@ _HOME = {
     "Pipeline": "learners.records",
     "PerturbedPreferencePerceptron": "learners.rank",
     "PreferencePerceptron": "learners.coactive",
+    "QuadraticTuner": "learners.tune",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
     "Recommendation": "evaluate.recommend",
@@ -135,7 +139,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "learners", "offline", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "users")
 
 __all__ = [
     "AROW",
@@ -149,6 +153,7 @@ __all__ = [
     "Ball",
     "Banditron",
     "BatchPreferencePerceptron",
+    "Best",
     "Box",
     "Candidates",
     "Card",
@@ -167,6 +172,7 @@ __all__ = [
     "FilterHistory",
     "HingeConfidit",
     "History",
+    "Knobs",
     "L1Ball",
     "LabelHistory",
     "Learner",
@@ -177,6 +183,7 @@ __all__ = [
     "PerturbedPreferencePerceptron",
     "Pipeline",
     "PreferencePerceptron",
+    "QuadraticTuner",
     "Ranking",
     "RankingSVM",
     "Recommendation",
@@ -200,6 +207,7 @@ __all__ = [
     "from_chain",
     "from_clicks",
     "geometry",
+    "knobs",
     "learners",
     "load",
     "losses",

@@ -12,21 +12,26 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from laws.records import Offered, Single
+from laws.records import Offered, RewardedOffer, Single
 from smidgen import (
     AROW,
+    PDGD,
     Ball,
     Box,
     Choice,
     Clicks,
     Confidit,
     Decision,
+    HingeConfidit,
+    Knobs,
     L1Ball,
     Learner,
     Ranking,
     RidgeFil,
     Simplex,
+    SquareCB,
     Vectorizer,
+    knobs,
 )
 from smidgen.learners import Card, cards, learners
 
@@ -210,7 +215,7 @@ class Tuning:
 
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
-        if decision.perturbation is None:
+        if "gradient" in learner.card.kinds:
             return rng.normal(size=learner.space.dim)
         return float(rng.uniform(-1, 1))
 
@@ -285,7 +290,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "l1": {"space": L1Ball(dim=3, radius=2.0)},
     },
     "ONS": {"box": {"space": Box(low=[0.0, -1.0], high=[1.0, 1.0])}, "simplex": {"space": Simplex(dim=4)}},
+    "QuadraticTuner": {
+        "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "wait": knobs.Log(0.01, 10.0), "ratio": (0, 1)})},
+        "no forgetting": {"forgetting": 1.0, "width": 2.0},
+    },
     "OGDEG": {
+        "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "ratio": (0, 1)}), "delta": 0.2},
+        "mean": {"baseline": "mean", "loss_bound": None},
+        "mean clipped": {"baseline": "mean", "loss_bound": 0.5},
         "simplex": {"space": Simplex(dim=3), "delta": 0.1},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "horizon": {"space": Ball(dim=1), "delta": None, "horizon": 10_000},
@@ -293,6 +305,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "ONSEG": {
         "simplex": {"space": Simplex(dim=3), "delta": 0.1},
         "printed": {"beta": None},
+        "mean": {"baseline": "mean", "loss_bound": None},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "l1": {"space": L1Ball(dim=3), "delta": 0.1},
     },
@@ -315,7 +328,10 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
             "learner": Confidit(dim=64, n_classes=3, alpha=0.6),
         },
         "label": {"features": Vectorizer(dim=16, text=("title",)), "learner": AROW(dim=16, n_classes=3)},
-        "relevance": {"features": Vectorizer(dim=64, scale=False), "learner": RidgeFil(dim=64)},
+        "relevance": {"features": Vectorizer(dim=64, scale=False), "learner": RidgeFil(dim=64, explore="found")},
+        "clicks": {"learner": PDGD(dim=64)},
+        "reward": {"features": Vectorizer(dim=128, text=("title",)), "learner": SquareCB(dim=128)},
+        "hinge": {"learner": HingeConfidit(dim=64, n_classes=3)},
     },
     "AROW": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
 }
@@ -328,6 +344,9 @@ RECORDS: dict[str, dict[str, list[Any]]] = {
         "bit": [Single("label records")],
         "label": [Single("label records")],
         "relevance": [Single("filter records")],
+        "clicks": [Offered("ranking records")],
+        "reward": [RewardedOffer("reward records")],
+        "hinge": [Single("label records")],
     }
 }
 

@@ -78,7 +78,7 @@ class Single:
         return bool(seed % 2) if self.form == "filter records" else learner.learner.labels[seed % 3]
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
-        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 0.5)
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 1.5)
 
     def unusable(self) -> Iterator[Any]:
         yield from (None, 3, np.zeros(4), "record", [{"a": 1}], *HOSTILE, Candidates([{"a": 1.0}]))
@@ -130,3 +130,18 @@ class Offered:
 
     def huge(self) -> list[Any]:
         return [Candidates([{"price": 1e100}, {"price": 1.0}, {"price": 1e300}], top=self.top)]
+
+
+@dataclass(frozen=True)
+class RewardedOffer(Offered):
+    """The same, and a reward for the item shown."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        return float(np.random.default_rng([seed, decision.number]).random())
+
+    def answer(self, learner: Learner, context: Candidates, seed: int) -> Any:
+        first = seed % len(context)
+        return (first if context.ids is None else context.ids[first], 0.5)
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -0.5, 1.5)

@@ -357,3 +357,38 @@ def test_an_example_is_a_hit_without_a_draw() -> None:
     assert alerts.decide(x).number == 1
     twin.learn(twin.decide(x), False)
     np.testing.assert_array_equal(alerts.weights, twin.weights)
+
+
+@pytest.mark.parametrize("columns", [60, 400], ids=["in full", "left for the diagonal"])
+@pytest.mark.parametrize("loop", ["choose", "label"])
+def test_learners_that_count_columns_in_use_grow_and_come_back(loop: str, columns: int) -> None:
+    learner: Learner = smidgen.LinUCB(dim=512) if loop == "choose" else smidgen.HingeConfidit(dim=512, n_classes=2)
+    pipeline = Pipeline(features=Vectorizer(dim=512), learner=learner)
+    for k in range(columns // 2):
+        if loop == "choose":
+            pipeline.learn(pipeline.decide(Candidates([{"c": f"a{k}"}, {"c": f"b{k}"}])), 0.5)
+        else:
+            pipeline.learn(pipeline.decide({"c": f"a{k}", "d": f"b{k}"}), bool(k % 2))
+    twin = Learner.from_bytes(pipeline.to_bytes())
+    context: Any = Candidates([{"c": "a3"}, {"c": "b9"}]) if loop == "choose" else {"c": "a3", "d": "b9"}
+    assert twin.decide(context) == pipeline.decide(context)
+    assert twin.to_bytes() == pipeline.to_bytes()
+
+
+def test_a_filter_has_one_constant() -> None:
+    bare = smidgen.RidgeFil(dim=DIM, explore="found")
+    assert Pipeline(features=Vectorizer(dim=DIM), learner=bare).learner.params["constant"] is False
+    assert "constant" not in Pipeline(features=Vectorizer(dim=DIM, constant=False), learner=bare).learner.asked
+
+
+def test_a_reward_is_learnt_and_what_all_share_counts() -> None:
+    pipeline, rng = Pipeline(features=Vectorizer(dim=128), learner=smidgen.LinUCB(dim=128)), np.random.default_rng(0)
+    for _ in range(200):
+        device = str(rng.choice(["ios", "web"]))
+        offer = Candidates({"a": {}, "b": {}}, context={"device": device})
+        decision = pipeline.decide(offer)
+        pipeline.learn(decision, float((decision.ids[decision.action] == "a") == (device == "ios")))
+    assert pipeline.predict(Candidates({"a": {}, "b": {}}, context={"device": "ios"})) == 0
+    assert pipeline.predict(Candidates({"a": {}, "b": {}}, context={"device": "web"})) == 1
+    assert {"(constant)", "context.device=ios"} <= set(pipeline.features.names)
+    pipeline.teach(offer, ("a", 1.0))

@@ -16,10 +16,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from service.asgi import Caller
 from service.pulse import Pulse
 from smidgen._kernel import JIT
+from smidgen.cli import app
+from smidgen.service.http import server
+from smidgen.service.http.options import Options
 from smidgen.service.store.inspection import writing
 
 FILTER = {"loop": "filter", "learner": "PerceptronFilter", "features": ["a", "b"]}
@@ -147,3 +151,23 @@ def test_a_model_that_cannot_be_recovered_keeps_nobody_else_from_deciding(
     with Caller(tmp_path) as caller:
         assert caller.post("/v1/models/good/decisions", {"features": [1.0, 0.5]}).status_code == 201
     assert "model bad could not be recovered" in caplog.text
+
+
+def test_settings_come_from_the_environment_and_an_option_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Options, str, int]] = []
+    monkeypatch.setattr(server, "serve", lambda options, host, port, announce: seen.append((options, host, port)))
+    for name, value in {
+        "HOST": "localhost",
+        "PORT": "1234",
+        "MAX_BODY": "2048",
+        "MAX_CONNECTIONS": "7",
+        "SNAPSHOT_EVERY": "11",
+        "KEYED_IN_MEMORY": "13",
+        "DATA": "/nowhere",
+    }.items():
+        monkeypatch.setenv(f"SMIDGEN_{name}", value)
+    assert CliRunner().invoke(app, ["serve"]).exit_code == 0
+    assert CliRunner().invoke(app, ["serve", "--port", "5", "--max-connections", "8"]).exit_code == 0
+    wanted = Options(Path("smidgen-data"), 2048, max_connections=7, snapshot_every=11, keyed_in_memory=13)
+    assert seen[0] == (wanted, "localhost", 1234)
+    assert (seen[1][0].max_connections, seen[1][2]) == (8, 5)

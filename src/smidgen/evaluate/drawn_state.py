@@ -35,6 +35,7 @@ def features_for(learner: RankLearner, X: FloatArray, starts: IntArray) -> Float
         return X
     out = np.empty(X.shape)
     _write_unit_queries(X, starts, out)
+    out.flags.writeable = X.flags.writeable  # the same kind of array: one compiled stream serves both
     return out
 
 

@@ -109,17 +109,18 @@ class Book:
         return [(c, " | ".join([*names, *(["…"] if self.crowded[c] else [])])) for c, names in known.items()]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The names, and which columns forgotten names share."""
-        return {"names": np.frombuffer(msgspec.json.encode(self.names), np.uint8), "crowded": self.crowded}
+        """The names but for the constant's (no bytes if there are none), and which columns forgotten names share."""
+        told = msgspec.json.encode(self.names[self._first :]) if len(self.names) > self._first else b""
+        return {"names": np.frombuffer(told, np.uint8), "crowded": self.crowded}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         try:
-            names = msgspec.json.decode(state["names"].tobytes(), type=list[str])
+            names = msgspec.json.decode(state["names"].tobytes() or b"[]", type=list[str])
         except msgspec.DecodeError as error:
             raise CorruptFile(f"the saved names cannot be read: {error}", "restore the file from a copy") from error
         self.names, self.ids = [], {}
-        self.add(names)
+        self.add([CONSTANT, *names] if self._first else names)
         self.crowded = np.array(state["crowded"])
 
     def _column(self, name: str, i: int) -> int:

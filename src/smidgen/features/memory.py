@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import constant
 from smidgen.features import limits
 from smidgen.features.book import Book
 from smidgen.features.encoded import Encoded
@@ -46,10 +47,10 @@ class Memory:
         for place in encoded.new_numbers.tolist():
             if ids[place] < self.book.capacity:
                 self._expect(encoded.names[place], int(ids[place]))
-        take_in(self.scaling.lines, encoded.slots, encoded.raw)
+        take_in(self.scaling.lines, constant(encoded.slots), constant(encoded.raw))
         if len(encoded.new_numbers):
             slots = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
-            take_in(self.scaling.lines, np.array(slots, np.int64), encoded.new_raw)
+            take_in(self.scaling.lines, constant(np.array(slots, np.int64)), constant(encoded.new_raw))
         self.scaling.clipped += encoded.clipped
         self.book.crowded[encoded.forgotten] = True
         if encoded.texts:
@@ -58,7 +59,7 @@ class Memory:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Arrays that `restore` takes."""
-        return {**self.book.state(), **self.scaling.state(), **self.frequencies.state(len(self.book))}
+        return {**self.book.state(), **self.scaling.state(), **self.frequencies.state()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""

@@ -74,15 +74,15 @@ class Frequencies:
             self.rows[path] = self.rows.get(path, 0) + count
         np.add.at(self.df, ids[(ids >= 0) & (ids < len(self.df))], 1.0)
 
-    def state(self, known: int) -> dict[str, NDArray[Any]]:
-        """The counts of the texts, and of the terms among the names known."""
-        texts = np.frombuffer(msgspec.json.encode(self.rows, order="sorted"), np.uint8)
-        return {"texts": texts, "df": self.df[:known].copy()}
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The counts of the texts (no bytes if there are none), and of the terms, up to the last that has come."""
+        told = msgspec.json.encode(self.rows, order="sorted") if self.rows else b""
+        return {"texts": np.frombuffer(told, np.uint8), "df": np.trim_zeros(self.df, "b").copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         try:
-            self.rows = msgspec.json.decode(state["texts"].tobytes(), type=dict[str, int])
+            self.rows = msgspec.json.decode(state["texts"].tobytes() or b"{}", type=dict[str, int])
         except msgspec.DecodeError as error:
             raise CorruptFile(f"the saved counts cannot be read: {error}", "restore the file from a copy") from error
         self.df[:] = 0.0

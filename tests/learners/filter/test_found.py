@@ -43,6 +43,18 @@ def test_it_is_the_rule(explore: str, given_settings: dict[str, Any]) -> None:
         assert learner.weights.shape == (DIM,)
 
 
+def test_where_something_is_always_new_the_threshold_follows_the_margins() -> None:
+    rng = np.random.default_rng(0)
+    X = np.zeros((90, 200))
+    for x in X:
+        x[rng.choice(200, 3, replace=False)] = 1 / np.sqrt(3)
+    y = rng.random(90) < 0.5
+    learner, judge = RidgeFil(dim=200, explore="scarce"), reference_filter.RidgeFil(200, explore="scarce")
+    follow(learner, judge, X, y)
+    assert learner._heard[0] >= 50
+    assert judge.a * learner._heard[2] > 0.3
+
+
 def test_the_papers_rule_may_have_a_constant() -> None:
     learner, judge = RidgeFil(dim=DIM, constant=True), reference_filter.RidgeFil(DIM, constant=True)
     follow(learner, judge, *stream(2, 100))

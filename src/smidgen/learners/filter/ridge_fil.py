@@ -18,9 +18,12 @@ from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, S
 from smidgen.learners.filter.estimators import make_estimator, ridge_size
 from smidgen.learners.filter.exploring import (
     HEARD,
+    MEMORY,
     RELEVANT,
     RIDGES,
     RULES,
+    WIDTH,
+    count_label,
     rows_with_constant,
     threshold_of,
     with_constant,
@@ -59,7 +62,7 @@ def _stream_full(
         shown[0][i], shown[1][i] = margin >= tau, margin >= 0.0
         if shown[0][i] or rule == EVERYTHING:
             ridge_full_learn(W, B, product, 1.0 if truth[t] else -1.0, mean, width)
-            _count(heard, truth[t], 1.0)
+            count_label(heard, truth[t], 1.0, width)
 
 
 @kernel
@@ -76,15 +79,7 @@ def _stream_diagonal(
         shown[0][i], shown[1][i] = margin >= tau, margin >= 0.0
         if shown[0][i] or rule == EVERYTHING:
             ridge_diagonal_learn(S, idx, val, 1.0 if truth[t] else -1.0, mean, width)
-            _count(heard, truth[t], 1.0)
-
-
-@kernel
-def _count(heard: FloatArray, relevant: bool, keep: float) -> None:
-    """One more label heard; the older ones fade by ``keep``."""
-    heard[HEARD] = keep * heard[HEARD] + 1.0
-    if heard.shape[0] > RELEVANT:
-        heard[RELEVANT] = keep * heard[RELEVANT] + relevant
+            count_label(heard, truth[t], 1.0, width)
 
 
 class _RidgeState:
@@ -96,12 +91,12 @@ class _RidgeState:
     _constant: bool
 
     def _wide(self, row: Row) -> Row:
-        """The row as the estimator takes it; a kernel has its constant already."""
-        return with_constant(row) if self._constant and not isinstance(self._ridge, KernelRidge) else row
+        """The row with its constant; a kernel has it already."""
+        return row if isinstance(self._ridge, KernelRidge) else with_constant(row)
 
     def _margin(self, row: Row) -> float:
         """b·A⁻¹x / (1 + xᵀA⁻¹x): the estimate with x itself already counted in (eq. 3)."""
-        mean, width = self._ridge.moments(self._wide(row))
+        mean, width = self._ridge.moments(self._wide(row) if self._constant else row)
         margin = mean / (1.0 + width)
         if not math.isfinite(margin):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
@@ -162,7 +157,7 @@ class _RidgeState:
         bound="none proved",
         cost="nnz·N (full), n·nnz + n² (dual)",
         example={"dim": 4},
-        recommended=(Recommended(feedback="relevance"),),
+        recommended=(Recommended(feedback="relevance", settings={"explore": "scarce"}),),
         size=ridge_size,
     )
 )
@@ -189,8 +184,8 @@ class RidgeFil(_RidgeState, Filter):
         Learn from the latest ``window`` forwarded items only (dual).
     explore
         How much to forward to learn. ``"paper"``: by the threshold −√(c·ln t / N). ``"found"``: less, as more relevant
-        items have been found. ``"scarce"``: the same with a weaker ridge and a higher floor, the one to begin with. See
-        Update; ``c`` counts for "paper" only.
+        items have been found. ``"scarce"``: the same idea with a weaker ridge, the one to begin with. See Update; ``c``
+        counts for "paper" only.
     constant
         Whether a constant feature is added, of which `intercept` is the weight. Left out: with every rule but
         "paper". Say False where the features have a constant already.
@@ -201,8 +196,10 @@ class RidgeFil(_RidgeState, Filter):
     -----
     **Update** for forwarded items A ← A + xxᵀ, b ← b + yx, y = ±1; margin = b·A⁻¹x/(1 + xᵀA⁻¹x); forward iff
     margin ≥ −√(c·ln t / N), and always while N = 0. With forgetting: A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx.
-    "found": forward iff margin ≥ −max(√(.1·ln t / (m + 1)), √(ln t / N)). "scarce": the same with √(2·ln t / N), and A
-    starts as a·I/10.
+    "found": forward iff margin ≥ −max(√(.1·ln t / (m + 1)), √(ln t / N)). "scarce": A starts as a'I,
+    a' = a/10, and the floor is √(2·ln t / N); but where after 50 labels the mean width q of the items heard (of the
+    last five or so) has a'q > .3, as in text, where something is always new, the threshold is that of "found" times
+    (1 + a'q)/(1 + q).
     **Symbols** t: ``decision.number``, N: items forwarded and heard of, m: relevant ones among them (with forgetting or
     a window: their present weight), margin and threshold in the decision.
     **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u.
@@ -253,33 +250,43 @@ class RidgeFil(_RidgeState, Filter):
         chosen = None if constant is None else checks.flag("constant", constant, "say True or False, or leave it out")
         self._constant = explore != "paper" if chosen is None else chosen
         ridge = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
-        given = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
-        self._ridge, params = make_estimator(*given, self._constant)
+        self._estimator = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
+        self._ridge, params = make_estimator(*self._estimator, self._constant)
         params["a"] = ridge
+        self._rate = RIDGES[explore] * ridge if explore == "scarce" else self._c  # what the threshold needs to know
         self._keep, self._window = forgetting, window
-        self._heard = np.zeros(1 if explore == "paper" else 2)
+        self._heard = np.zeros(MEMORY[explore])
         params |= {"explore": explore} if explore != "paper" else {}
         params |= {"constant": chosen} if chosen is not None else {}
         super().__init__(params={"dim": self.dim, "c": self._c, **params}, seed=seed)
 
+    def _without_constant(self) -> None:
+        """Leave the constant out where nobody asked for it: the features have one already."""
+        if self._constant and "constant" not in self._params:
+            self._constant = False
+            self._ridge, _ = make_estimator(*self._estimator)
+
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._row(context)
-        margin, tau = self._margin(row), threshold_of(self._rule, self._c, number, self._heard)
+        margin, tau = self._margin(row), threshold_of(self._rule, self._rate, number, self._heard)
         shown = None if math.isinf(tau) else tau
         return self._record(number, row, bool(margin >= tau), margin >= 0.0, margin, shown)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
-        self._ridge.learn(self._wide(self._take_row(decision)), 1.0 if relevant else -1.0)
-        _count(self._heard, relevant, self._keep)
+        row = self._take_row(decision)
+        row = self._wide(row) if self._constant else row
+        width = self._ridge.moments(row)[1] if self._rule == 2 else 0.0
+        self._ridge.learn(row, 1.0 if relevant else -1.0)
+        count_label(self._heard, relevant, self._keep, width)
         if self._window is not None and isinstance(self._ridge, SparseRidge):
             self._heard[HEARD] = min(self._heard[HEARD], self._window)
-            self._heard[RELEVANT:] = self._ridge.positives
+            self._heard[RELEVANT:WIDTH] = self._ridge.positives
 
     def _predict(self, context: Any) -> bool:
         return self._margin(self._row(context)) >= 0.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        if not self._play_ridge(self._rule, self._c, stream, first, shown):
+        if not self._play_ridge(self._rule, self._rate, stream, first, shown):
             super()._play(stream, first, shown)
 
 
@@ -354,7 +361,7 @@ class RidgeFull(_RidgeState, FullInformationFilter):
         super().__init__(params={"dim": self.dim, **params}, seed=seed)
 
     def _step(self, row: Row, relevant: bool) -> None:
-        self._ridge.learn(self._wide(row), 1.0 if relevant else -1.0)
+        self._ridge.learn(self._wide(row) if self._constant else row, 1.0 if relevant else -1.0)
         self._heard[0] += 1.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:

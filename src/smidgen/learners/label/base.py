@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
@@ -223,8 +224,13 @@ class LabelLearner(Learner):
         )
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        """Full information: as if the best label had been shown, and the true one heard."""
-        self._learn(self._decide(context, number), answer)
+        """One bit: as if the true label had been shown and been right. Full: as if it had been heard after a guess."""
+        self._classes.index(answer)
+        decision = self._decide(context, number)
+        if self.feedback == "one-bit":
+            self._learn(structs.replace(decision, action=answer), True)
+        else:
+            self._learn(decision, answer)
 
     def _right(self, feedback: Any) -> bool:
         if feedback is True or feedback is False:

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
@@ -241,13 +240,6 @@ class Confidit(LabelLearner):
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
-
-    def _teach(self, context: Any, answer: Any, number: int) -> None:
-        """The true class, as if it had been shown and been right."""
-        self._classes.index(answer)
-        decision = self._decide(context, number)
-        self._latest = None  # the number is an example's
-        self._learn(structs.replace(decision, action=answer), True)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row, state = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype), self._state_of

@@ -7,12 +7,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import InvalidArgument, InvalidFeedback, NotFinite
+from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_stream import row_scales
 from smidgen.learners.label.hinge_round import (
@@ -28,6 +29,8 @@ from smidgen.learners.label.hinge_round import (
     learn_full,
 )
 from smidgen.learners.label.hinge_stream import stream_diagonal, stream_full
+from smidgen.learners.revival import check_shapes
+from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, stream_key
 from smidgen.state.classes import Block, padded
@@ -61,6 +64,7 @@ def _size(settings: Mapping[str, Any]) -> int:
         paper="this library; after Crammer & Gentile 2013",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3},
+        recommended=(Recommended(feedback="bit", strength=2), Recommended(feedback="reward")),
         size=_size,
     )
 )
@@ -203,8 +207,15 @@ class HingeConfidit(LabelLearner):
         self._latest = decision = self._record(number, row, action, greedy, scores, p, eps)
         return decision
 
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """The true class, as if it had been shown and been right."""
+        self._classes.index(answer)
+        decision = self._decide(context, number)
+        self._latest = None  # the number is an example's
+        self._learn(structs.replace(decision, action=answer), True)
+
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        reward, row = _reward(feedback), kept_row(decision, self.dim, self._dtype)
+        reward, row = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype)
         c = self._classes.index(decision.action)
         if decision is not self._latest:
             self._numbers[FRESH] = 0.0
@@ -308,24 +319,29 @@ class HingeConfidit(LabelLearner):
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._state_of.arrays()
 
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Matrices grow with the columns in use, and beyond the limit there is a diagonal in their place."""
+        now = self._state_of
+        if not isinstance(now, ClassesInUse) or not {"S", "W"} & state.keys():
+            super()._check_state(state)
+            return
+        if "S" in state:
+            start = self._in_force("diagonal")[0]
+            check_shapes(DiagonalClasses(self.dim, now.columns, start, self._dtype).arrays(), state)
+            return
+        like = ClassesInUse(self.dim, now.columns, now.start, self._dtype, now.limit)
+        like.reserve(min(state["W"].shape[-1], now.limit))
+        check_shapes(like.arrays(), state)
+        used = state["in_use"]
+        if len(used) > like.full.W.shape[1] or len(np.unique(used)) < len(used) or (used >= self.dim).any():
+            raise InvalidRecord("the columns in use do not fit the matrices", "restore it from a copy")
+
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if "S" in state and not isinstance(self._state_of, DiagonalClasses):
             start = self._in_force("diagonal")[0]
             self._state_of = DiagonalClasses(self.dim, state["S"].shape[1] // 2, start, self._dtype)
         self._state_of.restore(state)
         self._renumber()
-
-
-def _reward(feedback: Any) -> float:
-    """A bit as 0 or 1, or a reward in [0, 1]."""
-    if feedback is True or feedback is False or isinstance(feedback, np.bool_):
-        return float(feedback)
-    if not isinstance(feedback, (int, float, np.integer, np.floating)) or not 0.0 <= feedback <= 1.0:
-        raise InvalidFeedback(
-            f"the feedback is {feedback!r} and must be True, False, or a reward in [0, 1]",
-            "compare the label with the truth, or scale the reward",
-        )
-    return float(feedback)
 
 
 def _below_one(wrong: Any) -> float:

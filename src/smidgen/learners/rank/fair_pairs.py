@@ -51,7 +51,8 @@ def adagrad_pairs(deltas: FloatArray, step: float, w: FloatArray, squares: Float
         margin = 0.0
         for j in range(n):
             margin += w[j] * deltas[k, j]
-        away = 1.0 / (1.0 + math.exp(margin))
+        gap = math.exp(-abs(margin))
+        away = (gap if margin > 0.0 else 1.0) / (1.0 + gap)  # σ(−margin)
         for j in range(n):
             gradient = away * deltas[k, j]
             squares[j] += gradient * gradient
@@ -62,12 +63,18 @@ def adagrad_pairs(deltas: FloatArray, step: float, w: FloatArray, squares: Float
     return strange == 0
 
 
+def _bytes_of_state(settings: Mapping[str, Any]) -> int:
+    """Three vectors, and a count."""
+    return 8 * (3 * int(settings["dim"]) + 1)
+
+
 @register(
     Card(
         loop="rank",
         feedback=("clicks", "better"),
         draws=True,
         averaged=True,
+        size=_bytes_of_state,
         paper="Radlinski & Joachims 2006",
         bound="none is known",
         cost="argmax + depth draws + N per pair",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from smidgen._kernel import constant, ordinary
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
 from smidgen.learners.base import Learner, State
@@ -97,11 +99,9 @@ class Pipeline(Learner):
             raise InvalidArgument(f"features is {features!r}", "give a Vectorizer, e.g. Vectorizer(dim=1024)")
         self._loops = _checked(learner, vectorizer.dim)
         super().__init__(params={"features": vectorizer.fresh(), "learner": learner.fresh()}, seed=seed)
-        self._features, self._inner = vectorizer.fresh(), learner.fresh()
+        self._features, self._inner = vectorizer.fresh(), _within(learner, vectorizer.constant)
         self.dim = vectorizer.dim
         self._mains = "reward" in learner.card.kinds  # whether what all candidates share matters
-        if hasattr(self._inner, "_without_constant") and vectorizer.constant:
-            self._inner._without_constant()
 
     @property
     def learner(self) -> Learner:
@@ -233,8 +233,8 @@ class Pipeline(Learner):
         """What the inner learner decides on: a row, a ranking problem or a choice."""
         starts, indices, values = encoded.with_columns(columns)
         if not encoded.candidates:
-            return Row(indices, values, self.dim)
-        rows = SparseRows(values, indices.astype(np.int64), starts, self.dim)
+            return Row(constant(indices), ordinary(values), self.dim)
+        rows = SparseRows(constant(values), constant(indices.astype(np.int64)), constant(starts), self.dim)
         return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
 
     def _state(self) -> dict[str, NDArray[Any]]:
@@ -248,20 +248,29 @@ class Pipeline(Learner):
 
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         features, inner = _apart(state)
+        if not features or not inner:  # nothing that we would know: all must be as a fresh pipeline has it
+            super()._check_state(state)
+            return
         self._features.check_state(features)
         self._inner._check_state(inner)
 
     def _upgrade(self, version: int, state: State, notes: Mapping[str, Any]) -> tuple[State, Mapping[str, Any]]:
         state, notes = super()._upgrade(version, state, notes)
-        features, inner = _apart(state)
-        inner, remarks = self._inner._upgrade(notes["state_version"], inner, notes["inner"])
-        return _together(features, inner), {**notes, "inner": remarks}
+        own = {name: array for name, array in state.items() if not name.startswith(PREFIXES[1])}
+        inner, remarks = self._inner._upgrade(notes["state_version"], _apart(state)[1], notes["inner"])
+        return own | _together({}, inner), {**notes, "inner": remarks}
 
     def _notes(self) -> dict[str, Any]:
         return {"state_version": self._inner.state_version, "inner": self._inner._notes()}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
         self._inner._take_notes(notes["inner"])
+
+
+def _within(learner: Learner, constant: bool) -> Learner:
+    """A fresh inner learner; one that would add a constant of its own, unasked, has the vectorizer's in its place."""
+    own = "constant" in inspect.signature(type(learner)).parameters and "constant" not in learner.asked
+    return learner.fresh(constant=False) if own and constant else learner.fresh()
 
 
 def _together(features: State, inner: State) -> State:
@@ -300,19 +309,19 @@ def _prepared(inner: Learner, context: Any) -> Any:
 
 
 def _by_position(feedback: Any, encoded: Encoded) -> Any:
-    """Feedback that names candidates by their ids, by their positions."""
-    ids = encoded.ids
-    if ids is None or isinstance(feedback, np.ndarray):
+    """Feedback by ids (one, a list, or one with its reward) as feedback by positions."""
+    if encoded.ids is None or not isinstance(feedback, (str, list, tuple)):
         return feedback
-    single = isinstance(feedback, str)
-    if not single and not (
-        isinstance(feedback, (list, tuple)) and feedback and all(isinstance(i, str) for i in feedback)
-    ):
-        return feedback
-    places = {each: place for place, each in enumerate(ids)}
+    places = {each: place for place, each in enumerate(encoded.ids)}
     try:
-        return places[feedback] if single else np.array([places[each] for each in feedback], np.int64)
+        if isinstance(feedback, str):
+            return places[feedback]
+        if len(feedback) == 2 and isinstance(feedback[0], str) and isinstance(feedback[1], (int, float)):
+            return places[feedback[0]], feedback[1]
+        if feedback and all(isinstance(each, str) for each in feedback):
+            return np.array([places[each] for each in feedback], np.int64)
     except KeyError as error:
         raise InvalidFeedback(
             f"{error.args[0]!r} is not the id of a candidate", "name candidates that were offered"
         ) from None
+    return feedback

@@ -75,6 +75,7 @@ class Service:
 
         A writer that is busy is not asked to stop for this; then what it last showed counts.
         """
+        self.writer.open()
         if self.writer.able and time.monotonic() - self.writer.proved < BELIEVED_S:
             return
         if self._probe is None or self._probe.done():

@@ -65,13 +65,17 @@ class Writer:
 
     async def do(self, command: Callable[[], T]) -> T:
         """Run a command; returns when what it did is on the disk."""
-        if self._closing:
-            raise Busy("the service is stopping", "try again in a moment")
+        self.open()
         if self._waiting.qsize() >= self._limit:
             raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.put((command, future))
         return await future
+
+    def open(self) -> None:
+        """Refuse if the service is stopping."""
+        if self._closing:
+            raise Busy("the service is stopping", "try again in a moment")
 
     async def stop(self) -> None:
         """Finish what is queued, then stop."""
