@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._kernel import ordinary
 from smidgen.errors import DecisionMismatch, InvalidArgument, SmidgenError
 from smidgen.geometry import Box
 from smidgen.geometry.space import Space
@@ -178,7 +179,7 @@ class QuadraticTuner(Tuner):
                 f"decision {decision.id} does not say where it went", "give it as decide made it"
             ) from error
         z = np.empty(self.space.dim)
-        if not from_box(point, self._limits, z):
+        if not from_box(ordinary(point), self._limits, z):
             raise DecisionMismatch(f"decision {decision.id} went outside of the space", "give it as decide made it")
         return z
 
