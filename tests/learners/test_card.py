@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import smidgen
-from smidgen import Ball, Card, Recommended
+from smidgen import Ball, Card, Recommended, Vectorizer
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Feedback, Loop, cards, learners
 from smidgen.service.insight.guarantee import THEOREMS
@@ -31,6 +31,8 @@ def settings(name: str, dim: int, classes: int, **more: Any) -> dict[str, Any]:
     accepted = inspect.signature(learners[name]).parameters
     if "learner" in given:
         given["learner"] = type(given["learner"])(dim=dim)
+    if "features" in given:
+        given["features"] = Vectorizer(dim=dim)
     return {**given, **{key: value for key, value in sized.items() if key in accepted}}
 
 
