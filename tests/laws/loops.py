@@ -116,12 +116,13 @@ class Coactive:
 class Rewarded(Coactive):
     """Choose, and hear a number in [0, 1] for what was shown."""
 
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        rng = np.random.default_rng([seed, 99])
+        return int(rng.choice(np.flatnonzero(context.available))), float(rng.random())
+
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
         return [0.0, 1.0, 0, 1, float(rng.random()), np.float32(rng.random())][rng.integers(6)]
-
-    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
-        return super().answer(learner, context, seed), 0.25 * (seed % 5)
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, -0.1, 1.5, 2, [0.5], 0.5j)

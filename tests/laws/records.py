@@ -78,7 +78,7 @@ class Single:
         return bool(seed % 2) if self.form == "filter records" else learner.learner.labels[seed % 3]
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
-        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3)
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 1.5)
 
     def unusable(self) -> Iterator[Any]:
         yield from (None, 3, np.zeros(4), "record", [{"a": 1}], *HOSTILE, Candidates([{"a": 1.0}]))

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import smidgen
-from smidgen import Ball, Card, Recommended, Vectorizer
+from smidgen import Ball, Box, Card, Knobs, Recommended, Vectorizer
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Feedback, Loop, cards, learners
 from smidgen.service.insight.guarantee import THEOREMS
@@ -28,6 +29,8 @@ def settings(name: str, dim: int, classes: int, **more: Any) -> dict[str, Any]:
     """Arguments of that size."""
     given = {**cards[name].example, **more}
     sized = {"dim": dim, "n_classes": classes, "space": Ball(dim=dim)}
+    if isinstance(given.get("space"), Box):
+        sized["space"] = Box(low=0.0, high=np.ones(min(dim, 5)))
     accepted = inspect.signature(learners[name]).parameters
     if "learner" in given:
         given["learner"] = type(given["learner"])(dim=dim)
@@ -56,7 +59,8 @@ def test_the_size_is_that_of_the_state(name: str, more: dict[str, Any], dim: int
     defaults = {key: each.default for key, each in inspect.signature(learners[name]).parameters.items()}
     told = cards[name].size({**defaults, **given})
     held = sum(array.nbytes for array in learners[name](**given)._state().values())
-    assert held - 100 <= told <= 2 * held + 100
+    assert held - 100 <= told
+    assert told <= 2 * held + 100 or defaults.get("covariance") == "auto", "columns come into use later"
 
 
 def test_first_settings_make_a_learner() -> None:
@@ -82,7 +86,7 @@ def test_the_recommended_comes_first_in_the_form() -> None:
     assert first == {
         "rank": "PreferencePerceptron",
         "choose": "PreferencePerceptron",
-        "label": "Confidit",
+        "label": "HingeConfidit",
         "filter": "RidgeFil",
         "tune": "OGDEG",
     }
@@ -141,7 +145,11 @@ class TestRecommended:
             ({"loop": "rank", "feedback": "better", "dim": 1000}, "SecondOrderPreferencePerceptron"),
             ({"loop": "rank", "feedback": "better", "dim": 1001}, "PreferencePerceptron"),
             ({"loop": "choose", "dim": 10}, "SecondOrderPreferencePerceptron"),
-            ({"loop": "label", "dim": 10, "n_classes": 3}, "Confidit"),
+            ({"loop": "label", "dim": 10, "n_classes": 3}, "HingeConfidit"),
+            ({"loop": "label", "feedback": "reward", "dim": 10, "n_classes": 3}, "HingeConfidit"),
+            ({"loop": "tune", "space": Box(low=0.0, high=[1.0, 2.0])}, "QuadraticTuner"),
+            ({"loop": "tune", "space": Box(low=0.0, high=np.ones(6))}, "OGDEG"),
+            ({"loop": "tune", "space": Knobs({"threads": (1, 64)})}, "QuadraticTuner"),
             ({"loop": "label", "feedback": "label", "dim": 10, "labels": ["a", "b"]}, "AROW"),
             ({"loop": "filter", "dim": 10, "c": 2.0}, "RidgeFil"),
             ({"loop": "tune", "space": Ball(dim=3)}, "OGDEG"),

@@ -72,15 +72,15 @@ class Room(NamedTuple):
 
 
 @kernel
-def room_for(longest: int, dim: int) -> Room:
-    """Make it."""
+def room_for(longest: int, depth: int, dim: int) -> Room:
+    """Make it; pairs lie within the depth."""
     return Room(
         np.empty(longest),
         np.empty(3 * longest + 1),
         np.empty(dim),
         np.empty((4, longest), np.int64),
         np.empty((longest, 2), np.int64),
-        np.empty((longest, dim)),
+        np.empty((min(longest, depth), dim)),
         np.empty((2, longest)),
         np.empty((2, longest), np.int64),
     )
@@ -225,7 +225,7 @@ def drawn_rounds(
 ) -> int:
     """One query after the other; returns how many were played: all, unless a step left the finite numbers."""
     longest = np.max(q.starts[1:] - q.starts[:-1])
-    room = room_for(longest, q.X.shape[1])
+    room = room_for(longest, s.depth, q.X.shape[1])
     if user.kind == CLICKING and user.tells:
         return clicking_rounds(q, order, s, m, user, record, room, rng)
     for t in range(order.shape[0]):

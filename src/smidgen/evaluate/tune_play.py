@@ -6,6 +6,7 @@ losses at checkpoints. A test holds it equal to the two verbs, to 1e-12.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from smidgen.evaluate.tune_region import Region, as_region
 from smidgen.evaluate.tune_stream import (
     BASE_LOSS,
     BASE_WRONG,
+    CLIPPED,
     LEAST_SQUARES,
     LOGISTIC,
     LOSS,
@@ -170,7 +172,8 @@ def _play_compiled(learner: Tuner, rows: Rows, whole: Region, order: IntArray, s
     state, first = rule.state(), learner.decisions
     reach = learner.delta if isinstance(learner, Phased) else 0.0
     gain = -1.0 if not isinstance(learner, ONSEG) else -learner.space.free_dim / reach
-    pace = Pace(isinstance(rule, Newton), rule.scale, reach, gain, stream_key(learner._seed, DIRECTION))
+    longest = learner.gradient_bound if isinstance(learner, GradientTuner) else math.inf
+    pace = Pace(isinstance(rule, Newton), rule.scale, reach, gain, stream_key(learner._seed, DIRECTION), longest)
     counts = np.array([int(state["t"]) if "t" in state else 0, first])
     room = room_for(state["w"], state.get("inverse", np.zeros((0, 0))), counts, rows.Z.shape[1])
     added = np.zeros(SUMS)
@@ -182,6 +185,8 @@ def _play_compiled(learner: Tuner, rows: Rows, whole: Region, order: IntArray, s
             "scale the rows down; the learner is as at the last checkpoint",
         )
     sums += added
+    if isinstance(learner, GradientTuner):
+        learner._clipped += int(added[CLIPPED])
     n = room.dim
     rule.restore({"w": room.w[:n].copy(), "inverse": room.B[:n, :n], "t": counts[0]})
     learner._learnt.add_range(first + 1, first + 1 + len(order))

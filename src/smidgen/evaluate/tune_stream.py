@@ -19,8 +19,9 @@ from smidgen.vector.memory import zeros
 
 LEAST_SQUARES, LOGISTIC, PORTFOLIO = 0, 1, 2
 #: What a stretch of rounds adds up: losses and wrong signs, of the points and of the base points; projections.
-LOSS, BASE_LOSS, WRONG, BASE_WRONG, PROJECTED = 0, 1, 2, 3, 4
-SUMS = 5
+#: And gradients that were shortened.
+LOSS, BASE_LOSS, WRONG, BASE_WRONG, PROJECTED, CLIPPED = 0, 1, 2, 3, 4, 5
+SUMS = 6
 AHEAD = 8  # so many directions are drawn at a time
 
 
@@ -47,6 +48,8 @@ class Pace(NamedTuple):
         What the loss is multiplied with, to estimate a gradient.
     key
         Of the stream of directions.
+    longest
+        The length of the longest gradient that is heard as it is.
     """
 
     newton: bool
@@ -54,6 +57,7 @@ class Pace(NamedTuple):
     reach: float
     gain: float
     key: U64
+    longest: float
 
 
 class Room(NamedTuple):
@@ -141,6 +145,12 @@ def play(rows: Rows, regions: tuple[Region, Region], pace: Pace, room: Room, ord
         base_loss, slope = _cost(rows.kind, base_score, target)
         score, loss, direction, factor = base_score, base_loss, g, -slope
         if hears:
+            length = abs(slope) * math.sqrt(dot(z, z))
+            if not math.isfinite(length):
+                return False
+            if length > pace.longest:
+                factor *= pace.longest / length
+                sums[CLIPPED] += 1.0
             if ball:  # its free coordinates are the point itself
                 scale(own_g, z, 1.0)
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._kernel import constant, kernel
 from smidgen.features.rows import DenseRows, Rows, SparseRows
 from smidgen.types import FloatArray
 
@@ -30,11 +30,11 @@ def unit_columns(rows: Rows) -> Rows:
     if isinstance(rows, DenseRows):
         out = np.empty(rows.shape)
         write_unit_columns(rows.array, out)
-        return DenseRows(out)
+        return DenseRows(constant(out))
     n = rows.shape[0]
     columns, where = np.unique(rows.indices, return_inverse=True)
     block, out = np.zeros((n, len(columns))), np.empty((n, len(columns)))
     block[np.repeat(np.arange(n), np.diff(rows.indptr)), where] = rows.data
-    write_unit_columns(block, out)
+    write_unit_columns(constant(block), out)
     starts = np.arange(n + 1) * len(columns)
-    return SparseRows(out.ravel(), np.tile(columns, n), starts, rows.dim)
+    return SparseRows(constant(out.ravel()), constant(np.tile(columns, n)), constant(starts), rows.dim)

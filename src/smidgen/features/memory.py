@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import constant
 from smidgen.errors import CorruptFile
 from smidgen.features import limits
 from smidgen.features.book import Book
@@ -47,10 +48,10 @@ class Memory:
         for place in encoded.new_numbers.tolist():
             if ids[place] < self.book.capacity:
                 self._expect(encoded.names[place], int(ids[place]))
-        take_in(self.scaling.lines, encoded.slots, encoded.raw)
+        take_in(self.scaling.lines, constant(encoded.slots), constant(encoded.raw))
         if len(encoded.new_numbers):
             slots = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
-            take_in(self.scaling.lines, np.array(slots, np.int64), encoded.new_raw)
+            take_in(self.scaling.lines, constant(np.array(slots, np.int64)), constant(encoded.new_raw))
         self.scaling.clipped += encoded.clipped
         self.book.crowded[encoded.forgotten] = True
         if encoded.texts:

@@ -99,7 +99,10 @@ def project_on_ball(B: FloatArray, v: FloatArray, radius: float, tolerance: floa
     w = np.zeros(n)
     for k in range(m):
         _add(w, Q[k], z[k])
-    return w * min(1.0, radius / math.sqrt(dot(w, w)))
+    length = math.sqrt(dot(w, w))
+    if not (0.0 < length < math.inf):  # rounding has left nothing of the metric: the shortest way, then
+        return v * (radius / norm)
+    return w * min(1.0, radius / length)
 
 
 @structure

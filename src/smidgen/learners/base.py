@@ -15,6 +15,7 @@ from smidgen import checks, records
 from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable, NotTeachable
 from smidgen.learners import briefs, storage
 from smidgen.learners.card import Card
+from smidgen.learners.guard import Guard
 from smidgen.learners.revival import check_shapes, revive
 from smidgen.settings import VERSION, Versioned, asked_for, defaults_at, equal, fingerprint
 from smidgen.state import LearntNumbers
@@ -44,6 +45,8 @@ class Learner(Versioned, ABC):
     #: For each older number: from its arrays and notes to those of the next.
     older_state: ClassVar[Mapping[int, Upgrade]] = MappingProxyType({})
     _arguments: Mapping[str, Any]
+    #: What bounds the influence of one feedback, if anything does.
+    _guard: Guard | None = None
 
     def __new__(cls, *_: Any, **arguments: Any) -> Self:
         """Keep the arguments as they came, for `__init__` to record."""
@@ -106,7 +109,10 @@ class Learner(Versioned, ABC):
     def learn(self, decision: Decision, feedback: Any) -> None:
         """Take one step from the feedback on a decision: after any delay, in any order, once per decision."""
         self._admit(decision)
-        self._learn(decision, feedback)
+        if self._guard is None:
+            self._learn(decision, feedback)
+        else:
+            self._guard.learn(self, decision, feedback)
         number = decision.number
         self._learnt.add(number)
         if number > self._decided:  # a twin's log leaves its numbers taken here too
@@ -121,6 +127,17 @@ class Learner(Versioned, ABC):
         number = self._taught + 1
         self._teach(context, answer, number)
         self._taught = number
+
+    def guard(self) -> Self:
+        """From now on, let no feedback count for much more than others (`smidgen.learners.guard`); returns itself."""
+        if self._guard is None:
+            self._guard = Guard()
+        return self
+
+    @property
+    def guarded(self) -> int | None:
+        """How many decisions' features were scaled down before they were learnt; None without a guard."""
+        return None if self._guard is None else self._guard.scaled
 
     def predict(self, context: Any = None) -> Any:
         """The greedy action for ``context``. Changes nothing and draws no randomness."""
@@ -174,7 +191,8 @@ class Learner(Versioned, ABC):
             taught=self._taught,
             notes=notes,
         )
-        return storage.encode(header, {"learnt": self._learnt.ranges(), **self._state()})
+        more = {} if self._guard is None else {"guard": self._guard.array(self)}
+        return storage.encode(header, {"learnt": self._learnt.ranges(), **more, **self._state()})
 
     @staticmethod
     def from_bytes(content: bytes, source: str = "the record") -> Learner:

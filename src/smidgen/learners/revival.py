@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from smidgen import records
 from smidgen.errors import CorruptFile, InvalidRecord, MissingExtra, NotSaveable, SmidgenError
 from smidgen.learners.card import learners
+from smidgen.learners.guard import Guard
 from smidgen.learners.storage import Header
 from smidgen.state import LearntNumbers
 
@@ -63,6 +64,7 @@ def _made(cls: type[Learner], header: Header, params: Mapping[str, Any]) -> Lear
 
 def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> None:
     learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
+    guard = arrays.pop("guard", None)
     if header.decided < learnt.end - 1:
         raise InvalidRecord(f"decision {learnt.end - 1} was learnt and {header.decided} were made", _HINT)
     state, notes = learner._upgrade(header.state_version, arrays, records.unpack(header.notes))
@@ -70,6 +72,8 @@ def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> 
     learner._check_state(state)
     learner._learnt, learner._decided, learner._taught = learnt, header.decided, header.taught
     learner._restore(state)
+    if guard is not None:
+        learner._guard = Guard.of(learner, guard)
 
 
 def check_shapes(fresh: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]]) -> None:

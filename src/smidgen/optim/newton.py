@@ -13,6 +13,7 @@ from smidgen import checks
 from smidgen._kernel import borrowing
 from smidgen.errors import NotFinite
 from smidgen.geometry import Space
+from smidgen.geometry.careful import LONG, absorb_carefully, sound
 from smidgen.geometry.symmetric import shrink_and_multiply
 from smidgen.optim.rule import Rule, State
 from smidgen.records import structure
@@ -21,6 +22,15 @@ from smidgen.types import FloatArray
 from smidgen.vector.arrays import clear, dot, scale, shift
 
 S = TypeVar("S", bound=Space)
+
+
+@borrowing
+def _careful_move(B: FloatArray, d: FloatArray, w: FloatArray, gamma: float, factor: float, end: FloatArray) -> float:
+    """`newton_move` where rounding would eat B up."""
+    if not math.isfinite(absorb_carefully(B, d, gamma, end)):
+        return math.inf
+    shift(end, w, end, factor)
+    return dot(end, end)
 
 
 @borrowing
@@ -40,7 +50,10 @@ def newton_move(
     through B by turns is quicker, and makes no other difference.
     """
     product = end
-    quadratic = max(shrink_and_multiply(B, waiting, d, product, back), 0.0)  # it is not negative but by rounding
+    quadratic = shrink_and_multiply(B, waiting, d, product, back)
+    if not sound(B, product, quadratic) or gamma * quadratic > LONG:
+        clear(waiting)
+        return _careful_move(B, d, w, gamma, factor, end)
     growth, length = 1.0 + gamma * quadratic, dot(product, product)
     scale(waiting, product, math.sqrt(gamma / growth))
     shift(end, w, product, factor / growth)  # the product with the new A⁻¹, from that with the old one

@@ -162,3 +162,4 @@ class ModelReply(Struct, kw_only=True):
     late: int
     keys: int | None
     quality: Quality
+    guarded: int | None

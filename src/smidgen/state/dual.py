@@ -12,13 +12,31 @@ from smidgen.errors import InvalidRecord
 from smidgen.state.kernels import Kernel
 from smidgen.types import FloatArray
 
+#: A squared length beyond this many times A's start is shortened to it: what comes of the inverse of a Gram matrix has
+#: an error that grows with the square of this, times a rounding.
+LONGEST = 1e6
+
+
+def shortening(own: float, start: float) -> float:
+    """By what a row of the squared length ``own`` is multiplied, so that a Gram matrix can hold it."""
+    return math.sqrt(LONGEST * start / own) if own > LONGEST * start else 1.0
+
+
+def least_width(own: float, start: float, lengths: float) -> float:
+    """What xᵀA⁻¹x cannot be below, with the sum of the squared lengths of the examples: A ≤ (start + that sum)·I.
+
+    A difference of two nearly equal numbers gave the width; below this it is rounding.
+    """
+    return (1.0 - 1e-9) * own / (start + lengths)
+
 
 class DualClasses:
     """w_i = Σ_p coefficients[i, p]·φ(x_p), and A_i = start·I + Σ φ(x_p)φ(x_p)ᵀ over the examples of class i.
 
     With k_i(x) the kernel values between x and the examples of class i and G_i = (Gram_i + start·I)⁻¹,
     A_i⁻¹φ(x) = (φ(x) − Σ_m [G_i k_i(x)]_m φ(x_m)) / start, so that every primal update has its dual. G_i grows by
-    one row and column per example (a Schur complement), O(n_i²).
+    one row and column per example (a Schur complement), O(n_i²). A φ(x) longer than √(`LONGEST`·start) counts as one of
+    that length, in questions and in examples.
 
     Parameters
     ----------
@@ -38,6 +56,13 @@ class DualClasses:
         self.coefficients: FloatArray = np.empty((columns, 0))
         self.members: list[list[int]] = [[] for _ in range(columns)]
         self.inverse: list[FloatArray] = [np.empty((0, 0)) for _ in range(columns)]
+        self._sizes: FloatArray = np.empty(0)  #: by what each φ(x_p) is shortened
+        self._lengths: FloatArray = np.empty(0)  #: their squared lengths then
+
+    def _own(self, x: FloatArray) -> float:
+        """k(x, x)."""
+        row = x[None, :]
+        return float(self._kernel(row, row)[0, 0])
 
     @property
     def columns(self) -> int:
@@ -53,21 +78,26 @@ class DualClasses:
 
     def moments(self, x: FloatArray, means: FloatArray, widths: FloatArray) -> list[FloatArray]:
         """Write w_i·φ(x) and φ(x)ᵀA_i⁻¹φ(x) of every class; return the G_i k_i(x)."""
-        row = x[None, :]
-        own = float(self._kernel(row, row)[0, 0])
-        k = self._kernel(self.points, row)[:, 0] if len(self.points) else np.empty(0)
+        own = self._own(x)
+        size = shortening(own, self._start)
+        own *= size * size
+        k = self._kernel(self.points, x[None, :])[:, 0] * self._sizes * size if len(self.points) else np.empty(0)
         means[:] = self.coefficients @ k
         solved = []
         for i, members in enumerate(self.members):
             near = k[members]
             solved.append(self.inverse[i] @ near)
             width = (own - float(near @ solved[i])) / self._start
-            widths[i] = 0.0 if width < 0.0 else width  # rounding away, but not NaN, which must be seen
+            least = least_width(own, self._start, float(self._lengths[members].sum()))
+            widths[i] = least if width < least else width  # rounding away, but not NaN, which must be seen
         return solved
 
     def remember(self, x: FloatArray) -> int:
         """Add a point to the expansions, with no effect yet; return its position."""
         self.points = np.vstack([self.points, x[None, :]])
+        own = self._own(x)
+        size = shortening(own, self._start)
+        self._sizes, self._lengths = np.append(self._sizes, size), np.append(self._lengths, own * size * size)
         self.coefficients = np.hstack([self.coefficients, np.zeros((self.columns, 1))])
         return len(self.points) - 1
 
@@ -107,4 +137,7 @@ class DualClasses:
         if not fits:
             raise InvalidRecord("the points do not fit together", "give what arrays gave")
         self.points, self.coefficients = points, coefficients
+        owns = np.array([self._own(x) for x in points])
+        self._sizes = np.array([shortening(own, self._start) for own in owns])
+        self._lengths = owns * self._sizes * self._sizes
         self.members, self.inverse = [own.tolist() for own in members], inverse

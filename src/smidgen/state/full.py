@@ -13,6 +13,11 @@ from smidgen.state.classes import Block, Indices
 from smidgen.vector.lanes import fill, load, total
 from smidgen.vector.row_sums import sum_rows
 
+#: How many times larger a number of the diagonal can be than rounding has left it.
+MENDED = 1e6
+#: What the diagonal of A⁻¹ is never below, with rows no longer than 1e100; and the largest width that is told.
+LEAST, WIDEST = 1e-220, 1e300
+
 
 @inlined
 def full_products(B: Block, idx: Indices, val: Block, P: Block) -> None:
@@ -63,12 +68,34 @@ def full_shift(W: Block, c: int, product: Block, rate: float) -> None:
 
 
 @inlined
+def full_width(B: Block, c: int, product: Block, width: float) -> float:
+    """xᵀA_c⁻¹x, where rounding has not made it less than it can be: (A⁻¹x)_i² ≤ (A⁻¹)_ii · xᵀA⁻¹x for every i.
+
+    Where the two sides contradict each other the diagonal is mended, up to `MENDED` times, and then the width. With
+    that no step can run away: |A_new⁻¹x|_i ≤ √(A⁻¹)_ii / 2.
+    """
+    least = max(width, 0.0)
+    for i in range(product.shape[0]):
+        least = max(least, float(product[i]) * float(product[i]) / (MENDED * max(float(B[i, c, i]), LEAST)))
+    least = min(least, WIDEST)
+    if least > 0.0:
+        for i in range(product.shape[0]):
+            B[i, c, i] = max(B[i, c, i], B.dtype.type(float(product[i]) * float(product[i]) / least))
+    return least
+
+
+@inlined
 def full_absorb(B: Block, c: int, product: Block, width: float) -> tuple[float, float]:
-    """A_c ← A_c + xxᵀ, given A_c⁻¹x and xᵀA_c⁻¹x; returns the width with the new A_c, and the growth of log|A_c|."""
+    """A_c ← A_c + xxᵀ, given A_c⁻¹x and its `full_width`; returns the new width, and the growth of log|A_c|.
+
+    The diagonal of the new inverse is at least 1/(1 + width) of the old one; what rounding takes is put back.
+    """
     f = B.dtype.type(1.0 / (1.0 + width))
     for i in range(product.shape[0]):
+        least = f * B[i, c, i]
         for j in range(product.shape[0]):
             B[i, c, j] -= f * (product[i] * product[j])
+        B[i, c, i] = max(B[i, c, i], least)
     return width / (1.0 + width), math.log1p(width)
 
 

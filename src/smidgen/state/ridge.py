@@ -15,7 +15,7 @@ from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
 from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments
 from smidgen.state.dual import DualClasses
-from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, sparse_dot
+from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, full_width, sparse_dot
 from smidgen.state.kernels import Kernel
 from smidgen.types import FloatArray
 
@@ -61,6 +61,7 @@ def ridge_full(W: Block, B: Block, idx: Indices, val: Block, out: Block) -> tupl
 @kernel
 def ridge_full_learn(W: Block, B: Block, product: Block, y: float, mean: float, width: float) -> None:
     """W ← w + (y − w·x)·A_new⁻¹x; A ← A + xxᵀ."""
+    width = full_width(B, 0, product[0], width)
     full_shift(W, 0, product[0], (y - mean) / (1.0 + width))
     full_absorb(B, 0, product[0], width)
 
@@ -156,6 +157,30 @@ class DiagonalRidge(_BlockRidge):
         check_moments(*_diagonal_hear(self.blocks.S, row.indices, row.values, y))
 
 
+def inverted(A: FloatArray) -> FloatArray:
+    """A⁻¹ of a matrix with positive eigenvalues, where rounding may have taken some; infinite if there is none.
+
+    Where the columns are of very different sizes, each is first brought to its own: by a power of two, which rounds
+    nothing. If there is then no inverse, or one with negative eigenvalues, the diagonal is raised by what rounding is.
+    """
+    diagonal = np.diag(A)
+    if not (np.isfinite(A).all() and diagonal.min() > 0.0):
+        return np.full_like(A, np.inf)
+    if diagonal.max() <= 1e8 * diagonal.min():
+        sizes = np.ones(len(A))
+    else:
+        sizes = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))
+    scaled = A * sizes[:, None] * sizes
+    for jitter in (0.0, 1e-14, 1e-8):
+        try:
+            inverse = np.asarray(np.linalg.inv(scaled + jitter * len(A) * np.diag(np.diag(scaled))))
+        except np.linalg.LinAlgError:
+            continue
+        if np.diag(inverse).min() > 0.0:
+            return inverse * sizes[:, None] * sizes
+    return np.full_like(A, np.inf)
+
+
 class ForgettingRidge(Ridge):
     """A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx: old examples fade. Every example costs a new inverse, d³ operations."""
 
@@ -165,11 +190,12 @@ class ForgettingRidge(Ridge):
 
     def _take(self, A: FloatArray, b: FloatArray) -> None:
         """Take over A and b with what follows from them, or nothing."""
-        try:
-            inverse = np.linalg.inv(A)
-        except np.linalg.LinAlgError as error:
-            raise NotFinite("the features lead to a matrix that has no inverse", "scale them down") from error
-        self._inverse, self._w = inverse, np.asarray(inverse @ b)
+        with np.errstate(over="ignore", invalid="ignore"):
+            inverse = inverted(A)
+            w = np.asarray(inverse @ b)
+        if not (np.isfinite(inverse).all() and np.isfinite(w).all()):
+            raise NotFinite("the features lead to a matrix that has no inverse", "scale them down")
+        self._inverse, self._w = inverse, w
         self.A, self.b = A, b
 
     def moments(self, row: Row) -> tuple[float, float]:
@@ -182,8 +208,10 @@ class ForgettingRidge(Ridge):
         """Let the old fade, add the new."""
         check_moments(*self.moments(row))
         x, keep = row.dense(), self._lambda
-        A = keep * self.A + (1.0 - keep) * self._a * np.eye(len(x)) + np.outer(x, x)
-        self._take(A, keep * self.b + y * x)
+        with np.errstate(over="ignore"):
+            A = keep * self.A + (1.0 - keep) * self._a * np.eye(len(x)) + np.outer(x, x)
+            b = keep * self.b + y * x
+        self._take(A, b)
 
     @property
     def weights(self) -> FloatArray:

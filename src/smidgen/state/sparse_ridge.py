@@ -11,6 +11,7 @@ from smidgen._kernel import constant, kernel
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
+from smidgen.state.dual import least_width, shortening
 from smidgen.state.full import sparse_dot
 from smidgen.state.ridge import Ridge, check_moments
 from smidgen.types import FloatArray, IntArray
@@ -81,7 +82,8 @@ class SparseRidge(Ridge):
 
     A⁻¹x = (x − Σ_m [G k(x)]_m x_m)/a with k(x)_m = x_m·x and G = (Gram + aI)⁻¹, exactly. For n examples of s
     non-zero features each: n·s + n² operations per question, memory n² + n·s + d. ``window`` keeps the latest
-    examples only, and with them a bound on all of it.
+    examples only, and with them a bound on all of it. A row longer than 1,000·√a counts as one of that length: beside a
+    longer one, the Gram matrix would lose the others (`shortening`).
     """
 
     def __init__(self, dim: int, a: float, window: int | None) -> None:
@@ -103,17 +105,25 @@ class SparseRidge(Ridge):
         near = _inner_products(self._examples, n, row.indices, row.values, self._scratch)
         solved = _solve(self._G, n, near)
         with np.errstate(over="ignore", invalid="ignore"):
-            width = (float(row.values @ row.values) - float(near @ solved)) / self._a
-        return sparse_dot(self._w, row.indices, row.values), max(width, 0.0), solved  # NaN stays NaN
+            own = float(row.values @ row.values)
+            least = least_width(own, self._a, float(self._values @ self._values))
+            width = max((own - float(near @ solved)) / self._a, least)  # NaN stays NaN
+        return sparse_dot(self._w, row.indices, row.values), width, solved
+
+    def _shortened(self, row: Row) -> Row:
+        with np.errstate(over="ignore"):
+            size = shortening(float(row.values @ row.values), self._a)
+        return row if size == 1.0 else Row(row.indices, row.values * size, row.dim)
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        mean, width, _ = self._ask(row)
+        mean, width, _ = self._ask(self._shortened(row))
         return mean, width
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example; the oldest one goes if the window is full."""
         check_moments(*self.moments(row))
+        row = self._shortened(row)
         if self._window is not None and len(self._y) == self._window:
             self._forget_oldest()
         mean, width, solved = self._ask(row)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._kernel import constant, kernel
 from smidgen.features import Row
 from smidgen.types import FloatArray
 
@@ -57,7 +57,7 @@ def with_constant(row: Row) -> Row:
     n = len(row.indices)
     indices, values = np.empty(n + 1, np.uint32), np.empty(n + 1)
     indices[:n], values[:n], indices[n], values[n] = row.indices, row.values, row.dim, 1.0
-    return Row(indices, values, row.dim + 1)
+    return Row(constant(indices), values, row.dim + 1)
 
 
 @kernel

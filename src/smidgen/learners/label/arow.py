@@ -15,7 +15,7 @@ from smidgen.learners.label.second_order import SecondOrderLabelLearner
 from smidgen.learners.sizes import by_covariance
 from smidgen.state.classes import Block, Indices, best_class, best_other_class, class_scores
 from smidgen.state.diagonal import diagonal_moments, diagonal_shift
-from smidgen.state.full import full_moments, full_shift, sparse_dot
+from smidgen.state.full import full_moments, full_shift, full_width, sparse_dot
 
 
 @kernel
@@ -28,12 +28,14 @@ def _shrink_diagonal(S: Block, c: int, idx: Indices, val: Block, beta: float) ->
 
 
 @kernel
-def _shrink_full(B: Block, c: int, product: Block, beta: float) -> None:
-    """Σ_c ← Σ_c − β·(Σ_c x)(Σ_c x)ᵀ."""
-    b = B.dtype.type(beta)
+def _shrink_full(B: Block, c: int, product: Block, beta: float, width: float) -> None:
+    """Σ_c ← Σ_c − β·(Σ_c x)(Σ_c x)ᵀ; what rounding takes from the diagonal beyond 1 − β·xᵀΣ_c x of it is put back."""
+    b, left = B.dtype.type(beta), B.dtype.type(max(1.0 - beta * width, 0.0))
     for i in range(product.shape[0]):
+        least = left * B[i, c, i]
         for j in range(product.shape[0]):
             B[i, c, j] -= b * (product[i] * product[j])
+        B[i, c, i] = max(B[i, c, i], least)
 
 
 @kernel
@@ -57,11 +59,12 @@ def _step_full(W: Block, B: Block, K: int, true: int, r: float, moments: tuple[B
     q = best_other_class(means, K, true)
     margin = float(means[true]) - float(means[q])
     if margin < 1.0:
-        beta = 1.0 / (float(widths[true]) + float(widths[q]) + r)
+        own, other = full_width(B, true, P[true], float(widths[true])), full_width(B, q, P[q], float(widths[q]))
+        beta = 1.0 / (own + other + r)
         full_shift(W, true, P[true], (1.0 - margin) * beta)
         full_shift(W, q, P[q], -(1.0 - margin) * beta)
-        _shrink_full(B, true, P[true], beta)
-        _shrink_full(B, q, P[q], beta)
+        _shrink_full(B, true, P[true], beta, own)
+        _shrink_full(B, q, P[q], beta, other)
 
 
 @kernel

@@ -12,7 +12,7 @@ from smidgen.geometry.class_constraints import constraint_shifts
 from smidgen.randomness import U64, first_uniform
 from smidgen.state.classes import Block, Indices, best_class
 from smidgen.state.diagonal import diagonal_absorb, diagonal_moments, diagonal_shift, diagonal_width
-from smidgen.state.full import full_absorb, full_moments, full_shift
+from smidgen.state.full import full_absorb, full_moments, full_shift, full_width
 from smidgen.types import FloatArray
 
 #: Where things stand in a learner's one array of numbers (numba takes one array sooner than many). First what is
@@ -68,7 +68,7 @@ def choose(moments: Block, K: int, s: Settings, numbers: FloatArray, eps: FloatA
     if s.project:
         constraint_shifts(means, widths, K, s.alpha, shifts)
     for i in range(K):
-        eps[i] = np.sqrt(factor * float(widths[i]))
+        eps[i] = np.sqrt(factor * max(float(widths[i]), 0.0))
         bound = float(means[i]) + shifts[i] * float(widths[i]) + eps[i]
         if bound > highest:
             best, highest = i, bound
@@ -129,7 +129,7 @@ def step_full(
     W: Block, B: Block, K: int, P: Block, c: int, sign: float, s: Settings, moments: Block, numbers: FloatArray
 ) -> None:
     """The same on full state, given the products P_i = A_i⁻¹x."""
-    shift, width = numbers[SHIFTS + c], float(moments[1, c])
+    shift, width = numbers[SHIFTS + c], full_width(B, c, P[c], float(moments[1, c]))
     if s.project:
         for i in range(K):
             full_shift(W, i, P[i], numbers[SHIFTS + i])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_stream import row_scales
 from smidgen.learners.label.hinge_round import (
@@ -64,6 +64,7 @@ def _size(settings: Mapping[str, Any]) -> int:
         paper="this library; after Crammer & Gentile 2013",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3},
+        recommended=(Recommended(feedback="bit", strength=2), Recommended(feedback="reward")),
         size=_size,
     )
 )

@@ -15,7 +15,7 @@ from smidgen.learners.label.second_order import SecondOrderLabelLearner
 from smidgen.learners.sizes import by_covariance
 from smidgen.state.classes import Block, Indices, add_to_class, best_class
 from smidgen.state.diagonal import diagonal_absorb
-from smidgen.state.full import full_absorb, full_moments
+from smidgen.state.full import full_absorb, full_moments, full_width
 
 
 @kernel
@@ -38,7 +38,7 @@ def _scores_full(V: Block, B: Block, idx: Indices, val: Block, out: Block, width
         total = 0.0
         for j in range(V.shape[1]):
             total += float(V[c, j]) * float(P[c, j])
-        out[c] = total / (1.0 + float(widths[c]))
+        out[c] = total / (1.0 + max(float(widths[c]), 0.0))
 
 
 @kernel
@@ -70,8 +70,8 @@ def _learn_full(V: Block, B: Block, idx: Indices, val: Block, action: int, true:
     for k in range(idx.shape[0]):
         V[true, idx[k]] += val[k]
         V[action, idx[k]] -= val[k]
-    full_absorb(B, true, P[true], float(widths[true]))
-    full_absorb(B, action, P[action], float(widths[action]))
+    full_absorb(B, true, P[true], full_width(B, true, P[true], float(widths[true])))
+    full_absorb(B, action, P[action], full_width(B, action, P[action], float(widths[action])))
 
 
 @kernel

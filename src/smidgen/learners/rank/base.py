@@ -55,7 +55,7 @@ class RankLearner(Learner):
             context=context,
             explored=order.tobytes() != greedy.tobytes(),
             propensity=math.exp(chance) or None,
-            log_propensity=chance,
+            log_propensity=float(chance),
             scores=scores,
             teams=teams,
         )

@@ -51,7 +51,8 @@ def adagrad_pairs(deltas: FloatArray, step: float, w: FloatArray, squares: Float
         margin = 0.0
         for j in range(n):
             margin += w[j] * deltas[k, j]
-        away = 1.0 / (1.0 + math.exp(margin))
+        gap = math.exp(-abs(margin))
+        away = (gap if margin > 0.0 else 1.0) / (1.0 + gap)  # σ(−margin)
         for j in range(n):
             gradient = away * deltas[k, j]
             squares[j] += gradient * gradient

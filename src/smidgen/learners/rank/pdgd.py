@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, ordinary
 from smidgen.errors import DecisionMismatch
 from smidgen.features import Rows
 from smidgen.features.columns import unit_columns
@@ -133,9 +133,7 @@ class PDGD(RankLearner):
             raise DecisionMismatch(f"decision {decision.id} has no score per document", "give it whole")
         worth = np.empty(3 * len(shown) + 1)
         standing, places, clicks = answer
-        found = pair_coefficients(
-            np.ascontiguousarray(scores), shown, standing, min(places, self.depth), clicks, self.step, worth
-        )
+        found = pair_coefficients(ordinary(scores), shown, standing, min(places, self.depth), clicks, self.step, worth)
         if found:
             self._w = moved(self._w, self._rows(decision.context).combine(shown, worth[: len(shown)]))
         return found

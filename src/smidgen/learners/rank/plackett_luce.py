@@ -108,4 +108,4 @@ def exchange_odds(at: FloatArray, left: FloatArray, i: int, j: int, safe: bool) 
     for r in range(j - 1, i, -1):
         rest = log_sum(rest, at[r])
         total += log_sum(rest, at[i]) - log_sum(rest, at[j])
-    return math.exp(total)
+    return math.exp(total) if total < SAFE else np.inf

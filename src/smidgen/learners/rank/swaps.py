@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, ordinary
 from smidgen.errors import DecisionMismatch
 from smidgen.randomness import U64, fill_uniforms
 from smidgen.types import Decision, IntArray
@@ -68,4 +68,4 @@ def kept_pairs(decision: Decision, n: int) -> IntArray:
     teams = decision.teams
     if teams is None or teams.shape != (n,) or teams.dtype.kind not in "iu":
         raise DecisionMismatch(f"decision {decision.id} does not say which places are a pair", "give it whole")
-    return np.asarray(teams, dtype=np.int64)
+    return ordinary(np.asarray(teams, dtype=np.int64))

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from smidgen._kernel import constant, ordinary
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
 from smidgen.learners.base import Learner, State
@@ -142,7 +143,8 @@ class Pipeline(Learner):
         weights = self._inner.weights
         if encoded.candidates:
             return of_candidates(decision, Named(starts, indices, values, names), weights)
-        row = _prepared(self._inner, Row(indices, values, self.dim))  # as the inner learner scales it
+        given = Row(constant(indices), ordinary(values), self.dim)
+        row = _prepared(self._inner, given)  # as the inner learner scales it
         labels = list(getattr(self._inner, "labels", ()))
         return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
 
@@ -230,8 +232,8 @@ class Pipeline(Learner):
         """What the inner learner decides on: a row, a ranking problem or a choice."""
         starts, indices, values = encoded.with_columns(columns)
         if not encoded.candidates:
-            return Row(indices, values, self.dim)
-        rows = SparseRows(values, indices.astype(np.int64), starts, self.dim)
+            return Row(constant(indices), ordinary(values), self.dim)
+        rows = SparseRows(constant(values), constant(indices.astype(np.int64)), constant(starts), self.dim)
         return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
 
     def _state(self) -> dict[str, NDArray[Any]]:

@@ -84,12 +84,20 @@ class Tuner(Learner):
 
 
 class GradientTuner(Tuner):
-    """Hears the gradient at the point."""
+    """Hears the gradient at the point; one that is longer than the bound counts as one of that length."""
 
-    def __init__(self, *, space: Space, params: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, *, space: Space, gradient_bound: float, params: Mapping[str, Any], seed: int) -> None:
         if isinstance(space, Knobs):
             raise InvalidArgument("space is Knobs, whose gradient would be in units of its own", "give a Box")
-        super().__init__(space=space, params=params, seed=seed)
+        G = checks.number("gradient_bound", gradient_bound, "give a bound on the norm of gradients", above=0.0)
+        super().__init__(space=space, params={"gradient_bound": G, **params}, seed=seed)
+        self.gradient_bound = G
+        self._clipped = 0
+
+    @property
+    def clipped(self) -> int:
+        """How many gradients were longer than ``gradient_bound``, and were scaled down to it."""
+        return self._clipped
 
     def _decide(self, context: Any, number: int) -> Decision:
         point = self._point(self._rule.weights)
@@ -108,7 +116,15 @@ class GradientTuner(Tuner):
             raise InvalidFeedback(
                 f"the gradient is {feedback!r}", f"give {self.space.dim} finite numbers as a 1-D array"
             ) from error
-        self._rule.step(-self.space.direction(gradient))
+        taken = shortened(gradient, self.gradient_bound)
+        self._rule.step(-self.space.direction(taken))
+        self._clipped += taken is not gradient
+
+    def _notes(self) -> dict[str, Any]:
+        return {"clipped": self._clipped} if self._clipped else {}
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        self._clipped = checks.whole("clipped", notes.get("clipped", 0), "give what save wrote", at_least=0)
 
 
 class ValueTuner(Tuner):
@@ -166,6 +182,18 @@ def as_loss(feedback: Any, largest: float = math.inf) -> float:
     if abs(loss) > largest:
         raise InvalidFeedback(f"the loss is {feedback!r} and must be at most {largest:g}", "measure in larger units")
     return loss
+
+
+def shortened(gradient: FloatArray, longest: float) -> FloatArray:
+    """The gradient itself, or if it is longer than that, one of the same direction and that length."""
+    with np.errstate(over="ignore", under="ignore"):
+        if float(gradient @ gradient) <= longest * longest:
+            return gradient
+        direction = gradient / np.abs(gradient).max()
+        length = math.sqrt(float(direction @ direction))
+        if length * float(np.abs(gradient).max()) <= longest:
+            return gradient
+        return np.asarray(direction * (longest / length))
 
 
 def as_reach(

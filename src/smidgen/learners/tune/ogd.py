@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from smidgen import checks
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
 from smidgen.learners.card import Card, register
@@ -41,7 +40,7 @@ class OGD(GradientTuner):
     **Assumes** convex losses, ‖g‖ ≤ G.
     **Bound** regret ≤ 3GD√T/2 (`smidgen.bounds.ogd`).
     **Cost** N operations and a projection.
-    **Differs** not at all.
+    **Differs** a gradient longer than G counts as one of that length, and `clipped` counts it: what was declared holds.
 
     Examples
     --------
@@ -59,6 +58,5 @@ class OGD(GradientTuner):
     """
 
     def __init__(self, *, space: Space, gradient_bound: float, seed: int = 0) -> None:
-        G = checks.number("gradient_bound", gradient_bound, "give a bound on the norm of gradients", above=0.0)
-        super().__init__(space=space, params={"gradient_bound": G}, seed=seed)
-        self._rule = Gradient(space=space, scale=space.diameter / G)
+        super().__init__(space=space, gradient_bound=gradient_bound, params={}, seed=seed)
+        self._rule = Gradient(space=space, scale=space.diameter / self.gradient_bound)

@@ -137,12 +137,12 @@ class Phased(ValueTuner):
         return self._share
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return {**super()._state(), **({"told": self._told} if self._told.any() else {})}
+        return {**super()._state(), "told": self._told}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if self._phase:
             self._enter(self.rounds)
-        self._told = state.get("told", np.zeros(TOLD))
+        self._told = state["told"]
         super()._restore(state)
 
 
@@ -156,7 +156,7 @@ class Phased(ValueTuner):
         cost="N + a projection",
         example={"space": Ball(dim=3), "loss_bound": 1.0, "delta": 0.2},
         first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
-        recommended=(Recommended(feedback="loss"),),
+        recommended=(Recommended(feedback="loss", settings={"baseline": "mean", "loss_bound": None}),),
         theorem="gradient descent from values",
     )
 )

@@ -50,7 +50,7 @@ class ONS(GradientTuner):
     **Assumes** α-exp-concave losses, ‖g‖ ≤ G.
     **Bound** regret ≤ 5(1/α + GD)·N·log T (`smidgen.bounds.ons`).
     **Cost** 4N² operations and, when y has left the set, a projection.
-    **Differs** not at all.
+    **Differs** a gradient longer than G counts as one of that length, and `clipped` counts it: what was declared holds.
 
     Examples
     --------
@@ -70,11 +70,10 @@ class ONS(GradientTuner):
     def __init__(
         self, *, space: Space, gradient_bound: float, exp_concavity: float, beta: float | None = None, seed: int = 0
     ) -> None:
-        G = checks.number("gradient_bound", gradient_bound, "give a bound on the norm of gradients", above=0.0)
         alpha = checks.number("exp_concavity", exp_concavity, "give α > 0 with exp(−αf) concave", above=0.0)
         chosen = None if beta is None else checks.number("beta", beta, "leave it out for theory's", above=0.0)
-        params = {"gradient_bound": G, "exp_concavity": alpha, **({} if chosen is None else {"beta": chosen})}
-        super().__init__(space=space, params=params, seed=seed)
-        self.beta = chosen or 0.5 * min(1.0 / (4.0 * G * space.diameter), alpha)
+        params = {"exp_concavity": alpha, **({} if chosen is None else {"beta": chosen})}
+        super().__init__(space=space, gradient_bound=gradient_bound, params=params, seed=seed)
+        self.beta = chosen or 0.5 * min(1.0 / (4.0 * self.gradient_bound * space.diameter), alpha)
         epsilon = 1.0 / (self.beta * space.diameter) ** 2
         self._rule = Newton(space=space, epsilon=epsilon, scale=1.0 / self.beta)

@@ -14,7 +14,7 @@ from smidgen.errors import DecisionMismatch, InvalidArgument, SmidgenError
 from smidgen.geometry import Box
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.tune.base import Tuner, as_loss
 from smidgen.learners.tune.quadratic_round import (
     LEARNT,
@@ -41,6 +41,13 @@ LARGEST = 1e100  # the largest loss that can be squared and multiplied
 MOST = 5  # knobs; beyond them a quadratic surface has too many numbers for the losses there are
 
 
+def _size(settings: Mapping[str, Any]) -> int:
+    """Bytes of state; a space that is not made yet counts as the largest."""
+    d = min(MOST, getattr(settings.get("space"), "dim", MOST))
+    p = features_of(d)
+    return 8 * (2 * p * (p + 1) + d * (SCALE_ROUNDS + 1) + SCALE_ROUNDS + NUMBERS)
+
+
 @register(
     Card(
         loop="tune",
@@ -49,7 +56,9 @@ MOST = 5  # knobs; beyond them a quadratic surface has too many numbers for the 
         paper="this library; after Box & Wilson 1951",
         cost="200·N⁴, N ≤ 5",
         example={"space": Box(low=[0.0, -1.0, 2.0], high=[1.0, 1.0, 5.0])},
-        size=lambda settings: 16_000,
+        first={"space": {"type": "Box", "low": [0.0, 0.0, 0.0], "high": [1.0, 1.0, 1.0]}},
+        recommended=(Recommended(feedback="loss", strength=2, up_to=5),),
+        size=_size,
     )
 )
 class QuadraticTuner(Tuner):

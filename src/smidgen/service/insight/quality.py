@@ -52,4 +52,5 @@ def at_a_glance(reading: Reading, model: Served) -> ModelReply:
         late=counts.late,
         keys=counts.keys if model.keyed else None,
         quality=quality(reading, model, counts.version),
+        guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
     )

@@ -22,6 +22,7 @@ from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.registry import recorded
 from smidgen.service.store.recording import Recording
 
 POINTS = 400  # of a curve
@@ -101,7 +102,7 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
             f"{recording.name} does not begin with the model's settings", "export the log from its start"
         )
     body = first.model
-    own = Blueprint(body)
+    own = recorded(body, first.resolved)
     evaluators, about = _evaluators(own, others)
     decisions, measures = 0, []
     for event in lines:
@@ -175,6 +176,8 @@ def plot(found: WhatIf, path: str | os.PathLike[str]) -> None:
 def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:
     """An evaluator for each learner, where the loop has any, and what is to be said of the log's own learner."""
     blueprints = {spec: Blueprint(other_body(own.body, spec)) for spec in others}  # refuses what makes no sense
+    for blueprint in blueprints.values():
+        blueprint.guarded = own.guarded
     if (evaluator := own.loop.evaluator) is None:
         return {}, []
     found: dict[str, Evaluator] = {}

@@ -64,24 +64,26 @@ class Blueprint:
         _refuse_missing(body.learner, params, accepted)
         params = {name: _built(value) for name, value in params.items()}
         refuse_huge(self._type, params)
-        self._take(body, self._first(params))
+        self._take(body, self._first(params), guarded=True)
 
     @classmethod
-    def recorded(cls, body: ModelBody, settings: Any) -> Blueprint:
+    def recorded(cls, body: ModelBody, settings: Any, *, guarded: bool) -> Blueprint:
         """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
 
-        What a learner would refuse today is not asked anew, and defaults are those of that time.
+        What a learner would refuse today is not asked anew, and defaults are those of that time. It is guarded if it
+        was then.
         """
         made = records.unpack(settings)
         if not isinstance(made, Learner):
             raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
         blueprint = cls.__new__(cls)
-        blueprint._take(body, made)
+        blueprint._take(body, made, guarded=guarded)
         return blueprint
 
-    def _take(self, body: ModelBody, learner: Learner) -> None:
+    def _take(self, body: ModelBody, learner: Learner, *, guarded: bool) -> None:
         """Go by this learner's settings."""
         self.body = body
+        self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
         self._seed = learner.params["seed"]
         self.dim: int | None = _features(learner)
@@ -99,9 +101,11 @@ class Blueprint:
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own."""
         if key is None:
-            return self._made.fresh()
-        digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-        return self._made.fresh(seed=int.from_bytes(digest[:6], "little"))
+            made = self._made.fresh()
+        else:
+            digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
+            made = self._made.fresh(seed=int.from_bytes(digest[:6], "little"))
+        return made.guard() if self.guarded and self.dim is not None else made
 
     def _first(self, params: dict[str, Any]) -> Learner:
         try:

@@ -87,13 +87,17 @@ class Registry:
 
 def resolved(blueprint: Blueprint) -> dict[str, Any]:
     """What is recorded with a model beside its body: what was left open there and settled when it was made."""
-    return {"learner": blueprint.body.learner, "settings": blueprint.record()}
+    return {"learner": blueprint.body.learner, "settings": blueprint.record(), "guarded": blueprint.guarded}
 
 
 def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
     """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
-    settings = (found or {}).get("settings")
-    return Blueprint.recorded(body, settings) if settings is not None else Blueprint(body)
+    settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
+    if settings is not None:
+        return Blueprint.recorded(body, settings, guarded=guarded)
+    blueprint = Blueprint(body)
+    blueprint.guarded = guarded
+    return blueprint
 
 
 def served(reading: Reading) -> list[Served]:

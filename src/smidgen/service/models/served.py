@@ -30,6 +30,8 @@ class Served:
         How far it is; the store keeps them up to date.
     saved
         The event after which its learners were last written aside.
+    scaled
+        For each learner that was in memory since the start: how many rows of features its guard has scaled down.
     """
 
     id: int
@@ -40,6 +42,7 @@ class Served:
     archived_at: float | None = None
     counts: Counts = field(default_factory=Counts)
     saved: int = 0
+    scaled: dict[str | None, int] = field(default_factory=dict)
 
     @property
     def keyed(self) -> bool:
@@ -133,6 +136,8 @@ class LearnerCache:
     def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
         held.seq, held.changed = seq, True
+        if held.learner.guarded:
+            model.scaled[key] = held.learner.guarded
         self._undo.note(self._drop, model.slot, key)
 
     def forget(self) -> None:
@@ -169,6 +174,8 @@ class LearnerCache:
             learner.learn(step.decision, step.feedback)
             seq = step.seq
         learner.reserve(self._store.last_number(model.slot, key))
+        if learner.guarded:
+            model.scaled[key] = learner.guarded
         return Held(learner, seq, model.blueprint.size)
 
     def _state(self, model: Served, key: str | None) -> tuple[Learner, int] | None:

@@ -121,6 +121,7 @@ class _Conversion:
             self._blueprint = Blueprint(msgspec.json.decode(old.body, type=ModelBody))
         except SmidgenError as error:
             raise StorageFailed(f"the model {old.name!r} cannot be taken over: {error.problem}", error.hint) from error
+        self._blueprint.guarded = False  # what it has learnt, it learnt without
         self._resolved = resolved(self._blueprint)
 
     def run(self, events: Iterator[OldEvent]) -> int:

@@ -1,0 +1,239 @@
+"""A bound on the influence of one feedback: rows of features far beyond the usual are scaled down before the step.
+
+The guard looks at features, never at steps: one that held back large steps would leave a learner deaf when tastes turn.
+It is part of the fold: what it has seen is saved with the learner, so that replays, snapshots and what-if agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import records
+from smidgen.errors import InvalidRecord, SmidgenError
+from smidgen.features import Row
+from smidgen.structures import Choice, Ranking
+from smidgen.types import Decision
+
+if TYPE_CHECKING:
+    from smidgen.learners.base import Learner
+
+#: So many rows are kept, and learnt anew under the bound once they are together.
+FIRST = 20
+#: A row may be so many times as long as the quantile; a longer one counts as one of the quantile.
+TIMES = 10.0
+#: The share of rows that are no longer than the quantile, in percent.
+PERCENT = 95
+#: Past so many rows all counts are halved: the bound follows features whose scale changes for good.
+MEMORY = 1_000
+#: The kept rows are learnt anew earlier if they take more bytes than this.
+KEPT_BYTES = 1 << 22
+_STEPS = 8  # buckets between a power of two and the next
+_HINT = "give what Learner.save wrote; if it was that, restore it from a copy"
+
+
+class Lengths:
+    """How long rows are: counts in buckets an eighth of a power of two wide, so that nothing rounds.
+
+    Examples
+    --------
+    >>> from smidgen.learners.guard import Lengths
+    >>> seen = Lengths()
+    >>> for length in [1.0] * 19 + [1e100]:
+    ...     seen.add(length)
+    >>> seen.quantile()
+    1.125
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self._total = 0
+
+    def add(self, length: float) -> None:
+        """Count a length above zero."""
+        share, power = math.frexp(length)
+        bucket = power * _STEPS + int((share - 0.5) * 2 * _STEPS)
+        self._counts[bucket] = self._counts.get(bucket, 0) + 1
+        self._total += 1
+        if self._total >= MEMORY:
+            self._counts = {each: count // 2 for each, count in self._counts.items() if count > 1}
+            self._total = sum(self._counts.values())
+
+    def quantile(self) -> float:
+        """The upper end of the bucket in which the 95 % quantile lies."""
+        left = -(-PERCENT * self._total // 100)
+        for bucket in sorted(self._counts):
+            left -= self._counts[bucket]
+            if left <= 0:
+                power, step = divmod(bucket, _STEPS)
+                return math.ldexp(0.5 + (step + 1) / (2 * _STEPS), min(power, 1010))
+        return math.inf
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Buckets and counts, in order."""
+        return sorted(self._counts.items())
+
+    @classmethod
+    def of(cls, pairs: list[tuple[int, int]]) -> Lengths:
+        """What `pairs` gave."""
+        made = cls()
+        made._counts = dict(pairs)
+        made._total = sum(made._counts.values())
+        powers = [bucket // _STEPS for bucket in made._counts]
+        fits = len(made._counts) == len(pairs) and made._total < MEMORY
+        if not fits or any(count < 1 for _, count in pairs) or any(abs(power) > 1100 for power in powers):
+            raise InvalidRecord("the lengths that the guard has seen are not such", _HINT)
+        return made
+
+
+class _Saved(msgspec.Struct, array_like=True):
+    """A guard as bytes."""
+
+    scaled: int
+    settled: bool
+    lengths: list[tuple[int, int]]
+    kept: list[tuple[bytes, bytes]]
+
+
+_saved = msgspec.msgpack.Decoder(_Saved)
+
+
+class Guard:
+    """Scales down the rows that a learner learns from, where they are far longer than the usual.
+
+    The length of a decision is that of its longest row; decisions without features, or with none but zeros, do not
+    count. The first `FIRST` decisions are learnt as they are and kept; then all are learnt anew under the bound, so
+    that one wild row among them does no more harm than one after them. From then on a decision longer than `TIMES`
+    times the 95 % quantile of those before it is scaled down to that quantile: it counts as a long one among the usual.
+    """
+
+    def __init__(self) -> None:
+        self.scaled = 0  #: how many decisions were scaled down
+        self._lengths = Lengths()
+        self._settled = False
+        self._kept: deque[tuple[Decision, Any]] = deque()
+        self._seen = 0
+        self._bytes = 0
+
+    def learn(self, learner: Learner, decision: Decision, feedback: Any) -> None:
+        """Let the learner take its step, under the bound; a refusal leaves everything as it was."""
+        length = longest(decision.context)
+        if not self._settled:
+            learner._learn(decision, feedback)
+            self._keep(learner, decision, feedback, length)
+            return
+        taken = self._bounded(decision, length)
+        learner._learn(taken, feedback)
+        self.scaled += taken is not decision
+        if length > 0.0:
+            self._lengths.add(length)
+
+    def _bounded(self, decision: Decision, length: float) -> Decision:
+        usual = self._lengths.quantile()
+        if not TIMES * usual < length:
+            return decision
+        return msgspec.structs.replace(decision, context=scaled(decision.context, usual))
+
+    def _keep(self, learner: Learner, decision: Decision, feedback: Any, length: float) -> None:
+        self._kept.append((decision, feedback))
+        self._bytes += _bytes(decision.context)
+        if length > 0.0:
+            self._lengths.add(length)
+            self._seen += 1
+        if self._seen >= FIRST or self._bytes > KEPT_BYTES:
+            self._settle(learner)
+
+    def _settle(self, learner: Learner) -> None:
+        """Learn the first decisions anew, under the bound that they set."""
+        bounded = [self._bounded(decision, longest(decision.context)) for decision, _ in self._kept]
+        if any(mine is not theirs for mine, (theirs, _) in zip(bounded, self._kept, strict=True)):
+            twin = learner.fresh()
+            twin._take_notes(learner._notes())
+            for (before, feedback), taken in zip(self._kept, bounded, strict=True):
+                with suppress(SmidgenError):
+                    twin._learn(taken, feedback)
+                    twin._learnt.add(before.number)
+                self.scaled += taken is not before
+            learner._restore(twin._state())
+        self._kept.clear()
+        self._settled, self._bytes, self._seen = True, 0, 0
+
+    def array(self, learner: Learner) -> NDArray[np.uint8]:
+        """All that it remembers, as bytes."""
+        kept = [(learner.brief(decision), records.encode(feedback)) for decision, feedback in self._kept]
+        told = _Saved(self.scaled, self._settled, self._lengths.pairs(), kept)
+        return np.frombuffer(msgspec.msgpack.encode(told), np.uint8)
+
+    @classmethod
+    def of(cls, learner: Learner, array: NDArray[Any]) -> Guard:
+        """The guard of this learner that `array` gave."""
+        if array.dtype != np.uint8 or array.ndim != 1:
+            raise InvalidRecord("the guard is not bytes", _HINT)
+        try:
+            told = _saved.decode(array.tobytes())
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InvalidRecord(f"the guard cannot be read: {error}", _HINT) from error
+        made = cls()
+        made.scaled, made._settled, made._lengths = told.scaled, told.settled, Lengths.of(told.lengths)
+        for brief, feedback in told.kept:
+            decision = learner.recall(brief)
+            made._kept.append((decision, records.decode(feedback)))
+            made._bytes += _bytes(decision.context)
+            made._seen += longest(decision.context) > 0.0
+        if told.scaled < 0 or (told.settled and told.kept) or made._seen >= FIRST:
+            raise InvalidRecord("the guard's parts do not fit together", _HINT)
+        return made
+
+
+def longest(context: Any) -> float:
+    """The length of the longest row of features; 0 if there are none."""
+    if isinstance(context, Row):
+        return _length(np.asarray(context.values, dtype=np.float64)[None, :])
+    if not isinstance(context, (Ranking, Choice)):
+        return 0.0
+    rows = context.rows
+    public = rows.public()
+    if isinstance(public, np.ndarray):
+        return _length(public)
+    largest = float(np.abs(public.data).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    squares = np.add.reduceat(np.append((public.data / largest) ** 2, 0.0), public.indptr[:-1])
+    squares[np.diff(public.indptr) == 0] = 0.0
+    return min(largest * math.sqrt(float(squares.max())), math.ldexp(1.0, 1000))
+
+
+def _length(rows: NDArray[np.float64]) -> float:
+    with np.errstate(over="ignore", under="ignore"):
+        squares = float(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
+        if 1e-200 < squares < math.inf:
+            return math.sqrt(squares)
+        largest = float(np.abs(rows).max(initial=0.0))
+        if largest == 0.0:
+            return 0.0
+        shares = rows / largest
+        return min(largest * math.sqrt(float(np.einsum("ij,ij->i", shares, shares).max())), math.ldexp(1.0, 1000))
+
+
+def scaled(context: Any, length: float) -> Any:
+    """The same context with its longest row of that length, and all others in proportion."""
+    factor = length / longest(context)
+    with np.errstate(under="ignore"):
+        if isinstance(context, Row):
+            return Row(context.indices, (context.values * factor).astype(context.values.dtype), context.dim)
+        rows = context.rows.public() * factor
+    if isinstance(context, Ranking):
+        return Ranking(rows, top=context.top)
+    return Choice(rows, context.available)
+
+
+def _bytes(context: Any) -> int:
+    if isinstance(context, Row):
+        return context.values.nbytes + context.indices.nbytes
+    return 16 * context.rows.shape[0] * context.rows.shape[1] if isinstance(context, (Ranking, Choice)) else 64

@@ -1,0 +1,67 @@
+"""A gradient beyond the bound that was declared counts as one of that length, and is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import smidgen
+from smidgen import OGD, ONS, Ball, Box
+from smidgen.evaluate.tune_play import play_tuning
+
+MAKERS: dict[str, Any] = {
+    "OGD": lambda: OGD(space=Ball(dim=3), gradient_bound=2.0),
+    "ONS": lambda: ONS(space=Box(low=np.zeros(3), high=1.0), gradient_bound=2.0, exp_concavity=0.5),
+}
+
+
+@pytest.mark.parametrize("size", [3.0, 1e10, 1e200, 1e307])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_long_gradient_counts_as_one_of_the_bound(make: Any, size: float) -> None:
+    learner, twin = make(), make()
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        direction = rng.normal(size=3)
+        direction /= np.linalg.norm(direction)
+        learner.learn(learner.decide(), size * direction)
+        twin.learn(twin.decide(), 2.0 * direction * (1.0 - 1e-15))
+    assert learner.clipped == 10
+    assert twin.clipped == 0
+    np.testing.assert_allclose(learner.weights, twin.weights, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_the_count_is_saved(make: Any) -> None:
+    learner = make()
+    assert smidgen.Learner.from_bytes(learner.to_bytes()).clipped == 0
+    learner.learn(learner.decide(), np.full(3, 1e5))
+    again = smidgen.Learner.from_bytes(learner.to_bytes())
+    assert again.clipped == 1
+    assert again.to_bytes() == learner.to_bytes()
+
+
+def test_one_wild_gradient_is_forgotten() -> None:
+    learner = OGD(space=Ball(dim=2), gradient_bound=4.0)
+    target = np.array([0.2, 0.4])
+    learner.learn(learner.decide(), np.array([1e100, -1e100]))
+    for _ in range(200):
+        decision = learner.decide()
+        learner.learn(decision, 2 * (decision.action - target))
+    assert learner.clipped == 1
+    np.testing.assert_allclose(learner.weights, target, atol=1e-3)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_compiled_stream_clips_and_counts_alike(make: Any) -> None:
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(60, 3)) * 10.0 ** rng.uniform(-1, 2, size=(60, 1))
+    loss = smidgen.losses.LeastSquares(Z=Z, y=Z @ [0.5, 0.2, 0.1])
+    learner, twin = make(), make()
+    play_tuning(learner, loss)
+    for t in range(len(loss)):
+        decision = twin.decide()
+        twin.learn(decision, loss.gradient(t, decision.action))
+    assert 0 < learner.clipped == twin.clipped < 60
+    np.testing.assert_allclose(learner.weights, twin.weights, atol=1e-9)
