@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import smidgen
-from smidgen import Ball, Box, Card, Knobs, Recommended
+from smidgen import Ball, Box, Card, Knobs, Recommended, Vectorizer
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Feedback, Loop, cards, learners
 from smidgen.service.insight.guarantee import THEOREMS
@@ -34,6 +34,8 @@ def settings(name: str, dim: int, classes: int, **more: Any) -> dict[str, Any]:
     accepted = inspect.signature(learners[name]).parameters
     if "learner" in given:
         given["learner"] = type(given["learner"])(dim=dim)
+    if "features" in given:
+        given["features"] = Vectorizer(dim=dim)
     return {**given, **{key: value for key, value in sized.items() if key in accepted}}
 
 
