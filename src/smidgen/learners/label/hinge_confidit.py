@@ -7,10 +7,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import InvalidArgument, InvalidFeedback, NotFinite
+from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
@@ -204,6 +205,16 @@ class HingeConfidit(LabelLearner):
         self._latest = decision = self._record(number, row, action, greedy, scores, p, eps)
         return decision
 
+    def _row(self, context: Any) -> Row:
+        return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """The true class, as if it had been shown and been right."""
+        self._classes.index(answer)
+        decision = self._decide(context, number)
+        self._latest = None  # the number is an example's
+        self._learn(structs.replace(decision, action=answer), True)
+
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row = _reward(feedback), kept_row(decision, self.dim, self._dtype)
         c = self._classes.index(decision.action)
@@ -308,6 +319,25 @@ class HingeConfidit(LabelLearner):
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._state_of.arrays()
+
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """What "auto" keeps changes its shape as columns come into use."""
+        if not isinstance(self._state_of, ClassesInUse):
+            super()._check_state(state)
+            return
+        columns, hint = padded(self.n_classes), "give what Learner.save wrote"
+        if state.keys() == {"S"}:
+            expected: dict[str, tuple[int, ...]] = {"S": (self.dim, 2 * columns)}
+        else:
+            used, room = state["in_use"], state["W"].shape[-1]
+            if used.dtype != np.uint32 or used.ndim != 1 or not len(used) <= room <= LIMIT:
+                raise InvalidRecord(f"there are {used.shape} columns in use and room for {room}", hint)
+            if len(np.unique(used)) != len(used) or (used >= self.dim).any():
+                raise InvalidRecord("the columns in use are not columns of the learner", hint)
+            expected = {"W": (columns, room), "B": (room, columns, room)}
+        for name, shape in expected.items():
+            if state[name].shape != shape or state[name].dtype != self._dtype:
+                raise InvalidRecord(f"{name} has the shape {state[name].shape} and must have {shape}", hint)
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if "S" in state and not isinstance(self._state_of, DiagonalClasses):
