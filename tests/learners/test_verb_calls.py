@@ -64,7 +64,7 @@ CASES: dict[str, tuple[smidgen.Learner, Any, Any, int]] = {
     "PerceptronFilter": (smidgen.PerceptronFilter(dim=100), X[0], True, 23),
     "PreferencePerceptron, ranking": (smidgen.PreferencePerceptron(dim=100), DOCUMENTS, np.arange(20), 50),
     "PreferencePerceptron, choice": (smidgen.PreferencePerceptron(dim=100), ITEMS, 3, 49),
-    "OGD": (smidgen.OGD(space=BALL, gradient_bound=100.0), None, X[0, :8] / 100.0, 28),
+    "OGD": (smidgen.OGD(space=BALL, gradient_bound=100.0), None, X[0, :8] / 100.0, 31),
     "OGDEG": (smidgen.OGDEG(space=BALL, loss_bound=100.0, delta=0.2), None, 0.5, 36),
     "ONSEG": (smidgen.ONSEG(space=BALL, loss_bound=100.0, delta=0.2), None, 0.5, 35),
 }
