@@ -7,8 +7,6 @@ from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.choose.base import RewardLearner, bytes_of_state
 from smidgen.learners.choose.shares import UCB
 
-NOT_SERVED = "the service does not take rewards yet"
-
 
 @register(
     Card(
@@ -21,7 +19,6 @@ NOT_SERVED = "the service does not take rewards yet"
         example={"dim": 4},
         recommended=(Recommended(feedback="reward", settings={"width": 0.3, "ridge": 0.1}),),
         size=bytes_of_state,
-        not_served=NOT_SERVED,
     )
 )
 class LinUCB(RewardLearner):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from smidgen import checks
 from smidgen.learners.card import Card, register
 from smidgen.learners.choose.base import RewardLearner, bytes_of_state
-from smidgen.learners.choose.lin_ucb import NOT_SERVED
 from smidgen.learners.choose.shares import GAPS
 
 
@@ -19,7 +18,6 @@ from smidgen.learners.choose.shares import GAPS
         cost="K·N² (full), K·nnz (diagonal)",
         example={"dim": 4},
         size=bytes_of_state,
-        not_served=NOT_SERVED,
     )
 )
 class SquareCB(RewardLearner):

@@ -12,7 +12,7 @@ from smidgen._kernel import kernel, ordinary
 from smidgen.errors import DecisionMismatch
 from smidgen.features import Rows
 from smidgen.features.columns import unit_columns
-from smidgen.learners.card import Card, register
+from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import RankLearner
 from smidgen.learners.rank.plackett_luce import draw_with_chance, exchange_odds, suffix_sums
@@ -53,6 +53,7 @@ def pair_coefficients(
     Card(
         loop="rank",
         feedback=("clicks", "better"),
+        recommended=(Recommended(feedback="clicks", strength=2),),
         draws=True,
         order_free=True,
         paper="Oosterhuis & de Rijke 2018",

@@ -148,6 +148,12 @@ class Pipeline(Learner):
         labels = list(getattr(self._inner, "labels", ()))
         return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
 
+    def within(self, decision: Decision) -> Decision:
+        """The decision as the learner inside has it: on rows, with new names in the columns that they would get now."""
+        encoded, inner = self._encoded(decision), self._inner
+        context = _prepared(inner, self._context(encoded, self._features.planned(encoded)[1]))
+        return structs.replace(decision, kind=inner._kind, settings=inner._settings, context=context)
+
     def run(self, records: Any, y: Any) -> LabelHistory | FilterHistory:
         """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
 

@@ -15,14 +15,16 @@ from starlette.responses import Response
 from smidgen.service.http.metrics import Metrics
 from smidgen.service.http.options import Options
 from smidgen.service.http.tokens import Rights, Scope, Tokens, require
+from smidgen.service.insight.contributions import contributions
 from smidgen.service.insight.curve import Curves
-from smidgen.service.messages import ModelBody, Name
+from smidgen.service.messages import Contributions, ModelBody, Name
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
+from smidgen.service.models.stories import find
 from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import BadRequest, StorageFailed, Unknown
-from smidgen.service.store.log import EventLog
+from smidgen.service.store.log import DecisionEvent, EventLog
 from smidgen.service.store.protocol import Reading
 
 JSON = "application/json"
@@ -107,6 +109,17 @@ async def any_right(request: Request, name: str) -> None:
     rights = service(request).tokens.rights(request.headers.get("authorization"))
     if rights.model not in (None, name):
         raise Unknown(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+
+
+async def explained(here: Service, id: str, allowed: str | None) -> Contributions | None:
+    """What the features of a decision's answer add to its score, under the present weights."""
+
+    def recorded() -> tuple[Served, DecisionEvent]:
+        row, model = find(here.log, here.engine.slots, id, allowed)
+        return model, here.log.decision(model, row.seq)
+
+    model, event = await asyncio.to_thread(recorded)
+    return await here.writer.do(lambda: contributions(here.engine, model, event.key, event.decision))
 
 
 def model_name(request: Request) -> str:

@@ -14,7 +14,8 @@ from starlette.routing import Route
 
 from smidgen.service.http.assets import HEADERS, asset, plotly
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import Service, any_right, model_name, reply, service, whole_number
+from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
+from smidgen.service.insight.contributions import in_words
 from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
 from smidgen.service.insight.guarantee import guarantee
 from smidgen.service.insight.narration import offered, recent, sentences
@@ -143,6 +144,8 @@ async def story(request: Request) -> Response:
     id = request.path_params["id"]
     now = here.engine.clock()
     lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, rights.model, now)
+    if (why := in_words(await explained(here, id, rights.model))) is not None:
+        lines.insert(2, {"at": lines[0]["at"], "text": why})
     return _told({"decision": id, "lines": lines})
 
 

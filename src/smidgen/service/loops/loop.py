@@ -71,8 +71,10 @@ class Loop(ABC):
     #: Which kind of feedback (a word of the cards) each of these fields is.
     kinds: ClassVar[Mapping[str, str]]
     #: The figure by which people judge it, and whether it is a share.
-    measure: ClassVar[str]
-    share: ClassVar[bool] = True
+    measure: str
+    share: bool = True
+    #: Whether its features may be records.
+    takes_records: ClassVar[bool] = False
     #: Whether every row of a matrix of features is a request.
     takes_matrix: ClassVar[bool] = False
     #: Settings of a learner that are facts of the model: another learner in its place has them too.
@@ -81,13 +83,17 @@ class Loop(ABC):
     figure: ClassVar[Figure | None] = None
     example: ClassVar[Example]
     #: Replays a log through another learner; None where a log says nothing of others.
-    evaluator: ClassVar[type[Evaluator] | None] = None
+    evaluator: type[Evaluator] | None = None
     #: What a reader of what-if must know.
-    caveats: ClassVar[tuple[str, ...]] = ()
+    caveats: tuple[str, ...] = ()
 
     def __init__(self, model: ModelBody, vectors: Vectors) -> None:
         self.model = model
         self.vectors = vectors
+
+    def suit(self, card: Card) -> None:
+        """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
+        return
 
     # What goes in and out
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from smidgen.features.limits import CROSSES
 from smidgen.learners import Card
 from smidgen.service.loops.vectors import NUMBERS
 from smidgen.service.models.sizes import REFUSALS
 from smidgen.service.refusals import Impossible
-from smidgen.structures import Choice, Ranking
+from smidgen.structures import Candidates, Choice, Ranking
 
+#: What a field of a record costs beside a number: its name is kept until it has a column.
+FIELD = 5
 #: How many multiplications one request may cost: some seconds.
 WORK = 5_000_000_000
 
@@ -57,7 +60,12 @@ class Budget:
 
 
 def touched(context: Any) -> int:
-    """How many numbers a context holds."""
+    """How many numbers a context holds; a field of a record, or a cross, counts as several."""
+    if isinstance(context, Candidates):
+        about = len(context.context or ())
+        return FIELD * sum(1 + len(each) + min(CROSSES, about * (1 + len(each))) for each in context.records)
+    if isinstance(context, dict):
+        return FIELD * (1 + len(context))
     rows = context.rows if isinstance(context, Ranking | Choice) else context
     stored = getattr(rows, "data", None) if hasattr(rows, "indptr") else getattr(rows, "array", rows)
     return int(getattr(stored, "size", 0))
