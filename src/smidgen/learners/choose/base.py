@@ -51,7 +51,8 @@ def bytes_of_state(settings: Mapping[str, Any]) -> int:
     if settings.get("covariance", "auto") == "diagonal":
         return 8 * columns * dim
     rows = dim if settings.get("covariance") == "full" else min(dim, LARGE)
-    return 8 * (rows * (rows + 2) * (columns - 1) + columns * (dim if dim > rows else 0))
+    wide = -(-(rows + 2) // 8) * 8  # rows are padded to lanes
+    return 8 * (rows * wide * (columns - 1) + columns * (dim if dim > rows else 0))
 
 
 class RewardLearner(Learner):
