@@ -109,8 +109,8 @@ class Guard:
 
     The length of a decision is that of its longest row; decisions without features, or with none but zeros, do not
     count. The first `FIRST` decisions are learnt as they are and kept; then all are learnt anew under the bound, so
-    that one wild row among them does no more harm than one after them. From then on a decision longer than `TIMES` times the
-    95 % quantile of those before it is scaled down to that quantile: it counts as a long one among the usual.
+    that one wild row among them does no more harm than one after them. From then on a decision longer than `TIMES`
+    times the 95 % quantile of those before it is scaled down to that quantile: it counts as a long one among the usual.
     """
 
     def __init__(self) -> None:
