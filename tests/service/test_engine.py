@@ -202,7 +202,7 @@ def test_impossible_requests_change_nothing(name: str, body: dict[str, Any], mat
         ("rank", {"better": ["d1", "d1"]}, "twice"),
         ("rank", {"correct": True}, "not feedback for"),
         ("rank", {"clicked": ["d1"], "better": ["d1"]}, "2 fields"),
-        ("choose", {"better": ["d1"]}, "better is of the wrong form"),
+        ("choose", {"better": ["d1"]}, "better is a list of 1"),
         ("label", {"label": "w"}, "not one of the labels"),
         ("arow", {"correct": False}, "needs the right label"),
         ("tune", {"gradient": [1, 2, 3]}, "learns from the loss there, not from gradient"),

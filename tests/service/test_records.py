@@ -256,3 +256,34 @@ def test_what_if_reads_records_as_the_log_read_them(tmp_path: Path, name: str) -
     assert (found.decisions, found.answered) == (6, 4)
     assert again.outcomes == found.outcomes
     assert [each.learner for each in found.outcomes] == ([] if name == "reward" else ["as logged", *others])
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "found"),
+    [
+        ("rank", {"candidates": [{"id": "a"}, {"id": 1.5}]}, "candidates[1].id is 1.5"),
+        ("rank", {"candidates": [{"id": "a", "features": "art"}]}, "candidates[0].features is 'art'"),
+        ("rank", {"candidates": [{"id": "a", "wings": 2}]}, "candidates[0].wings is not a field"),
+        ("rank", {"candidates": [{"features": {}}]}, "candidates[0].id is missing"),
+        ("rank", {"candidates": []}, "candidates is a list of 0"),
+        (
+            "rank",
+            {"candidates": [{"id": "a"}, {"id": "b", "features": {"x": [1]}}]},
+            "candidates[1].features.x[0] is",
+        ),
+        ("rank", {"candidates": [{"id": "a"}], "context": {"x": 1e200}}, "context.x is 1e+200"),
+        ("rank", {"candidates": [{"id": "a"}], "context": ["ios"]}, "context is a list of 1"),
+        ("label", {"features": {"a": {"b": [["c"]]}}}, "features.a.b[0] is a list of 1"),
+        ("label", {"features": {"a": "x" * 2000}}, "features.a is 'x"),
+        ("label", {"features": {"a": 10**400}}, "features"),
+        ("label", {"features": {"a": {"b": 10**40}}, "id": "once"}, "64 bits"),
+    ],
+)
+def test_a_refusal_names_the_field_and_what_was_found(call: Caller, name: str, body: Any, found: str) -> None:
+    call.put(f"/v1/models/{name}", BODIES[name])
+    refused = call.post(f"/v1/models/{name}/decisions", body)
+    assert refused.status_code == 422, refused.text
+    error = refused.json()["error"]
+    assert found in error["message"]
+    assert "Expected" not in error["message"]
+    assert error["hint"]

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from starlette.requests import Request
 
+from smidgen.service.faults import wrong_form
 from smidgen.service.refusals import BadRequest, Impossible, TooLarge, TooSlow, WrongMedia
 
 T = TypeVar("T")
@@ -53,8 +54,7 @@ def _read(raw: bytes, type: type[T]) -> T:
     try:
         body: T = _decoders[type].decode(raw)
     except msgspec.ValidationError as error:
-        _refuse_broken(raw)
-        raise Impossible(str(error), "see /docs for the fields of this body") from error
+        raise wrong_form(error, _plain(raw)) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
     try:
@@ -72,12 +72,12 @@ def _refuse_crowded(raw: bytes) -> None:
         raise Impossible(f"the body has {keys} keys", f"send at most {KEYS} in one call")
 
 
-def _refuse_broken(raw: bytes) -> None:
-    """What is no JSON at all is another fault than JSON of the wrong form."""
+def _plain(raw: bytes) -> Any:
+    """The body as it is; what is no JSON at all is another fault than JSON of the wrong form."""
     try:
-        msgspec.json.decode(raw)
+        return msgspec.json.decode(raw)
     except msgspec.ValidationError:
-        return  # a number out of range: JSON, but not for us
+        return None  # a number out of range: JSON, but not for us
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
 

@@ -112,14 +112,19 @@ async def any_right(request: Request, name: str) -> None:
 
 
 async def explained(here: Service, id: str, allowed: str | None) -> Contributions | None:
-    """What the features of a decision's answer add to its score, under the present weights."""
+    """What the features of a decision's answer add to its score, under the present weights.
+
+    Weights are read between two batches; a story does not wait for a writer that is busy, and is then told without.
+    """
 
     def recorded() -> tuple[Served, DecisionEvent]:
         row, model = find(here.log, here.engine.slots, id, allowed)
         return model, here.log.decision(model, row.seq)
 
     model, event = await asyncio.to_thread(recorded)
-    return await here.writer.do(lambda: contributions(here.engine, model, event.key, event.decision))
+    wanted = asyncio.ensure_future(here.writer.do(lambda: contributions(here.engine, model, event.key, event.decision)))
+    await asyncio.wait([wanted], timeout=PATIENCE_S)
+    return wanted.result() if wanted.done() else None
 
 
 def model_name(request: Request) -> str:

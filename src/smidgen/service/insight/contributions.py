@@ -9,7 +9,7 @@ import numpy as np
 from smidgen.errors import SmidgenError
 from smidgen.features import Row
 from smidgen.learners import Learner
-from smidgen.learners.records import Pipeline
+from smidgen.learners.records import around
 from smidgen.service.insight.weights import namer
 from smidgen.service.messages import Contributions
 from smidgen.service.models.engine import Engine
@@ -25,7 +25,9 @@ def contributions(engine: Engine, model: Served, key: str | None, decision: Deci
     """What the features of the answer add to its score, strongest first; None where no weights say so."""
     learner = engine.learners.get(model, key).learner
     try:
-        found = _by_record(learner, decision) if isinstance(learner, Pipeline) else _by_row(model, learner, decision)
+        found = around.contributions(learner, decision)
+        if found is None:
+            found = _by_row(model, learner, decision)
     except SmidgenError:  # a learner without weights
         return None
     if found is None:
@@ -40,10 +42,6 @@ def in_words(found: Contributions | None, most: int = 5) -> str | None:
         return None
     told = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:most])
     return f"By the weights of version {found.version:,} this speaks for it, or against: {told}."
-
-
-def _by_record(learner: Pipeline, decision: Decision) -> list[tuple[str, float]]:
-    return list(learner.explain(decision).contributions)
 
 
 def _by_row(model: Served, learner: Learner, decision: Decision) -> list[tuple[str, float]] | None:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from smidgen.service.clock import stamp
 from smidgen.service.http.assets import HEADERS, asset, plotly
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
@@ -145,7 +146,7 @@ async def story(request: Request) -> Response:
     now = here.engine.clock()
     lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, rights.model, now)
     if (why := in_words(await explained(here, id, rights.model))) is not None:
-        lines.insert(2, {"at": lines[0]["at"], "text": why})
+        lines.append({"at": stamp(now), "text": why})
     return _told({"decision": id, "lines": lines})
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from smidgen.errors import NoWeights
 from smidgen.learners import Learner
-from smidgen.learners.records import Pipeline
+from smidgen.learners.records.around import vectorizer_of
 from smidgen.service.messages import Weight, WeightsReply
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
@@ -26,8 +26,8 @@ def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> 
 
 def namer(model: Served, learner: Learner) -> Callable[[int], str]:
     """What the columns are called: as the records have them, as the model's settings name them, or by number."""
-    if isinstance(learner, Pipeline):
-        known = dict(learner.features.named_columns())
+    if (features := vectorizer_of(learner)) is not None:
+        known = dict(features.named_columns())
         return lambda index: known.get(index, f"#{index}")
     names = model.blueprint.names
     return names.__getitem__ if names is not None else model.blueprint.loop.weight_name

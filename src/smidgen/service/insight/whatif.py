@@ -16,7 +16,7 @@ import msgspec
 
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.learners import Learner
-from smidgen.learners.records import Pipeline
+from smidgen.learners.records.around import on_rows
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.insight.intervals import normal
 from smidgen.service.loops.evaluator import Evaluator
@@ -150,8 +150,7 @@ class _RowsOfRecords:
 
     def of(self, key: str | None, made: Decision) -> Decision:
         """A decision on rows."""
-        learner = self._learner(key)
-        return learner.within(made) if isinstance(learner, Pipeline) else made
+        return on_rows(self._learner(key), made)
 
     def learn(self, key: str | None, made: Decision, told: Any) -> None:
         """Learn what the log's own learner has learnt."""

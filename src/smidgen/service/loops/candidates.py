@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from smidgen.errors import InvalidArgument
+from smidgen.errors import InvalidArgument, InvalidFeatures
+from smidgen.features import Vectorizer
 from smidgen.learners import Card, Feedback
+from smidgen.service.faults import in_record
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.vectors import Vectors
@@ -65,6 +67,18 @@ def _features(candidate: Candidate, index: int, vectors: Vectors) -> Any:
     if candidate.features is None and not vectors.records:
         raise Impossible(f"candidates[{index}].features is missing", f"give {vectors.dim} numbers")
     return candidate.features
+
+
+def located(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impossible:
+    """The refusal of a record with the place where it stands in the request; ``features`` reads the records anew."""
+    if isinstance(context, Offer):
+        for index, each in enumerate(context.records):
+            try:
+                features.encode(each)
+            except InvalidFeatures as its:
+                return in_record(its, f"candidates[{index}].features")
+        return in_record(error, "context")
+    return in_record(error, "features")
 
 
 def places(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:

@@ -16,6 +16,7 @@ import msgspec
 
 from smidgen.errors import NoWeights
 from smidgen.learners import Card, Learner
+from smidgen.service.faults import wrong_form
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
@@ -131,9 +132,7 @@ class Loop(ABC):
         try:
             msgspec.convert(given, self.feedback)
         except msgspec.ValidationError as error:
-            raise Impossible(
-                f"{field} is of the wrong form: {error}", "see /docs for the fields of this body"
-            ) from error
+            raise wrong_form(error, given) from error
         if not self.takes(self.kinds[field], learner.card):
             send = [name for name, kind in self.kinds.items() if self.takes(kind, learner.card)]
             raise Impossible(

@@ -12,7 +12,7 @@ from smidgen import geometry, records
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Learner, cards, learners
-from smidgen.learners.records import Pipeline
+from smidgen.learners.records.around import around, inside, seeded, vectorizer_of
 from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.loops.vectors import Vectors
@@ -74,7 +74,7 @@ class Blueprint:
         refuse_huge(self._type, params)
         made = self._first(params)
         if features is not None:
-            made = Pipeline(features=features, learner=made, seed=made.params["seed"])
+            made = around(features, made)
         self._take(body, made, guarded=features is None)  # a vectorizer bounds the numbers itself
 
     @classmethod
@@ -97,8 +97,8 @@ class Blueprint:
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
         self._seed = learner.params["seed"]
-        self.features: Vectorizer | None = learner.features if isinstance(learner, Pipeline) else None
-        inner = learner.learner if isinstance(learner, Pipeline) else learner
+        self.features: Vectorizer | None = vectorizer_of(learner)
+        inner = inside(learner)
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
         self.dim: int | None = _features(inner)
         self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim, records=self.features is not None))
@@ -141,7 +141,7 @@ class Blueprint:
             made = self._made.fresh()
         else:
             digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-            made = _seeded(self._made, int.from_bytes(digest[:6], "little"))
+            made = seeded(self._made, int.from_bytes(digest[:6], "little"))
         return made.guard() if self.guarded and self.dim is not None else made
 
     def bare(self) -> Blueprint:
@@ -154,7 +154,7 @@ class Blueprint:
 
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""
-        return learner.learner if isinstance(learner, Pipeline) else learner
+        return inside(learner)
 
     def _first(self, params: dict[str, Any]) -> Learner:
         try:
@@ -204,13 +204,6 @@ def _features(learner: Learner) -> int | None:
     """How many features a learner takes; one that wraps another takes what the other takes."""
     inner = learner.params.get("learner")
     return _features(inner) if isinstance(inner, Learner) else learner.params.get("dim")
-
-
-def _seeded(learner: Learner, seed: int) -> Learner:
-    """A fresh learner that draws by this seed; of a pipeline, it is the learner inside that draws."""
-    if isinstance(learner, Pipeline):
-        return learner.fresh(learner=learner.params["learner"].fresh(seed=seed), seed=seed)
-    return learner.fresh(seed=seed)
 
 
 def canonical(body: ModelBody) -> bytes:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from smidgen.errors import SmidgenError
+from smidgen.errors import InvalidFeatures, SmidgenError
+from smidgen.service.loops.candidates import located
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
 from smidgen.service.models.cost import Budget
@@ -150,7 +151,12 @@ class Decisions:
             return told
         learner, blueprint = self._learners.get(model, body.key).learner, model.blueprint
         self._undo.note(learner.withdraw, learner.decisions)
-        decision = learner.decide(request.context)
+        try:
+            decision = learner.decide(request.context)
+        except InvalidFeatures as error:
+            if (features := blueprint.features) is None:
+                raise
+            raise located(error, request.context, features.fresh()) from error
         ids, now = list(request.ids), self._clock()
         name, expires = _name(now), now + blueprint.body.window_s
         answer = blueprint.loop.answer(decision, ids)
