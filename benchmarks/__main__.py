@@ -12,6 +12,7 @@ from rich.progress import track
 from benchmarks import (
     choices,
     clicks,
+    knobs,
     label,
     rankings,
     records,
@@ -35,6 +36,7 @@ WORKLOADS = {
     **second_order.WORKLOADS,
     **choices.WORKLOADS,
     **tune.WORKLOADS,
+    **knobs.WORKLOADS,
     **verbs.WORKLOADS,
     **rewards.WORKLOADS,
     **vectorizing.WORKLOADS,

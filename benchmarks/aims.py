@@ -74,6 +74,8 @@ AIMS = (
         for dim, limit in ((8, 50), (20, 50), (100, 8))
     ),
     *(Aim(f"{name}, d = {dim}", "smidgen, stream", 2, of="C++") for name in ("ONS", "ONSEG") for dim in (8, 20, 100)),
+    *(Aim(f"tuning, d = {dim}", "smidgen", 30.0) for dim in (3, 5)),
+    *(Aim(f"tuning, d = {dim}", "smidgen", 50, faster_than="Optuna TPE") for dim in (3, 5)),
     *(
         Aim(f"two verbs: label, {features}", f"smidgen {name}, {form}", 5.0)
         for features, forms in (("dense", ("Row", "array")), ("sparse", ("Row", "CSR row")))

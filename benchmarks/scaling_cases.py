@@ -188,6 +188,22 @@ def tuning(case: Case, sizes: Sizes) -> Run:
     return make
 
 
+def knobs(case: Case, sizes: Sizes) -> Run:
+    """A bowl over three knobs, by the two verbs."""
+
+    def make() -> tuple[Any, Callable[[], object]]:
+        learner = case.make(space=smidgen.Box(low=np.zeros(3), high=np.ones(3)))
+
+        def play() -> None:
+            for _ in range(sizes["rounds"]):
+                decision = learner.ask()
+                learner.tell(decision, float(((decision.action - 0.3) ** 2).sum()))
+
+        return learner, play
+
+    return make
+
+
 DIAGONAL = {"rounds": 1, "features": 1, "non-zeros": 1, "classes": 1}
 FULL = {"rounds": 1, "features": 2, "classes": 1}
 BY_CLASS, SQUARES = {"rounds": 0, "features": 1, "classes": 1}, {"rounds": 0, "features": 2, "classes": 1}
@@ -207,6 +223,8 @@ CASES: dict[str, Group] = {
             Case("MulticlassPerceptron", "", {}, DIAGONAL, BY_CLASS),
             Case("Confidit", "diagonal", {}, DIAGONAL, BY_CLASS),
             Case("Confidit", "full", {"covariance": "full"}, FULL, SQUARES, SMALL),
+            Case("HingeConfidit", "diagonal", {"covariance": "diagonal"}, DIAGONAL, BY_CLASS),
+            Case("HingeConfidit", "full", {"covariance": "full"}, FULL, SQUARES, SMALL),
             Case("Confidit", "kernel", {"covariance": "kernel"}, {"rounds": 3}, {"rounds": 2}, LONG),
             Case("AROW", "diagonal", {}, DIAGONAL, BY_CLASS),
             Case("AROW", "full", {"covariance": "full"}, FULL, SQUARES, SMALL),
@@ -268,4 +286,5 @@ CASES: dict[str, Group] = {
             ),
         ),
     ),
+    "knobs": (knobs, (Case("QuadraticTuner", "three knobs", {}, {"rounds": 1}, {"rounds": 0}, SMALL),)),
 }

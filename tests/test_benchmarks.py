@@ -152,7 +152,9 @@ def test_aims_name_workloads_that_exist() -> None:
     names += [f"choice, {choices.ITEMS:,} items x {dim} features" for dim in (20, 50)]
     names += [f"{name}, 20 docs x 46 features" for name in clicks.CASES]
     names += ["sparse text", "ranking", "full covariance", "start-up"]
+    names += ["records: one by one", "records: in bulk", "candidates: 50 x 20 fields"]
     names += [f"choosing by reward, {many} candidates" for many in (10, 100)]
+    names += [f"tuning, d = {dim}" for dim in (3, 5)]
     names += ["second-order step, N = 700", "projection on the ball in the norm of A, N = 700"]
     assert {aim.workload for aim in AIMS if not aim.workload.startswith("two verbs")} <= set(names)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from smidgen.errors import InvalidArgument
+
+#: More features or classes than this are a mistake.
+MOST = 2**31
 
 
 def number(
@@ -61,8 +64,23 @@ def flag(name: str, value: object, hint: str) -> bool:
 
 
 def dimension(value: object) -> int:
-    """Return ``value`` as a number of features."""
-    return whole("dim", value, "give the number of features, e.g. dim=docs.shape[1]")
+    """Return ``value`` as a number of features: indices of them have 32 bits."""
+    return whole("dim", value, "give the number of features, e.g. dim=docs.shape[1]", below=MOST)
+
+
+def mapping(name: str, value: object, hint: str) -> dict[str, Any]:
+    """Return ``value`` as a dict, empty if it is None, or refuse it."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value):
+        raise InvalidArgument(f"{name} is {value!r} and must be a mapping of names to values", hint)
+    return dict(value)
+
+
+def instance(name: str, value: object, kind: Any, hint: str) -> None:
+    """Refuse ``value`` unless it is of that class."""
+    if not isinstance(value, kind):
+        raise InvalidArgument(f"{name} is {value!r} and must be a {kind.__name__}", hint)
 
 
 def seed(value: object) -> int:

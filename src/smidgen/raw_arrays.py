@@ -97,7 +97,11 @@ def read(content: memoryview | bytes) -> NDArray[Any]:
         raise InvalidRecord(f"the record holds an array of shape {shape} in {length - start} bytes", _HINT)
     try:
         flat = np.frombuffer(content, DTYPES[stored], offset=start) if length > start else np.empty(0, DTYPES[stored])
-        array = flat.astype(_NATIVE[code])  # a copy: at a place in memory where compiled code can read it
+        if stored == code:
+            array = flat.astype(_NATIVE[code])  # a copy: at a place in memory where compiled code can read it
+        else:
+            with np.errstate(invalid="ignore"):  # there are NaNs of single precision that warn
+                array = flat.astype(_NATIVE[code])
         array.setflags(write=False)
         if axes != 1:
             array = array.reshape(shape)

@@ -8,6 +8,7 @@ and a number that says which defaults are meant.
 from __future__ import annotations
 
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from smidgen import records
-from smidgen.errors import InvalidArgument, NotSaveable
+from smidgen.errors import InvalidArgument, NotSaveable, SmidgenError
 
 #: In `Versioned.older_settings`: the argument had no default then, so it was always asked for.
 REQUIRED: Final = inspect.Parameter.empty
@@ -27,7 +28,23 @@ _PLAIN = {float, *_AS_THEY_ARE}
 _EXACT = 2**53  # whole numbers below this are the same as ints and as floats
 
 
-class Versioned:
+class Making(ABCMeta):
+    """Makes things from settings, and says in our words where numbers, memory or text run out on the way."""
+
+    def __call__(cls, *args: Any, **arguments: Any) -> Any:
+        """An object of the class, or a refusal."""
+        try:
+            return super().__call__(*args, **arguments)
+        except SmidgenError:
+            raise
+        except (ArithmeticError, MemoryError, UnicodeEncodeError) as error:
+            raise InvalidArgument(
+                f"the settings of {cls.__name__} lead to what this machine cannot hold ({error})",
+                "choose numbers nearer to 1, and less of everything",
+            ) from error
+
+
+class Versioned(metaclass=Making):
     """Something that is a setting, or has them: a class with arguments, whose defaults may change.
 
     `to_record` (of a learner: `params`) gives all arguments. A record holds those that differ from their defaults, and

@@ -139,7 +139,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
             raise InvalidRecord(f"the record lacks {sorted(_REQUIRED - fields.keys())}", hint)
         for name, value in fields.items():
             types = _CHECKED.get(name)
-            if types is None or value is None:
+            if types is None or (value is None and name not in _REQUIRED):
                 continue
             if not isinstance(value, types) or isinstance(value, bool) is not (types is bool):
                 raise InvalidRecord(f"the record's {name} is {value!r}, of the wrong type", hint)

@@ -220,7 +220,8 @@ class Tuning:
         return float(rng.uniform(-1, 1))
 
     def answer(self, learner: Learner, context: Any, seed: int) -> Any:
-        return np.random.default_rng(seed).normal(size=learner.space.dim)
+        rng = np.random.default_rng(seed)
+        return float(rng.normal()) if "loss" in learner.card.kinds else rng.normal(size=learner.space.dim)
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, np.full(7, 1.0))

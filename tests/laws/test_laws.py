@@ -259,7 +259,8 @@ def teach(case: Case, learner: Learner, contexts: list[Any]) -> bool:
     before = snapshot(learner)
     for k, context in enumerate(contexts):
         try:
-            learner.teach(context, case.loop.answer(learner, context, k))
+            where = learner.predict() if context is None and "loss" in learner.card.kinds else context  # of a loss
+            learner.teach(where, case.loop.answer(learner, context, k))
         except NotTeachable:
             assert snapshot(learner) == before
             with pytest.raises(NotTeachable, match="cannot be taught"):

@@ -57,6 +57,7 @@ def test_the_file_is_as_described() -> None:
         "state_version": 1,
         "params": {"dim": 3, "seed": 7},
         "decided": 1,
+        "taught": 0,
         "notes": {},
         "arrays": [["learnt", "<i8", [1, 2]], ["uninformative", "<i8", []], ["w", "<f8", [3]]],
     }

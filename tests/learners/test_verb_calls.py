@@ -68,7 +68,7 @@ CASES: dict[str, tuple[smidgen.Learner, Any, Any, int]] = {
     "LinUCB, diagonal": (smidgen.LinUCB(dim=100, covariance="diagonal"), ITEMS, 0.5, 30),
     "SquareCB": (smidgen.SquareCB(dim=100), ITEMS, 0.5, 29),
     "ThompsonChoice": (smidgen.ThompsonChoice(dim=100), ITEMS, 0.5, 29),
-    "OGD": (smidgen.OGD(space=BALL, gradient_bound=100.0), None, X[0, :8] / 100.0, 28),
+    "OGD": (smidgen.OGD(space=BALL, gradient_bound=100.0), None, X[0, :8] / 100.0, 31),
     "OGDEG": (smidgen.OGDEG(space=BALL, loss_bound=100.0, delta=0.2), None, 0.5, 36),
     "ONSEG": (smidgen.ONSEG(space=BALL, loss_bound=100.0, delta=0.2), None, 0.5, 35),
 }

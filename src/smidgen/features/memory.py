@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import constant
+from smidgen.errors import CorruptFile
 from smidgen.features import limits
 from smidgen.features.book import Book
 from smidgen.features.encoded import Encoded
@@ -64,6 +65,8 @@ class Memory:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         self.book.restore(state)
+        if len(state["df"]) > len(self.book) or len(state["number_ids"]) != len(state["number_lines"]):
+            raise CorruptFile("the saved counts do not fit the names", "restore the file from a copy")
         self.scaling.restore(state, self.book.names)
         self.frequencies.restore(state)
         self.expected = {"": frozenset(), CONTEXT: frozenset()}

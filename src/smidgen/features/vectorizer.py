@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._kernel import constant, ordinary
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.features.crossing import Crossing, as_pairs
 from smidgen.features.encoded import Encoded
@@ -99,7 +100,7 @@ class Vectorizer(Versioned):
         """One record as a row that every learner takes. Changes nothing."""
         encoded = self.encode(record)
         _, indices, values = self._complete(encoded)
-        return Row(indices, values, self.dim)
+        return Row(constant(indices), ordinary(values), self.dim)
 
     def rows(self, records: Any) -> Any:
         """Many records (a list, a frame), or `Candidates`, as a CSR matrix: one row each. Changes nothing."""

@@ -39,6 +39,7 @@ class Batched(Rule):
     """
 
     def __init__(self, *, rule: Rule, size: int) -> None:
+        checks.instance("rule", rule, Rule, "give a rule of smidgen.optim, e.g. Additive(dim=3)")
         self.rule = rule
         self.dim = rule.dim
         self.size = checks.whole("batch", size, "give the number of rounds between two updates, e.g. batch=10")

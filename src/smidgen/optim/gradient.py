@@ -42,6 +42,7 @@ class Gradient(Rule, Generic[S]):
     """
 
     def __init__(self, *, space: S, scale: float = 1.0) -> None:
+        checks.instance("space", space, Space, "give a Ball, a Box, a Simplex or an L1Ball")
         self.space = space
         self.dim = space.free_dim
         self.scale = checks.number("scale", scale, "give the factor of the step, e.g. scale=1.0", above=0.0)

@@ -97,6 +97,7 @@ class Newton(Rule, Generic[S]):
     """
 
     def __init__(self, *, space: S, gamma: float = 1.0, epsilon: float = 1.0, scale: float = 1.0) -> None:
+        checks.instance("space", space, Space, "give a Ball, a Box, a Simplex or an L1Ball")
         self.space = space
         self.dim = space.free_dim
         self.gamma = checks.number("gamma", gamma, "leave it out for 1.0", above=0.0)

@@ -15,6 +15,8 @@ from smidgen.vector.row_sums import sum_rows
 
 #: How many times larger a number of the diagonal can be than rounding has left it.
 MENDED = 1e6
+#: What two sides of an inequality may differ by, and yet be equal but for rounding.
+NEARLY = 1.0 - 1e-6
 #: What the diagonal of A⁻¹ is never below, with rows no longer than 1e100; and the largest width that is told.
 LEAST, WIDEST = 1e-220, 1e300
 
@@ -80,7 +82,7 @@ def full_width(B: Block, c: int, product: Block, width: float) -> float:
     least = min(least, WIDEST)
     if least > 0.0:
         for i in range(product.shape[0]):
-            B[i, c, i] = max(B[i, c, i], B.dtype.type(float(product[i]) * float(product[i]) / least))
+            B[i, c, i] = max(B[i, c, i], B.dtype.type(NEARLY * float(product[i]) * float(product[i]) / least))
     return least
 
 
@@ -90,9 +92,9 @@ def full_absorb(B: Block, c: int, product: Block, width: float) -> tuple[float, 
 
     The diagonal of the new inverse is at least 1/(1 + width) of the old one; what rounding takes is put back.
     """
-    f = B.dtype.type(1.0 / (1.0 + width))
+    f, nearly = B.dtype.type(1.0 / (1.0 + width)), B.dtype.type(NEARLY / (1.0 + width))
     for i in range(product.shape[0]):
-        least = f * B[i, c, i]
+        least = nearly * B[i, c, i]
         for j in range(product.shape[0]):
             B[i, c, j] -= f * (product[i] * product[j])
         B[i, c, i] = max(B[i, c, i], least)

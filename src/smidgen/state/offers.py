@@ -13,6 +13,7 @@ from smidgen.features import LONGEST, Rows
 from smidgen.features.rows import DenseRows
 from smidgen.state.classes import Indices
 from smidgen.types import FloatArray, IntArray
+from smidgen.vector.arrays import dot
 
 #: Indices, values and row starts. Dense rows have no starts: there the indices are those of every row.
 Offer: TypeAlias = tuple[Indices, FloatArray, IntArray]
@@ -59,7 +60,4 @@ def row_values(idx: Indices, val: FloatArray, starts: IntArray, k: int) -> Float
 @inlined
 def usable(val: FloatArray) -> bool:
     """Whether a row is short enough for its length to be squared and multiplied."""
-    squares = 0.0
-    for k in range(val.shape[0]):
-        squares += val[k] * val[k]
-    return squares < LONGEST * LONGEST
+    return dot(val, val) < LONGEST * LONGEST

@@ -41,7 +41,7 @@ class Adversary:
     alpha = 1.0
 
     def __init__(self, *, horizon: int) -> None:
-        self.horizon = checks.whole("horizon", horizon, "give the number of rounds")
+        self.horizon = checks.whole("horizon", horizon, "give the number of rounds", below=checks.MOST)
         self._w: FloatArray = np.zeros(self.horizon)
 
     def contexts(self) -> Iterator[Choice]:

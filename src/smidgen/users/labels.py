@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,14 @@ import numpy as np
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Ranking
 from smidgen.types import FloatArray
+
+
+def as_numbers(name: str, value: Any) -> Any:
+    """An array of what may be numbers; a ragged list is refused."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"{name} is {value!r}", "give a list of numbers") from error
 
 
 class Labels:
@@ -27,7 +35,8 @@ class Labels:
         self._fixed: FloatArray | None = None
         self._rest: Iterator[Any] = iter(())
         if self._find is None:
-            if not hasattr(labels, "__len__"):
+            scalar = isinstance(labels, (str, bytes, Mapping)) or (isinstance(labels, np.ndarray) and labels.ndim == 0)
+            if scalar or not hasattr(labels, "__len__") or not hasattr(labels, "__getitem__"):
                 raise InvalidArgument(
                     f"labels is {labels!r}", "give one label per document, one array per round, or a function"
                 )

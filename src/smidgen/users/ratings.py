@@ -10,21 +10,23 @@ from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice
 from smidgen.types import FloatArray
+from smidgen.users.labels import as_numbers
 
 
 class _Rater:
     """Ratings of all items, rounded to the nearest legal value."""
 
     def __init__(self, *, ratings: Any, legal: tuple[int, int] | None = None, seed: int = 0) -> None:
-        given = np.asarray(ratings)
+        given = as_numbers("ratings", ratings)
         if given.ndim != 1 or given.dtype.kind not in "fiub" or not np.isfinite(given).all():
             raise InvalidArgument(
                 f"ratings has shape {given.shape} and dtype {given.dtype}", "give one finite number per item"
             )
         rounded: FloatArray = np.rint(given.astype(np.float64))
-        if legal is not None and not legal[0] < legal[1]:
+        limits = None if legal is None else as_numbers("legal", legal)
+        if limits is not None and not (limits.shape == (2,) and limits.dtype.kind in "fiu" and limits[0] < limits[1]):
             raise InvalidArgument(f"legal is {legal!r}", "give the lowest and the highest rating, e.g. (1, 5)")
-        self.ratings = rounded if legal is None else np.clip(rounded, *legal)
+        self.ratings = rounded if limits is None else np.clip(rounded, limits[0], limits[1])
         self._rng = np.random.default_rng(checks.seed(seed))
 
     def _candidates(self, context: Any, action: Any) -> FloatArray:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
-from smidgen.features import Rows, check_dim
-from smidgen.features.rows import DenseRows, SparseRows
+from smidgen.features import Rows
 from smidgen.learners.base import Learner
+from smidgen.learners.choose.candidates import candidates, chosen
 from smidgen.learners.choose.history import RewardHistory
 from smidgen.learners.choose.round import (
     KEEP,
@@ -34,8 +34,8 @@ from smidgen.learners.reward import as_reward
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.state.columns import ColumnRidge
 from smidgen.state.offers import Offer, offer
-from smidgen.state.root import FULL, LEARNT, RootRidge, Slots
-from smidgen.structures import Choice
+from smidgen.state.root import FULL, LEARNT, Slots, root_learn
+from smidgen.state.root_ridge import RootRidge
 from smidgen.types import Decision, FloatArray
 
 #: Columns in use up to which A is kept in full where that is left to the learner.
@@ -51,7 +51,8 @@ def bytes_of_state(settings: Mapping[str, Any]) -> int:
     if settings.get("covariance", "auto") == "diagonal":
         return 8 * columns * dim
     rows = dim if settings.get("covariance") == "full" else min(dim, LARGE)
-    return 8 * (rows * (rows + 2) * (columns - 1) + columns * (dim if dim > rows else 0))
+    wide = -(-(rows + 2) // 8) * 8  # rows are padded to lanes
+    return 8 * (rows * wide * (columns - 1) + columns * (dim if dim > rows else 0))
 
 
 class RewardLearner(Learner):
@@ -177,7 +178,7 @@ class RewardLearner(Learner):
                 _refuse(why)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        rows, mask = _candidates(context, self.dim)
+        rows, mask = candidates(context, self.dim)
         out = np.empty((3, rows.shape[0]))
         action, greedy = self._choose(offer(rows), 0, mask, number, out)
         if action < 0:
@@ -212,24 +213,28 @@ class RewardLearner(Learner):
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward = as_reward(feedback)
         try:
-            rows, mask = _candidates(decision.context, self.dim)
+            rows, mask = candidates(decision.context, self.dim)
         except InvalidArgument as error:
             raise DecisionMismatch(f"decision {decision.id}: {error.problem}", "give it whole") from error
-        self._hear(rows, _index(decision.action, rows, mask), reward)
+        self._hear(rows, chosen(decision.action, rows, mask), reward)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         """Learn the reward of a known example: the answer is (action, reward)."""
-        rows, mask = _candidates(context, self.dim)
+        rows, mask = candidates(context, self.dim)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             raise InvalidFeedback(f"the answer is {answer!r}", "give (action, reward): what was shown, and its reward")
         reward = as_reward(answer[1])
-        self._hear(rows, _index(answer[0], rows, mask), reward)
+        self._hear(rows, chosen(answer[0], rows, mask), reward)
 
     def _hear(self, rows: Rows, action: int, reward: float) -> None:
         """Learn the reward of one row."""
         ridge, given = self._ridge, offer(rows)
         if isinstance(ridge, RootRidge):
-            why = ridge.hear(given, action, reward)
+            if ridge.keep == 1.0:
+                idx, val, starts = given
+                why = root_learn(ridge.R, ridge.slots, ridge.used, idx, val, starts, action, reward)
+            else:
+                why = ridge.fade(given, action, reward)
             if why == FULL:
                 self._make_room(given, action)
                 self._hear(rows, action, reward)
@@ -252,7 +257,7 @@ class RewardLearner(Learner):
                 self._ridge = ColumnRidge.of(ridge.weights, ridge.diagonal, n[RIDGE], n[KEEP], now)
 
     def _predict(self, context: Any) -> int:
-        rows, mask = _candidates(context, self.dim)
+        rows, mask = candidates(context, self.dim)
         out = np.empty((3, rows.shape[0]))
         action, greedy = self._choose(offer(rows), 0, mask, 0, out)
         return greedy if action >= 0 else _refuse(action)
@@ -276,37 +281,6 @@ class RewardLearner(Learner):
         if "D" in state and isinstance(self._ridge, RootRidge):
             self._ridge = ColumnRidge(self.dim, self._numbers[RIDGE], self._numbers[KEEP])
         self._ridge.restore(state)
-
-
-def _candidates(context: Any, dim: int) -> tuple[Rows, Mask]:
-    """The rows of the candidates, and which of them are on offer (an empty mask: all)."""
-    if type(context) is Choice:
-        rows, mask = context.rows, context.mask
-    else:
-        rows, mask = _other_candidates(context)
-    if rows.shape[1] != dim:
-        check_dim(rows, dim, "items")
-    return rows, mask
-
-
-def _other_candidates(context: Any) -> tuple[Rows, Mask]:
-    """The same of an object that is like a choice: it has rows, and says which are available."""
-    rows, mask = getattr(context, "rows", None), getattr(context, "available", None)
-    if not isinstance(rows, (DenseRows, SparseRows)) or not isinstance(mask, np.ndarray):
-        raise InvalidArgument(
-            f"the context is a {type(context).__name__} without rows of candidates",
-            "give a Choice: smidgen.Choice(items), one row of features per candidate",
-        )
-    return rows, mask
-
-
-def _index(action: Any, rows: Rows, mask: Mask) -> int:
-    """The action as the index of a candidate that was on offer."""
-    if (type(action) is not int and not checks.is_whole(action)) or not 0 <= action < rows.shape[0]:
-        raise InvalidFeedback(f"the action is {action!r}", f"give one of 0 … {rows.shape[0] - 1}")
-    if len(mask) and not mask[action]:
-        raise InvalidFeedback(f"candidate {action} was not on offer", "name one that may be chosen")
-    return int(action)
 
 
 def _refuse(why: int) -> NoReturn:

@@ -19,6 +19,7 @@ from smidgen.learners.choose.shares import (
     sane,
     share_by_bound,
     share_by_gap,
+    sole,
 )
 from smidgen.randomness import U64, first_uniform
 from smidgen.state.classes import Indices
@@ -52,7 +53,8 @@ def settle(out: FloatArray, mask: Mask, numbers: FloatArray, key: U64, number: i
         only_the_largest(p)
     if not mix(p, mask, numbers[FLOOR], numbers[MIN_SHARE]):
         return TOO_MUCH, TOO_MUCH
-    return draw(p, first_uniform(key, number)), greedy
+    certain = sole(p)
+    return certain if certain >= 0 else draw(p, first_uniform(key, number)), greedy
 
 
 @borrowing

@@ -94,6 +94,15 @@ def mix(p: FloatArray, mask: Mask, floor: float, min_share: float) -> bool:
 
 
 @inlined
+def sole(p: FloatArray) -> int:
+    """The candidate that has all, −1 if none has: then there is something to draw."""
+    for k in range(p.shape[0]):
+        if p[k] > 0.0:
+            return k if p[k] == 1.0 else -1
+    return -1
+
+
+@inlined
 def draw(p: FloatArray, u: float) -> int:
     """The candidate that a uniform number falls to."""
     last, total = 0, 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
 from smidgen.optim import Additive, Rule
@@ -27,6 +27,15 @@ def _vanishes(delta: FloatArray) -> bool:
     for i in range(delta.shape[0]):
         touched += delta[i] != 0.0
     return touched == 0
+
+
+@kernel
+def _finite(scores: FloatArray) -> bool:
+    """Whether every score is finite."""
+    strange = 0
+    for i in range(scores.shape[0]):
+        strange += not np.isfinite(scores[i])
+    return strange == 0
 
 
 class Coactive(Learner):
@@ -171,6 +180,8 @@ def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
         if context.rows.shape[1] != len(w):
             context.check_dim(len(w))
         scores = context.scores(w)
+        if not _finite(scores):
+            raise NotFinite("the features lead to scores that are not finite", "scale them down")
         return context.best(scores), scores
     if not isinstance(context, Structure):
         raise InvalidArgument(

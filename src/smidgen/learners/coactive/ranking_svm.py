@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import MissingExtra
+from smidgen.errors import MissingExtra, NotFinite
 from smidgen.learners.card import Card, register
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Rule
@@ -55,6 +55,8 @@ class Retrained(Rule):
         """Keep the pair (unless it says nothing), and train if it is time."""
         if not direction.any():
             return
+        if not np.isfinite(direction).all():
+            raise NotFinite("the difference is not finite", "scale the features down")
         if self._filled == len(self._pairs):
             self._pairs = np.vstack([self.pairs, np.empty((max(16, self._filled), self.dim))])
         self._pairs[self._filled] = direction

@@ -29,6 +29,11 @@ def make_estimator(
     start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
     keep = checks.number("forgetting", forgetting, "give a number in (0, 1]; 1 forgets nothing", above=0.0, at_most=1.0)
     size = None if window is None else checks.whole("window", window, "leave it out to keep everything")
+    if covariance is not None:
+        checks.one_of("covariance", covariance, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
+    if kernel is not None and not isinstance(kernel, str) and not callable(kernel):
+        raise InvalidArgument(f"kernel is {kernel!r}", "give a name or a function k(X, Z) -> Gram matrix")
+    kernel_params = checks.mapping("kernel_params", kernel_params, "give e.g. {'gamma': 0.5}")
     if kernel is not None and covariance not in (None, "kernel"):
         raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "leave covariance out")
     if kernel_params and kernel is None:

@@ -15,7 +15,7 @@ from smidgen.learners.label.second_order import SecondOrderLabelLearner
 from smidgen.learners.sizes import by_covariance
 from smidgen.state.classes import Block, Indices, best_class, best_other_class, class_scores
 from smidgen.state.diagonal import diagonal_moments, diagonal_shift
-from smidgen.state.full import full_moments, full_shift, full_width, sparse_dot
+from smidgen.state.full import NEARLY, full_moments, full_shift, full_width, sparse_dot
 
 
 @kernel
@@ -30,7 +30,7 @@ def _shrink_diagonal(S: Block, c: int, idx: Indices, val: Block, beta: float) ->
 @kernel
 def _shrink_full(B: Block, c: int, product: Block, beta: float, width: float) -> None:
     """Σ_c ← Σ_c − β·(Σ_c x)(Σ_c x)ᵀ; what rounding takes from the diagonal beyond 1 − β·xᵀΣ_c x of it is put back."""
-    b, left = B.dtype.type(beta), B.dtype.type(max(1.0 - beta * width, 0.0))
+    b, left = B.dtype.type(beta), B.dtype.type(NEARLY * max(1.0 - beta * width, 0.0))
     for i in range(product.shape[0]):
         least = left * B[i, c, i]
         for j in range(product.shape[0]):

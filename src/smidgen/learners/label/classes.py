@@ -12,6 +12,13 @@ from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.types import IntArray
 
 SMALL = 2**16
+MOST = 2**24  # classes
+
+
+def _listed(labels: Any) -> bool:
+    """Whether these are several: text is one, and so is an array without extent."""
+    one = isinstance(labels, (str, bytes)) or (isinstance(labels, np.ndarray) and labels.ndim == 0)
+    return isinstance(labels, Iterable) and not one
 
 
 class Classes:
@@ -32,10 +39,12 @@ class Classes:
         if labels is None:
             if n_classes is None:
                 raise InvalidArgument("neither n_classes nor labels was given", hint)
-            labels = range(checks.whole("n_classes", n_classes, hint, at_least=2))
+            labels = range(checks.whole("n_classes", n_classes, hint, at_least=2, below=MOST))
             self.named = False
         else:
             self.named = True
+            if not _listed(labels):
+                raise InvalidArgument(f"labels is {labels!r} and must be a list", hint)
         self.labels: list[Any] = []
         self._index: dict[Any, int] = {}
         self.grow(labels)

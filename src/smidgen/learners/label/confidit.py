@@ -153,7 +153,8 @@ class Confidit(LabelLearner):
         dtype: str = "float64",
         seed: int = 0,
     ) -> None:
-        theory = eta == "theory"
+        theory = isinstance(eta, str) and eta == "theory"
+        kernel_params = checks.mapping("kernel_params", kernel_params, "give e.g. {'gamma': 0.5}")
         if isinstance(eta, str) and not theory:
             raise InvalidArgument(f"eta is {eta!r}", "give a number (eq. 11) or 'theory' (eq. 9)")
         if approximation is not None and not theory:

@@ -53,7 +53,7 @@ def pair_coefficients(
     Card(
         loop="rank",
         feedback=("clicks", "better"),
-        recommended=(Recommended(feedback="clicks", strength=2),),
+        recommended=(Recommended(feedback="clicks", strength=2, settings={"normalize": True}),),
         draws=True,
         order_free=True,
         paper="Oosterhuis & de Rijke 2018",

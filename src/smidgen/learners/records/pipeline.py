@@ -37,9 +37,7 @@ PREFIXES = ("features_", "inner_")
         paper="ours",
         bound="that of the inner learner, on the rows it reads",
         cost="the fields of the record, and the inner learner's",
-        size=lambda settings: (
-            settings["learner"].card.size(settings["learner"].params) + 1_000 * settings["features"].dim
-        ),
+        size=lambda settings: settings["learner"].card.size(settings["learner"].params) + settings["features"].dim,
         example={"features": Vectorizer(dim=64), "learner": PreferencePerceptron(dim=64)},
     )
 )
@@ -145,7 +143,8 @@ class Pipeline(Learner):
         weights = self._inner.weights
         if encoded.candidates:
             return of_candidates(decision, Named(starts, indices, values, names), weights)
-        row = _prepared(self._inner, Row(indices, values, self.dim))  # as the inner learner scales it
+        given = Row(constant(indices), ordinary(values), self.dim)
+        row = _prepared(self._inner, given)  # as the inner learner scales it
         labels = list(getattr(self._inner, "labels", ()))
         return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
 
@@ -254,7 +253,7 @@ class Pipeline(Learner):
 
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         features, inner = _apart(state)
-        if not features or not inner:  # nothing that we would know: all must be as a fresh pipeline has it
+        if len(features) + len(inner) < len(state):  # arrays of neither: all must be as a fresh pipeline has it
             super()._check_state(state)
             return
         self._features.check_state(features)

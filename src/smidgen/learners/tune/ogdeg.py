@@ -137,12 +137,18 @@ class Phased(ValueTuner):
         return self._share
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return {**super()._state(), "told": self._told}
+        return {**super()._state(), **({} if self.plain else {"told": self._told})}
+
+    def _notes(self) -> dict[str, Any]:
+        return {"clipped": self.clipped} if self.plain and self.clipped else {}
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        self._told[CLIPPED] = float(notes.get("clipped", 0))
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if self._phase:
             self._enter(self.rounds)
-        self._told = state["told"]
+        self._told = state.get("told", self._told)
         super()._restore(state)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._kernel import ordinary
 from smidgen.errors import DecisionMismatch, InvalidArgument, SmidgenError
 from smidgen.geometry import Box
 from smidgen.geometry.space import Space
@@ -151,7 +152,21 @@ class QuadraticTuner(Tuner):
         )
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        loss, z = as_loss(feedback, LARGEST), self._coordinates(decision)
+        self._step(self._coordinates(decision), as_loss(feedback, LARGEST), decision.number)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """A point in own units, and the loss there."""
+        z = np.empty(self.space.dim)
+        try:
+            point = self.from_own_units(context)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(f"the point is {context!r}", "give a point of the space") from error
+        if not from_box(point, self._limits, z):
+            raise InvalidArgument(f"the point {context!r} lies outside of the space", "give a point of the space")
+        self._step(z, as_loss(answer, LARGEST), number)
+
+    def _step(self, z: FloatArray, loss: float, number: int) -> None:
+        """Learn one loss; from the first few on, move the best point."""
         n = int(self._numbers[LEARNT])
         state = (self._A, self._b, self._L, self._w, self._numbers, self._keep)
         if n < SCALE_ROUNDS:
@@ -160,7 +175,7 @@ class QuadraticTuner(Tuner):
         else:
             learn_later(z, loss, *state)
         if n + 1 >= self.space.dim + 3:
-            move_best(self._best, self._w, self._moves, decision.number)
+            move_best(self._best, self._w, self._moves, number)
             self._show()
 
     def _show(self) -> None:
@@ -178,7 +193,7 @@ class QuadraticTuner(Tuner):
                 f"decision {decision.id} does not say where it went", "give it as decide made it"
             ) from error
         z = np.empty(self.space.dim)
-        if not from_box(point, self._limits, z):
+        if not from_box(ordinary(point), self._limits, z):
             raise DecisionMismatch(f"decision {decision.id} went outside of the space", "give it as decide made it")
         return z
 

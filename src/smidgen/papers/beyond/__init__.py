@@ -8,6 +8,9 @@ for _module in (
     "clicks_claims",
     "clicks_curve",
     "clicks_log",
+    "filters",
+    "knobs",
+    "labels",
     "rewards",
     "rewards_claims",
 ):

@@ -1,0 +1,84 @@
+"""No learner can be poisoned: whatever comes, its state is finite, or the call is refused and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from laws.hostile import MILLISECONDS, MODES, assail
+from laws.loops import WRITABLE, Case
+from smidgen import Choice, Ranking
+
+every_case = pytest.mark.parametrize("case", WRITABLE, ids=str)
+
+
+@every_case
+def test_hostile_streams_leave_finite_state_or_are_refused(case: Case) -> None:
+    for mode in MODES:
+        assail(case, mode, seed=1, rounds=10)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", MODES)
+@every_case
+def test_many_hostile_streams(case: Case, mode: str) -> None:
+    for seed in range(2, 22):
+        assail(case, mode, seed, rounds=80)
+
+
+@every_case
+def test_milliseconds_are_ordinary_input(case: Case) -> None:
+    """Learnt, not refused; over forty rounds, so that rounding has time to do harm."""
+    assert assail(case, "milliseconds", seed=0, rounds=40) == 0
+
+
+def _stream(case: Case, n: int) -> Any:
+    """Contexts in which one column is milliseconds and says everything, and what is right in each."""
+    rng = np.random.default_rng(7)
+    for _ in range(n):
+        if case.loop.form in ("ranking", "choice"):
+            rows = np.column_stack([MILLISECONDS * rng.uniform(-1, 1, 6), rng.normal(size=(6, 3))])
+            yield (Ranking(rows) if case.loop.form == "ranking" else Choice(rows)), int(np.argmax(rows[:, 0]))
+        else:
+            x = np.append(MILLISECONDS * rng.uniform(0.2, 1.0) * rng.choice([-1, 1]), rng.normal(size=3))
+            yield x, bool(x[0] > 0)
+
+
+def _tell(case: Case, learner: Any, decision: Any, right: Any) -> Any:
+    """The feedback of a user who wants what is right; None where there can be none."""
+    if case.loop.form == "ranking":
+        rest = [i for i in range(len(decision.context)) if i != right]
+        return np.array([right, *rest])
+    if case.loop.form == "choice":
+        return int(decision.action[1] == right) if learner.card.shows_pairs else right
+    if case.loop.form == "items":
+        return right if decision.action or learner.sees_everything else None
+    truth = learner.labels[int(right)]
+    return decision.action == truth if learner.feedback == "one-bit" else truth
+
+
+#: A kernel function has a scale of its own, which milliseconds are far from: rbf sees strangers only.
+LEARNING = [
+    case
+    for case in WRITABLE
+    if case.loop.form != "points" and case.name not in ("SimpleFil", "CoactiveLearner")
+    if not (case.loop.form == "items" and case.variant == "kernel")
+]
+
+
+@pytest.mark.parametrize("case", LEARNING, ids=str)
+def test_a_column_of_milliseconds_is_learnt(case: Case) -> None:
+    learner = case.make()
+    hits = []
+    for context, right in _stream(case, 120):
+        said = learner.predict(context)
+        first = said[0] if case.loop.form == "ranking" else said
+        hits.append(first == (learner.labels[int(right)] if case.loop.form == "rows" else right))
+        decision = learner.decide(context)
+        feedback = _tell(case, learner, decision, right)
+        if feedback is not None:
+            learner.learn(decision, feedback)
+    chance = 1 / 6 if case.loop.form in ("ranking", "choice") else 1 / 2
+    assert np.mean(hits[60:]) > chance + 0.2, np.mean(hits[60:])
