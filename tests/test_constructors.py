@@ -114,3 +114,8 @@ def test_labels_given_twice_are_refused(labels: Any) -> None:
 def test_labels_are_several(labels: Any) -> None:
     with pytest.raises(InvalidArgument, match="labels"):
         Banditron(dim=2, labels=labels)
+
+
+def test_a_constructor_tells_its_own_arguments() -> None:
+    assert next(iter(inspect.signature(Banditron).parameters)) == "dim"
+    assert all("arguments" not in inspect.signature(cls).parameters for cls in learners.values())
