@@ -63,7 +63,7 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
             if values.shape != (dim,) or values.dtype.kind != "f":
                 raise InvalidFeatures(f"the row has not the {dim} values that it says", "give what to_record gave")
             check_finite(values, "the row", "give finite numbers")
-            return cls(_everything(dim), values, dim)
+            return cls(_everything(dim), ordinary(values), dim)
         indices = np.asarray(given)
         fits = indices.ndim == 1 and indices.shape == values.shape and indices.dtype.kind in "iu"
         if not fits or values.dtype.kind != "f" or len(np.unique(indices)) != len(indices):
