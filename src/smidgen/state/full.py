@@ -15,7 +15,7 @@ from smidgen.vector.row_sums import sum_rows
 
 #: How many times larger a number of the diagonal can be than rounding has left it.
 MENDED = 1e6
-#: A width between these is taken as it is, if it is not small beside the squares of the product: rounding is far smaller.
+#: A width between these is taken as it is, if it is not small beside the squares of the product: rounding is smaller.
 SMALL, LONG = 1e-6, 1e4
 #: How small it may be beside them.
 SHORT = 1e-3
