@@ -9,7 +9,22 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks import choices, label, rankings, records, report, scaling, second_order, startup, tune, verbs
+from benchmarks import (
+    choices,
+    clicks,
+    knobs,
+    label,
+    rankings,
+    records,
+    report,
+    rewards,
+    scaling,
+    second_order,
+    startup,
+    tune,
+    vectorizing,
+    verbs,
+)
 from benchmarks.chart import charts
 from benchmarks.interleave import Measured, measure
 from benchmarks.machine import machine
@@ -17,10 +32,14 @@ from benchmarks.machine import machine
 WORKLOADS = {
     **label.WORKLOADS,
     **rankings.WORKLOADS,
+    **clicks.WORKLOADS,
     **second_order.WORKLOADS,
     **choices.WORKLOADS,
     **tune.WORKLOADS,
+    **knobs.WORKLOADS,
     **verbs.WORKLOADS,
+    **rewards.WORKLOADS,
+    **vectorizing.WORKLOADS,
     **records.WORKLOADS,
     **startup.WORKLOADS,
 }

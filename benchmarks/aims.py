@@ -74,6 +74,8 @@ AIMS = (
         for dim, limit in ((8, 50), (20, 50), (100, 8))
     ),
     *(Aim(f"{name}, d = {dim}", "smidgen, stream", 2, of="C++") for name in ("ONS", "ONSEG") for dim in (8, 20, 100)),
+    *(Aim(f"tuning, d = {dim}", "smidgen", 30.0) for dim in (3, 5)),
+    *(Aim(f"tuning, d = {dim}", "smidgen", 50, faster_than="Optuna TPE") for dim in (3, 5)),
     *(
         Aim(f"two verbs: label, {features}", f"smidgen {name}, {form}", 5.0)
         for features, forms in (("dense", ("Row", "array")), ("sparse", ("Row", "CSR row")))
@@ -84,7 +86,31 @@ AIMS = (
     Aim("two verbs: label, sparse", "smidgen Banditron, stream", 1.0),
     Aim("two verbs: label, dense", "smidgen Confidit, stream", 1.0),
     Aim("two verbs: label, sparse", "smidgen Confidit, stream", 1.0),
+    *(
+        aim
+        for name in ("PDGD", "FairPairs", "3PR")
+        for aim in (
+            Aim(f"{name}, 20 docs x 46 features", "smidgen, stream", 5.0),
+            Aim(f"{name}, 20 docs x 46 features", "smidgen, stream", 1.3, of="C++"),
+            Aim(f"{name}, 20 docs x 46 features", "smidgen, two verbs", 15.0),
+        )
+    ),
     Aim("full covariance", "smidgen float64", 1.0),
+    *(Aim("choosing by reward, 10 candidates", f"smidgen {name}, two verbs", 5.0) for name in ("LinUCB", "SquareCB")),
+    Aim("choosing by reward, 10 candidates", "smidgen LinUCB, kernel", 1.2, of="C++"),
+    *(
+        Aim(f"choosing by reward, {many} candidates", f"smidgen {name}, stream", 10, faster_than="Vowpal Wabbit")
+        for many in (10, 100)
+        for name in ("LinUCB", "SquareCB")
+    ),
+    Aim("records: one by one", "smidgen, one record", 15.0),
+    *(
+        Aim("records: one by one", "smidgen, one record", 1.0, faster_than=peer)
+        for peer in ("Vowpal Wabbit, from records", "scikit-learn", "river")
+    ),
+    Aim("records: in bulk", "smidgen, a list", 2.0, faster_than="smidgen, one record"),
+    Aim("records: in bulk", "smidgen, a frame of pandas", 10.0, faster_than="smidgen, one record"),
+    Aim("candidates: 50 x 20 fields", "smidgen, crosses off", 300.0),
     Aim("start-up", "import smidgen", 300_000),
     Aim("start-up", "smidgen --help", 500_000),
     Aim("start-up", "a round of five learners", 900_000),

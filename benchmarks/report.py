@@ -22,6 +22,7 @@ TITLES = {
     "W3": "W3: item choice",
     "W4": "W4: tuning",
     "W5": "W5: the two verbs from Python",
+    "W6": "W6: records to rows",
     "records": "Records and saved learners",
     "start-up": "Start-up",
 }

@@ -161,6 +161,19 @@ def choices(case: Case, sizes: Sizes) -> Run:
     return make
 
 
+def choosing(case: Case, sizes: Sizes) -> Run:
+    """Choices by reward: the candidates of every round are others."""
+    rng = np.random.default_rng(0)
+    n, K, dim = sizes["rounds"], sizes["candidates"], sizes["features"]
+    X, rewards = rng.normal(size=(n, K, dim)) / np.sqrt(dim), rng.random((n, K))
+
+    def make() -> tuple[Any, Callable[[], object]]:
+        learner = case.make(dim=dim)
+        return learner, lambda: learner.run(X, rewards)
+
+    return make
+
+
 def tuning(case: Case, sizes: Sizes) -> Run:
     """Least squares on a ball, by `play_tuning`."""
     rng = np.random.default_rng(0)
@@ -175,11 +188,29 @@ def tuning(case: Case, sizes: Sizes) -> Run:
     return make
 
 
+def knobs(case: Case, sizes: Sizes) -> Run:
+    """A bowl over three knobs, by the two verbs."""
+
+    def make() -> tuple[Any, Callable[[], object]]:
+        learner = case.make(space=smidgen.Box(low=np.zeros(3), high=np.ones(3)))
+
+        def play() -> None:
+            for _ in range(sizes["rounds"]):
+                decision = learner.ask()
+                learner.tell(decision, float(((decision.action - 0.3) ** 2).sum()))
+
+        return learner, play
+
+    return make
+
+
 DIAGONAL = {"rounds": 1, "features": 1, "non-zeros": 1, "classes": 1}
 FULL = {"rounds": 1, "features": 2, "classes": 1}
 BY_CLASS, SQUARES = {"rounds": 0, "features": 1, "classes": 1}, {"rounds": 0, "features": 2, "classes": 1}
 PLAIN = {"rounds": 1, "features": 1, "candidates": 1, "items": 1, "users": 1}
+RANKED = {"rounds": 1, "features": 1, "candidates": 1}
 NEWTON = {**PLAIN, "features": 2}
+OFFERS = {"rounds": 1, "features": 1, "candidates": 1}
 VECTOR = {"rounds": 0, "features": 1}
 MATRIX = {"rounds": 0, "features": 2}
 
@@ -192,6 +223,8 @@ CASES: dict[str, Group] = {
             Case("MulticlassPerceptron", "", {}, DIAGONAL, BY_CLASS),
             Case("Confidit", "diagonal", {}, DIAGONAL, BY_CLASS),
             Case("Confidit", "full", {"covariance": "full"}, FULL, SQUARES, SMALL),
+            Case("HingeConfidit", "diagonal", {"covariance": "diagonal"}, DIAGONAL, BY_CLASS),
+            Case("HingeConfidit", "full", {"covariance": "full"}, FULL, SQUARES, SMALL),
             Case("Confidit", "kernel", {"covariance": "kernel"}, {"rounds": 3}, {"rounds": 2}, LONG),
             Case("AROW", "diagonal", {}, DIAGONAL, BY_CLASS),
             Case("AROW", "full", {"covariance": "full"}, FULL, SQUARES, SMALL),
@@ -222,7 +255,19 @@ CASES: dict[str, Group] = {
             Case("ExponentiatedPreferencePerceptron", "", {"bound": 5.0}, PLAIN, VECTOR),
             Case("SecondOrderPreferencePerceptron", "", {}, NEWTON, MATRIX, SMALL),
             Case("DuelingBandit", "", {}, PLAIN, VECTOR),
+            Case("PDGD", "", {}, RANKED, VECTOR),
+            Case("FairPairs", "", {}, RANKED, VECTOR),
+            Case("PerturbedPreferencePerceptron", "", {}, RANKED, VECTOR),
             Case("RankingSVM", "", {}, {"rounds": 1, "features": 1}, {"rounds": 1, "features": 1}, SMALL),
+        ),
+    ),
+    "choose": (
+        choosing,
+        (
+            Case("LinUCB", "diagonal", {"covariance": "diagonal"}, OFFERS, VECTOR, SMALL),
+            Case("LinUCB", "full", {"covariance": "full"}, {**OFFERS, "features": 2}, MATRIX, SMALL),
+            Case("SquareCB", "diagonal", {"covariance": "diagonal"}, OFFERS, VECTOR, SMALL),
+            Case("ThompsonChoice", "diagonal", {"covariance": "diagonal"}, OFFERS, VECTOR, SMALL),
         ),
     ),
     "tune": (
@@ -241,4 +286,5 @@ CASES: dict[str, Group] = {
             ),
         ),
     ),
+    "knobs": (knobs, (Case("QuadraticTuner", "three knobs", {}, {"rounds": 1}, {"rounds": 0}, SMALL),)),
 }

@@ -37,9 +37,19 @@ class RidgeFil:
     """Eq. 3, with all examples kept and the estimate found anew every time."""
 
     def __init__(
-        self, dim: int, *, c: float = 5.0, a: float = 1.0, forgetting: float = 1.0, window: int | None = None
+        self,
+        dim: int,
+        *,
+        c: float = 5.0,
+        a: float = 1.0,
+        forgetting: float = 1.0,
+        window: int | None = None,
+        explore: str = "paper",
+        constant: bool | None = None,
     ) -> None:
-        self.dim, self.c, self.a, self.forgetting, self.window = dim, c, a, forgetting, window
+        self.explore, self.constant = explore, explore != "paper" if constant is None else constant
+        self.dim, self.c, self.forgetting, self.window = dim + self.constant, c, forgetting, window
+        self.a, self.width = a / 10 if explore == "scarce" else a, 0.0
         self.examples: list[tuple[FloatArray, float]] = []
 
     def counted(self) -> list[tuple[float, FloatArray, float]]:
@@ -58,18 +68,36 @@ class RidgeFil:
     def weights(self) -> FloatArray:
         return np.linalg.solve(*self.system())
 
+    def wide(self, x: FloatArray) -> FloatArray:
+        return np.append(x, 1.0) if self.constant else x
+
     def margin(self, x: FloatArray) -> float:
-        A, b = self.system()
-        return float(np.linalg.solve(A + np.outer(x, x), b) @ x)
+        (A, b), z = self.system(), self.wide(x)
+        return float(np.linalg.solve(A + np.outer(z, z), b) @ z)
 
     def heard(self) -> float:
         return sum(share for share, _, _ in self.counted())
 
+    def relevant(self) -> float:
+        return sum(share for share, _, y in self.counted() if y > 0)
+
+    def threshold(self, t: int) -> float:
+        if self.explore == "paper" or not self.heard():
+            return threshold(self.c, t, self.heard())
+        found, a, q = math.sqrt(0.1 * math.log(t) / (self.relevant() + 1)), self.a, self.width
+        if self.explore == "scarce" and (self.heard() < 50 or a * q <= 0.3):
+            return -max(found, math.sqrt(2 * math.log(t) / self.heard()))
+        factor = (1 + a * q) / (1 + q) if self.explore == "scarce" else 1.0
+        return -max(found, math.sqrt(math.log(t) / self.heard())) * factor
+
     def forward(self, x: FloatArray, t: int) -> bool:
-        return self.margin(x) >= threshold(self.c, t, self.heard())
+        return self.margin(x) >= self.threshold(t)
 
     def learn(self, x: FloatArray, relevant: bool) -> None:
-        self.examples.append((x, 1.0 if relevant else -1.0))
+        z = self.wide(x)
+        width = float(z @ np.linalg.solve(self.system()[0], z))
+        self.examples.append((z, 1.0 if relevant else -1.0))
+        self.width += max(0.2, 1 / self.heard()) * (width - self.width)
 
 
 class RidgeFull(RidgeFil):

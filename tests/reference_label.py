@@ -73,6 +73,39 @@ class Confidit:
         return sum(np.linalg.slogdet(A)[1] - np.linalg.slogdet(B)[1] for A, B in zip(self.A, self.start, strict=True))
 
 
+#: The start of A, the target of a wrong label, and κ.
+HINGE = {"full": (0.3, -0.2, 0.5), "diagonal": (1.0, -1.0, math.sqrt(0.1))}
+
+
+class HingeConfidit:
+    """Confidit with a margin: A itself, inverted in every round; "auto" leaves full matrices at the 257th column."""
+
+    def __init__(self, dim: int, K: int, covariance: str, limit: int = 256) -> None:
+        self.auto, self.limit, self.seen = covariance == "auto", limit, set()
+        self.covariance = "full" if self.auto else covariance
+        self.prior, self.wrong, self.kappa = HINGE[self.covariance]
+        self.A, self.w = [self.prior * np.eye(dim) for _ in range(K)], [np.zeros(dim) for _ in range(K)]
+
+    def choose(self, x: FloatArray) -> tuple[int, int, list[float], list[float]]:
+        means = [float(w @ x) for w in self.w]
+        eps = [self.kappa * math.sqrt(x @ np.linalg.solve(A, x)) for A in self.A]
+        return int(np.argmax(np.add(means, eps))), int(np.argmax(means)), means, eps
+
+    def learn(self, x: FloatArray, shown: int, reward: float) -> None:
+        self.seen |= set(np.flatnonzero(x).tolist())
+        if self.auto and self.covariance == "full" and len(self.seen) > self.limit:
+            self.covariance, old = "diagonal", self.prior
+            self.prior, self.wrong, self.kappa = HINGE["diagonal"]
+            self.A = [np.diag(np.diag(A)) + (self.prior - old) * np.eye(len(A)) for A in self.A]
+        A, w = self.A[shown], self.w[shown]
+        mean, target = w @ x, self.wrong + (1 - self.wrong) * reward
+        if (reward == 1 and mean >= 1) or (reward == 0 and mean <= self.wrong):
+            return
+        u = np.linalg.solve(A, x)
+        self.w[shown] = w + (target - mean) * u / (1 + x @ u)
+        self.A[shown] = A + (np.outer(x, x) if self.covariance == "full" else np.diag(x * x))
+
+
 class SecondOrderPerceptron:
     """score_i = v_i·(A_i + xxᵀ)⁻¹x, or with diag(x²)."""
 

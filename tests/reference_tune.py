@@ -158,3 +158,78 @@ def bound_onseg(T: int, dim: int, F: float, D: float, r: float, sigma: float, L:
         rest = 3 * L * delta * T + 3 * F * delta * T / r
     alpha = sigma * delta**2 / (dim**2 * F**2)
     return 10 * dim**2 * F * D * log / delta + rest + 5 * dim * log / alpha
+
+
+class Quadratic:
+    """QuadraticTuner: all losses kept, the surface found anew every time; candidates come from outside."""
+
+    def __init__(self, dim: int, width: float, forgetting: float) -> None:
+        self.dim, self.width, self.f = dim, width, forgetting
+        self.points: list[FloatArray] = []
+        self.losses: list[float] = []
+        self.best, self.scale, self.sse, self.side = np.zeros(dim), (0.0, 1.0), 0.05, 0
+
+    def phi(self, z: FloatArray) -> FloatArray:
+        return np.array([1.0, *z, *(z[i] * z[j] for i in range(self.dim) for j in range(i, self.dim))])
+
+    def told(self) -> list[float]:
+        """The losses in the present scale; one that came before the scale was as wide counts as it did then."""
+        low, spread = self.scale
+        return [0.4 + 0.4 * (loss - low) / spread for loss in self.losses]
+
+    def surface(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """A and w after n losses."""
+        p = len(self.phi(np.zeros(self.dim)))
+        A, b = 0.1 * np.eye(p), np.zeros(p)
+        for z, y in zip(self.points[:n], self.told()[:n], strict=True):
+            phi = self.phi(z)
+            A = self.f * A + (1 - self.f) * 0.1 * np.eye(p) + np.outer(phi, phi)
+            b = self.f * b + y * phi
+        return A, np.linalg.solve(A, b)
+
+    def error(self, i: int) -> float:
+        """The squared error of the i-th loss, by the surface before it."""
+        (A, w), phi = self.surface(i), self.phi(self.points[i])
+        return (self.told()[i] - w @ phi) ** 2 / (1 + phi @ np.linalg.solve(A, phi))
+
+    def variance(self) -> float:
+        return self.sse / (1 + min(len(self.losses), 1 / (1 - self.f) if self.f < 1 else math.inf))
+
+    def bound(self, z: FloatArray, A: FloatArray, w: FloatArray, s2: float) -> float:
+        phi = self.phi(z)
+        return float(w @ phi - self.width * math.sqrt(s2 * (phi @ np.linalg.solve(A, phi))))
+
+    def choose(self, candidates: FloatArray) -> FloatArray:
+        (A, w), s2 = self.surface(len(self.losses)), self.variance()
+        return candidates[int(np.argmin([self.bound(z, A, w, s2) for z in candidates]))]
+
+    def learn(self, z: FloatArray, loss: float, candidates: FloatArray) -> None:
+        (low, spread), n = self.scale, len(self.losses)
+        if n < 8:
+            seen = [*self.losses, loss]
+            self.scale = min(seen), (max(seen) - min(seen)) or 1.0
+        far = max(low - loss, loss - low - spread) > 3 * spread
+        side, before = (1 if loss > low else -1) if far and n >= 8 else 0, self.side
+        self.side = side
+        if n >= 8 and side and side == before:
+            distance = max(low - loss, loss - low - spread)
+            wider = min(spread + distance, 10 * spread)
+            self.scale = (low + spread - wider if loss < low else low), wider
+            self.sse *= (spread / wider) ** 2
+        low, spread = self.scale
+        self.points.append(z)
+        self.losses.append(loss if n < 8 else min(max(loss, low - 3 * spread), low + 4 * spread))
+        if n < 8:  # all errors so far, in the new scale
+            self.sse = 0.05
+            for i in range(n):
+                self.sse = self.f * self.sse + self.error(i)
+        self.sse = self.f * self.sse + self.error(n)
+        if n + 1 >= self.dim + 3:
+            w = self.surface(n + 1)[1]
+            self.best = candidates[int(np.argmin([w @ self.phi(c) for c in candidates]))]
+
+    def expect(self) -> tuple[float, float]:
+        """The loss expected at the best point, and the half width of its interval."""
+        (A, w), phi, (_, spread) = self.surface(len(self.losses)), self.phi(self.best), self.scale
+        deviation = math.sqrt(self.variance() * (phi @ np.linalg.solve(A, phi)))
+        return self.scale[0] + (float(w @ phi) - 0.4) / 0.4 * spread, 1.96 * deviation / 0.4 * spread

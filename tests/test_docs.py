@@ -14,6 +14,7 @@ import pytest
 
 import smidgen
 from smidgen import errors
+from smidgen.features import limits
 from smidgen.learners import cards, learners
 from smidgen.tables import in_order, learner_markdown
 from smidgen.users.click_model import MODELS
@@ -132,6 +133,12 @@ class TestGuides:
             for name, (click, stop) in models.items():
                 numbers = (", ".join(f"{p:g}" for p in row) for row in (click, stop))
                 assert f"| {name} | {' | '.join(numbers)} |" in page
+
+    def test_the_limits_of_records_are_those_of_the_code(self) -> None:
+        table = section((DOCS / "guide" / "records.md").read_text(), "Limits")
+        told = re.findall(r"^\| [^|]+ \| ([\d,e+]+) \|$", table, re.MULTILINE)
+        known = [value for name, value in vars(limits).items() if name.isupper() and name != "TABLES"]
+        assert told == [f"{value:g}" if value == limits.LARGEST else f"{value:,}" for value in known]
 
     def test_every_bound_is_named(self) -> None:
         page = (DOCS / "guide" / "theory.md").read_text()

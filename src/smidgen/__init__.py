@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, learners, optim, structures, users
+    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
     from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from smidgen.evaluate.recommend import Recommendation, recommend
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
+    from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
+    from smidgen.knobs import Best, Knobs
     from smidgen.learners import Card, Learner, Recommended, load, register
+    from smidgen.learners.choose import LinUCB, RewardHistory, SquareCB, ThompsonChoice
     from smidgen.learners.coactive import (
         BatchPreferencePerceptron,
         CoactiveLearner,
@@ -47,15 +50,18 @@ if TYPE_CHECKING:
         AROW,
         Banditron,
         Confidit,
+        HingeConfidit,
         LabelHistory,
         MulticlassPerceptron,
         SecondOrderPerceptron,
     )
+    from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron
     from smidgen.learners.recommended import recommended
-    from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG
+    from smidgen.learners.records import Explanation, Pipeline
+    from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, QuadraticTuner
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Choice, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
     from smidgen.types import Decision, Structure
 
 __version__ = "0.1.0"
@@ -67,34 +73,47 @@ _HOME = {
     "Ball": "geometry",
     "Banditron": "learners.label",
     "BatchPreferencePerceptron": "learners.coactive",
+    "Best": "knobs",
     "Box": "geometry",
+    "Candidates": "structures",
     "Card": "learners",
     "Choice": "structures",
+    "Clicks": "structures",
     "Client": "client",
     "CoactiveLearner": "learners.coactive",
     "Confidit": "learners.label",
     "ConvexPreferencePerceptron": "learners.coactive",
     "Decision": "types",
     "DuelingBandit": "learners.coactive",
+    "Explanation": "learners.records",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
+    "FairPairs": "learners.rank",
     "FilterHistory": "learners.filter",
+    "HingeConfidit": "learners.label",
     "History": "evaluate.history",
+    "Knobs": "knobs",
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
     "Learner": "learners",
+    "LinUCB": "learners.choose",
     "MulticlassPerceptron": "learners.label",
     "OGD": "learners.tune",
     "OGDEG": "learners.tune",
     "ONS": "learners.tune",
     "ONSEG": "learners.tune",
+    "PDGD": "learners.rank",
     "PRidgeFil": "learners.filter",
     "PerceptronFilter": "learners.filter",
+    "Pipeline": "learners.records",
+    "PerturbedPreferencePerceptron": "learners.rank",
     "PreferencePerceptron": "learners.coactive",
+    "QuadraticTuner": "learners.tune",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
     "Recommendation": "evaluate.recommend",
     "Recommended": "learners",
+    "RewardHistory": "learners.choose",
     "RidgeFil": "learners.filter",
     "RidgeFull": "learners.filter",
     "SecondOrderPerceptron": "learners.label",
@@ -102,8 +121,11 @@ _HOME = {
     "SimpleFil": "learners.filter",
     "Simplex": "geometry",
     "SmidgenError": "errors",
+    "SquareCB": "learners.choose",
     "Structure": "types",
+    "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
+    "Vectorizer": "features",
     "bounds": "evaluate",
     "from_chain": "structures",
     "from_clicks": "structures",
@@ -117,7 +139,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "learners", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "users")
 
 __all__ = [
     "AROW",
@@ -125,35 +147,48 @@ __all__ = [
     "OGDEG",
     "ONS",
     "ONSEG",
+    "PDGD",
     "AppleTasting",
     "AsyncClient",
     "Ball",
     "Banditron",
     "BatchPreferencePerceptron",
+    "Best",
     "Box",
+    "Candidates",
     "Card",
     "Choice",
+    "Clicks",
     "Client",
     "CoactiveLearner",
     "Confidit",
     "ConvexPreferencePerceptron",
     "Decision",
     "DuelingBandit",
+    "Explanation",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
+    "FairPairs",
     "FilterHistory",
+    "HingeConfidit",
     "History",
+    "Knobs",
     "L1Ball",
     "LabelHistory",
     "Learner",
+    "LinUCB",
     "MulticlassPerceptron",
     "PRidgeFil",
     "PerceptronFilter",
+    "PerturbedPreferencePerceptron",
+    "Pipeline",
     "PreferencePerceptron",
+    "QuadraticTuner",
     "Ranking",
     "RankingSVM",
     "Recommendation",
     "Recommended",
+    "RewardHistory",
     "RidgeFil",
     "RidgeFull",
     "SecondOrderPerceptron",
@@ -161,17 +196,22 @@ __all__ = [
     "SimpleFil",
     "Simplex",
     "SmidgenError",
+    "SquareCB",
     "Structure",
+    "ThompsonChoice",
     "TuneHistory",
+    "Vectorizer",
     "bounds",
     "data",
     "errors",
     "from_chain",
     "from_clicks",
     "geometry",
+    "knobs",
     "learners",
     "load",
     "losses",
+    "offline",
     "optim",
     "recommend",
     "recommended",

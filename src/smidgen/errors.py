@@ -66,6 +66,12 @@ class NotFinite(SmidgenError, ArithmeticError):
     status = 422
 
 
+class NotTeachable(SmidgenError, TypeError):
+    """An example for a learner that learns only from what it has itself shown."""
+
+    status = 422
+
+
 class NoWeights(SmidgenError, AttributeError):
     """Weights asked of a learner that has none in feature space."""
 

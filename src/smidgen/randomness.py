@@ -101,6 +101,24 @@ def direction_room(dim: int) -> tuple[U64, FloatArray]:
 
 
 @inlined
+def fill_normals(key: U64, number: np.uint64, part: int, out: FloatArray, words: U64, scratch: FloatArray) -> None:
+    """As many normal numbers as there is room for: the part-th portion of those that belong to decision ``number``.
+
+    `direction_room` makes words and scratch.
+    """
+    blocks = words.shape[0] // 4
+    for block in range(blocks):
+        x0, x1, x2, x3 = philox(key, np.uint64(part * blocks + block), number)
+        words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = x0, x1, x2, x3
+    n = out.shape[0]
+    for k in range((n + 1) // 2):
+        take_apart(words[2 * k], words[2 * k + 1], k, scratch)
+    box_muller(scratch)
+    for i in range(n):
+        out[i] = scratch[NORMALS + i // scratch.shape[1], i % scratch.shape[1]]
+
+
+@inlined
 def unit_directions(key: U64, number: np.uint64, dim: int, out: FloatArray, words: U64, scratch: FloatArray) -> None:
     """The directions of as many decisions as ``out`` has rows, from ``number`` on, each as `unit_direction` has it.
 
@@ -150,6 +168,19 @@ def uniforms(seed: int, number: int, count: int, *, stream: int) -> FloatArray:
     """``count`` numbers, uniform in [0, 1), that belong to decision ``number``."""
     out = np.empty(count)
     fill_uniforms(stream_key(seed, stream), np.uint64(number), out)
+    return out
+
+
+@kernel
+def _write_normals(key: U64, number: np.uint64, part: int, out: FloatArray) -> None:
+    words, scratch = direction_room(out.shape[0])
+    fill_normals(key, number, part, out, words, scratch)
+
+
+def normals(seed: int, number: int, count: int, *, stream: int, part: int = 0) -> FloatArray:
+    """``count`` normal numbers that belong to decision ``number``: one portion of them, if it needs several."""
+    out = np.empty(count)
+    _write_normals(stream_key(seed, stream), np.uint64(number), part, out)
     return out
 
 

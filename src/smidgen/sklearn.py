@@ -12,20 +12,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument, MissingExtra
-from smidgen.learners import learners
+from smidgen.features import Vectorizer
+from smidgen.features.frames import frame_records, is_frame
+from smidgen.features.many import listed
+from smidgen.learners import Pipeline, learners
 from smidgen.learners.label import LabelHistory, LabelLearner
 from smidgen.types import FloatArray
 
 try:
     from sklearn import base
-    from sklearn.utils import check_random_state
+    from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
@@ -56,13 +59,14 @@ class _LabelClassifier(_Classifier):
     _feedback: ClassVar[str]
     learner: str | type[LabelLearner]
     params: Mapping[str, Any] | None
+    features: Vectorizer | None
     epochs: int
     shuffle: bool
     random_state: Any
 
     classes_: NDArray[Any]
     n_features_in_: int
-    learner_: LabelLearner
+    learner_: LabelLearner | Pipeline
     history_: LabelHistory
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -78,7 +82,10 @@ class _LabelClassifier(_Classifier):
         X, y = self._checked(X, y, reset=True)
         classes = np.unique(y)
         learner = self._begin(classes)
-        self.history_ = learner.run(X, y, epochs=self.epochs, shuffle=self.shuffle)
+        if isinstance(learner, Pipeline):
+            self.history_ = self._passes(learner, X, y)
+        else:
+            self.history_ = learner.run(X, y, epochs=self.epochs, shuffle=self.shuffle)
         self.learner_, self.classes_ = learner, classes
         return self
 
@@ -102,7 +109,7 @@ class _LabelClassifier(_Classifier):
         X, y = self._checked(X, y, reset=first)
         known = np.unique(classes) if first else self.classes_
         learner = self._begin(known) if first else self.learner_
-        self.history_ = learner.run(X, y)
+        self.history_ = cast("LabelHistory", learner.run(X, y))
         self.learner_, self.classes_ = learner, known
         return self
 
@@ -123,14 +130,31 @@ class _LabelClassifier(_Classifier):
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)
+        if isinstance(self.learner_, Pipeline):
+            return self.learner_.scores(X)
         return self.learner_.scores(validate_data(self, X, reset=False, **FEATURES))
 
+    def _passes(self, learner: Pipeline, records: list[Any], y: Any) -> LabelHistory:
+        """Records through a pipeline, as often and in such orders as rows through its inner learner."""
+        histories = []
+        for _ in range(checks.whole("epochs", self.epochs, "give the number of passes")):
+            order = np.arange(len(records))
+            if checks.flag("shuffle", self.shuffle, "say True or False"):
+                np.random.default_rng([learner.learner.params["seed"], learner.decisions]).shuffle(order)
+            histories.append(cast("LabelHistory", learner.run([records[t] for t in order], y[order])))
+        return LabelHistory.joined(histories)
+
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
-        X, y = validate_data(self, X, y, reset=reset, **FEATURES)
+        if self.features is not None:
+            X, y = frame_records(X) if is_frame(X) else listed(X), column_or_1d(y)
+            check_consistent_length(X, y)
+            self.n_features_in_ = self.features.dim
+        else:
+            X, y = validate_data(self, X, y, reset=reset, **FEATURES)
         check_classification_targets(y)
         return X, y
 
-    def _begin(self, classes: NDArray[Any]) -> LabelLearner:
+    def _begin(self, classes: NDArray[Any]) -> LabelLearner | Pipeline:
         if len(classes) < 2:
             raise InvalidArgument(f"there is {len(classes)} class in y and there must be at least 2", "give more data")
         kind, params = self._kind(), dict(self.params or {})
@@ -140,7 +164,8 @@ class _LabelClassifier(_Classifier):
                 f"params holds {', '.join(unknown)}, which cannot be set for a {kind.__name__} here",
                 f"choose from {', '.join(allowed)}",
             )
-        return kind(dim=self.n_features_in_, labels=classes.tolist(), seed=self._seed(), **params)
+        learner = kind(dim=self.n_features_in_, labels=classes.tolist(), seed=self._seed(), **params)
+        return learner if self.features is None else Pipeline(features=self.features, learner=learner)
 
     def _kind(self) -> type[LabelLearner]:
         """The class of the learner."""
@@ -172,6 +197,8 @@ class OneBitClassifier(_LabelClassifier):
         The name of a registered one-bit label learner, or its class: "Confidit" or "Banditron".
     params
         Its arguments beyond ``dim``, ``n_classes``, ``labels`` and ``seed``, e.g. ``{"eta": 0.1}``.
+    features
+        A `Vectorizer`: then X is records (a list, or a frame of pandas or polars), and the learner is a `Pipeline`.
     epochs
         How often `fit` goes through the data.
     shuffle
@@ -219,9 +246,11 @@ class OneBitClassifier(_LabelClassifier):
         epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        features: Vectorizer | None = None,
     ) -> None:
         self.learner = learner
         self.params = params
+        self.features = features
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state
@@ -237,6 +266,8 @@ class FullInformationClassifier(_LabelClassifier):
         "SecondOrderPerceptron".
     params
         Its arguments beyond ``dim``, ``n_classes``, ``labels`` and ``seed``, e.g. ``{"r": 0.1}``.
+    features
+        A `Vectorizer`: then X is records (a list, or a frame of pandas or polars), and the learner is a `Pipeline`.
     epochs
         How often `fit` goes through the data.
     shuffle
@@ -280,9 +311,11 @@ class FullInformationClassifier(_LabelClassifier):
         epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        features: Vectorizer | None = None,
     ) -> None:
         self.learner = learner
         self.params = params
+        self.features = features
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state

@@ -40,6 +40,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         Whether exploration changed the action, or put a rival beside it.
     propensity
         The probability of the action where it was drawn.
+    propensities
+        The probability of every candidate, where one was drawn among several; 0 for those not on offer.
+    log_propensity
+        Its logarithm, for lists, whose probability may be too small for a number: that of the first places, as many as
+        the learner draws.
     perturbation
         The unit direction of a perturbed weight vector or point.
     reach
@@ -52,7 +57,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         Of a filter: the estimate of how relevant the item is, and the value that it had to reach (None while nothing
         has been forwarded).
     teams
-        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed).
+        For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed). For rankings whose
+        neighbours may be swapped: the number of the pair at each position, −1 where there is none.
     unknown
         Fields that a newer smidgen wrote and this one does not know: kept, compared, and written back. None if there
         are none; `more` is the same as a mapping.
@@ -74,6 +80,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     context: Any
     explored: bool = False
     propensity: float | None = None
+    propensities: FloatArray | None = None
     perturbation: FloatArray | None = None
     reach: float | None = None
     scores: FloatArray | None = None
@@ -81,6 +88,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     margin: float | None = None
     threshold: float | None = None
     teams: IntArray | None = None
+    log_propensity: float | None = None
     unknown: dict[str, Any] | None = None
 
     @property
@@ -92,6 +100,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     def more(self) -> dict[str, Any]:
         """Fields that a newer smidgen wrote, by name."""
         return dict(self.unknown or {})
+
+    @property
+    def ids(self) -> tuple[Any, ...] | None:
+        """The ids of the candidates, by position: ``decision.ids[decision.action]`` is the item chosen."""
+        return getattr(self.context, "ids", None)
 
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
@@ -155,6 +168,8 @@ _CHECKED: dict[str, Any] = {
     "number": int,
     "explored": bool,
     "propensity": float,
+    "propensities": np.ndarray,
+    "log_propensity": float,
     "margin": float,
     "threshold": float,
     "perturbation": np.ndarray,

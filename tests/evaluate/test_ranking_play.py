@@ -39,6 +39,11 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "batched Newton": lambda: smidgen.CoactiveLearner(rule=Batched(rule=Newton(space=BALL, scale=0.5), size=4)),
     "dueling bandit": lambda: smidgen.DuelingBandit(dim=DIM, explore=1.5, step=0.3, seed=9),
     "ranking SVM": lambda: smidgen.RankingSVM(dim=DIM, seed=2),
+    "PDGD": lambda: smidgen.PDGD(dim=DIM, seed=3),
+    "PDGD, normalized": lambda: smidgen.PDGD(dim=DIM, step=5.0, depth=30, normalize=True, seed=4),
+    "FairPairs": lambda: smidgen.FairPairs(dim=DIM, seed=5),
+    "FairPairs, alternate": lambda: smidgen.FairPairs(dim=DIM, depth=3, alternate=True, seed=6),
+    "3PR": lambda: smidgen.PerturbedPreferencePerceptron(dim=DIM, swap=0.3, seed=7),
 }
 BY_BLAS = {"convex", "second order", "second order, wide", "batched Newton"}  # norms in another order of summation
 
@@ -48,6 +53,9 @@ USERS: dict[str, Callable[[], Any]] = {
     "noisy": lambda: users.NoisyDepth(labels=QUERIES.labels_of, depth=10),
     "noisy and shallow": lambda: users.NoisyDepth(labels=QUERIES.labels_of, depth=3),
     "expected": lambda: users.ExpectedAlpha(w_star=W_STAR, alpha=0.4, strict=0.6, seed=3),
+    "clicks": lambda: users.ClickModel(labels=QUERIES.labels_of, model="informational", feedback="clicks", seed=4),
+    "better by clicks": lambda: users.ClickModel(labels=QUERIES.labels_of, depth=10, seed=5),
+    "position-based": lambda: users.PositionBased(labels=QUERIES.labels_of, seed=6),
 }
 
 
@@ -167,6 +175,15 @@ class TestMeasures:
 
 
 class TestLabels:
+    def test_more_documents_can_be_kept(self) -> None:
+        one, two = (LEARNERS["PDGD"]() for _ in range(2))
+        wide = play_rankings(one, QUERIES, USERS["clicks"](), order=ORDER, shown=12)
+        narrow = play_rankings(two, QUERIES, USERS["clicks"](), order=ORDER)
+        assert wide.shown.shape == (len(ORDER), 12)
+        assert wide.shown[:, :5].tolist() == narrow.shown.tolist()
+        with pytest.raises(InvalidArgument, match="shown"):
+            play_rankings(two, QUERIES, USERS["clicks"](), shown=0)
+
     def test_by_another_function_of_the_context(self) -> None:
         def first_feature(context: Ranking) -> Any:
             return np.rint(context.docs[:, 0])
@@ -228,16 +245,18 @@ class TestRefusals:
 
     def test_strangers(self) -> None:
         learner: Any = smidgen.Banditron(dim=DIM, n_classes=2)
-        clicks: Any = users.ClickModel(labels=LABELS)
+        adversary: Any = users.Adversary(horizon=3)
         table: Any = X
         with pytest.raises(InvalidArgument, match="Banditron"):
             play_rankings(learner, QUERIES, USERS["strict"]())
-        with pytest.raises(InvalidArgument, match="ClickModel"):
-            play_rankings(LEARNERS["perceptron"](), QUERIES, clicks)
+        with pytest.raises(InvalidArgument, match="Adversary"):
+            play_rankings(LEARNERS["perceptron"](), QUERIES, adversary)
+        with pytest.raises(InvalidArgument, match="whole grades 0 … 1"):
+            play_rankings(LEARNERS["perceptron"](), QUERIES, users.Cascade(labels=QUERIES.labels_of, click=[0.1, 0.9]))
         with pytest.raises(InvalidArgument, match="QueryTable"):
             play_rankings(LEARNERS["perceptron"](), table, USERS["strict"]())
 
-    @pytest.mark.parametrize("scale", [1e-300, 1e-120])
+    @pytest.mark.parametrize("scale", [1e-300, 1e-280])
     def test_a_step_out_of_the_finite_numbers_changes_nothing(self, scale: float) -> None:
         queries = QueryTable(X[:30] * 1e90, [0, 10, 20, 30])
         learner = smidgen.SecondOrderPreferencePerceptron(dim=DIM, epsilon=scale)
@@ -253,6 +272,15 @@ class TestRefusals:
         fresh = users.ExpectedAlpha(w_star=W_STAR, alpha=0.5, seed=1)
         menu = QUERIES.contexts[3]
         assert user(menu, np.arange(len(menu))).tolist() == fresh(menu, np.arange(len(menu))).tolist()
+
+    @pytest.mark.parametrize("name", ["PDGD", "FairPairs", "3PR"])
+    def test_drawn_rankings_that_overflow(self, name: str) -> None:
+        queries = QueryTable(X[:30] * 1e307, [0, 10, 20, 30], LABELS[:30])
+        learner, user = LEARNERS[name](), users.PositionBased(labels=queries.labels_of, seed=1)
+        with pytest.raises(NotFinite):
+            play_rankings(learner, queries, user, order=[0, 1, 2] * 20)
+        assert (learner.rounds, learner.decisions) == (0, 0)
+        assert not learner.weights.any()
 
     @pytest.mark.parametrize(
         "rule", [Gradient(space=BALL, scale=1e300), Exponentiated(dim=DIM, bound=1e-300)], ids=["gradient", "exponents"]

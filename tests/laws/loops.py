@@ -12,7 +12,27 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen import Ball, Box, Choice, Decision, L1Ball, Learner, Ranking, Simplex
+from laws.records import Offered, RewardedOffer, Single
+from smidgen import (
+    AROW,
+    PDGD,
+    Ball,
+    Box,
+    Choice,
+    Clicks,
+    Confidit,
+    Decision,
+    HingeConfidit,
+    Knobs,
+    L1Ball,
+    Learner,
+    Ranking,
+    RidgeFil,
+    Simplex,
+    SquareCB,
+    Vectorizer,
+    knobs,
+)
 from smidgen.learners import Card, cards, learners
 
 DIM = 4
@@ -61,6 +81,12 @@ class Coactive:
             return int(rng.integers(2))
         return int(rng.choice(np.flatnonzero(context.available))) if isinstance(context, Choice) else 0
 
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        """An answer that an example can have."""
+        if isinstance(context, Ranking):
+            return np.random.default_rng(seed).permutation(len(context))
+        return int(np.flatnonzero(context.available)[0]) if isinstance(context, Choice) else 0
+
     def impossible(self, decision: Decision) -> Iterator[Any]:
         """Feedback that cannot exist."""
         yield from (None, "better", float("nan"), [[0]], {"rank": 1})
@@ -87,6 +113,42 @@ class Coactive:
 
 
 @dataclass(frozen=True)
+class Rewarded(Coactive):
+    """Choose, and hear a number in [0, 1] for what was shown."""
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        rng = np.random.default_rng([seed, 99])
+        return int(rng.choice(np.flatnonzero(context.available))), float(rng.random())
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        return [0.0, 1.0, 0, 1, float(rng.random()), np.float32(rng.random())][rng.integers(6)]
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, -0.1, 1.5, 2, [0.5], 0.5j)
+
+
+@dataclass(frozen=True)
+class Clicking(Coactive):
+    """Rank, and hear clicks, or none, or of a better ranking."""
+
+    def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
+        rng = np.random.default_rng([seed, decision.number])
+        n = len(decision.context)
+        if rng.random() < 0.3:
+            return rng.permutation(n)
+        return Clicks(rng.permutation(n)[: rng.integers(0, 3)])
+
+    def impossible(self, decision: Decision) -> Iterator[Any]:
+        yield from super().impossible(decision)
+        yield from (Clicks([len(decision.context)]), Clicks([0, 10**6]))
+
+    def unusable(self) -> Iterator[Any]:
+        yield from super().unusable()
+        yield from (Choice(np.zeros((3, DIM))), NBest(np.zeros((3, DIM))))
+
+
+@dataclass(frozen=True)
 class Label:
     """One of K labels, and right or wrong (or the true label)."""
 
@@ -100,10 +162,16 @@ class Label:
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
         truth = learner.labels[rng.integers(learner.n_classes)]
+        if "reward" in learner.card.kinds and rng.random() < 0.4:
+            return float(rng.random())
         return bool(decision.action == truth) if learner.feedback == "one-bit" else truth
 
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return learner.labels[seed % learner.n_classes]
+
     def impossible(self, decision: Decision) -> Iterator[Any]:
-        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 0.5)
+        yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, float("inf"))
+        yield 1.5 if "reward" in cards[decision.kind].kinds else 0.5
 
     def unusable(self) -> Iterator[Any]:
         yield from (None, 3, np.zeros(DIM + 1), np.full(DIM, np.nan), np.zeros((2, DIM)), ["a"] * DIM)
@@ -120,6 +188,9 @@ class Filtering(Label):
 
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         return bool(np.random.default_rng([seed, decision.number]).random() < 0.4)
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        return bool(seed % 2)
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 1, 0, 0.5)
@@ -144,9 +215,13 @@ class Tuning:
 
     def feedback(self, learner: Learner, decision: Decision, seed: int) -> Any:
         rng = np.random.default_rng([seed, decision.number])
-        if decision.perturbation is None:
+        if "gradient" in learner.card.kinds:
             return rng.normal(size=learner.space.dim)
         return float(rng.uniform(-1, 1))
+
+    def answer(self, learner: Learner, context: Any, seed: int) -> Any:
+        rng = np.random.default_rng(seed)
+        return float(rng.normal()) if "loss" in learner.card.kinds else rng.normal(size=learner.space.dim)
 
     def impossible(self, decision: Decision) -> Iterator[Any]:
         yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, np.full(7, 1.0))
@@ -167,6 +242,8 @@ LOOPS: dict[tuple[str, str], list[Any]] = {
     ("label", "label"): [Label("rows")],
     ("rank", "better"): [Coactive("ranking"), Coactive("structure")],
     ("choose", "better"): [Coactive("choice")],
+    ("choose", "reward"): [Rewarded("choice")],
+    ("rank", "clicks"): [Clicking("ranking")],
 }
 
 
@@ -182,6 +259,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "kernel projected": {"covariance": "kernel", "project": True},
         "float32": {"dtype": "float32"},
     },
+    "HingeConfidit": {
+        "diagonal": {"covariance": "diagonal", "floor": 0.2},
+        "full": {"covariance": "full", "normalize": False},
+        "float32": {"dtype": "float32"},
+    },
+    "PDGD": {"normalized": {"normalize": True}},
+    "FairPairs": {"alternate": {"alternate": True}},
+    "PerturbedPreferencePerceptron": {"never": {"swap": 0.0}, "always": {"swap": 1.0, "depth": 10}},
     "Banditron": {"float32": {"dtype": "float32"}},
     "MulticlassPerceptron": {"float32": {"dtype": "float32"}},
     "SecondOrderPerceptron": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
@@ -191,6 +276,12 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "diagonal": {"covariance": "diagonal"},
         "forgetting": {"forgetting": 0.9},
         "kernel": {"kernel": "rbf"},
+        "found": {"explore": "found"},
+        "found diagonal": {"explore": "found", "covariance": "diagonal"},
+        "scarce": {"explore": "scarce"},
+        "found window": {"explore": "found", "window": 5},
+        "constant": {"constant": True, "forgetting": 0.9},
+        "kernel found": {"kernel": "rbf", "explore": "found"},
     },
     "RidgeFull": {"dual": {"covariance": "dual"}, "window": {"window": 5}, "kernel": {"kernel": "poly"}},
     "PRidgeFil": {"horizon": {"p": None, "horizon": 20}},
@@ -200,7 +291,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "l1": {"space": L1Ball(dim=3, radius=2.0)},
     },
     "ONS": {"box": {"space": Box(low=[0.0, -1.0], high=[1.0, 1.0])}, "simplex": {"space": Simplex(dim=4)}},
+    "QuadraticTuner": {
+        "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "wait": knobs.Log(0.01, 10.0), "ratio": (0, 1)})},
+        "no forgetting": {"forgetting": 1.0, "width": 2.0},
+    },
     "OGDEG": {
+        "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "ratio": (0, 1)}), "delta": 0.2},
+        "mean": {"baseline": "mean", "loss_bound": None},
+        "mean clipped": {"baseline": "mean", "loss_bound": 0.5},
         "simplex": {"space": Simplex(dim=3), "delta": 0.1},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "horizon": {"space": Ball(dim=1), "delta": None, "horizon": 10_000},
@@ -208,15 +306,57 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "ONSEG": {
         "simplex": {"space": Simplex(dim=3), "delta": 0.1},
         "printed": {"beta": None},
+        "mean": {"baseline": "mean", "loss_bound": None},
         "doubling": {"space": Ball(dim=1), "delta": None, "lipschitz": 0.1},
         "l1": {"space": L1Ball(dim=3), "delta": 0.1},
+    },
+    "LinUCB": {
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "diagonal forgetting": {"covariance": "diagonal", "forgetting": 0.9},
+        "highest bound": {"floor": 0.0},
+        "least share": {"min_share": 0.1},
+    },
+    "SquareCB": {"diagonal": {"covariance": "diagonal"}, "floor": {"floor": 0.3}, "no draw": {"draw": False}},
+    "ThompsonChoice": {
+        "diagonal": {"covariance": "diagonal"},
+        "forgetting": {"forgetting": 0.9},
+        "no draw": {"draw": False, "floor": 0.1},
+    },
+    "Pipeline": {
+        "bit": {
+            "features": Vectorizer(dim=64, text=("title",), crosses=(("country", "vip"),)),
+            "learner": Confidit(dim=64, n_classes=3, alpha=0.6),
+        },
+        "label": {"features": Vectorizer(dim=16, text=("title",)), "learner": AROW(dim=16, n_classes=3)},
+        "relevance": {"features": Vectorizer(dim=64, scale=False), "learner": RidgeFil(dim=64, explore="found")},
+        "clicks": {"learner": PDGD(dim=64)},
+        "reward": {"features": Vectorizer(dim=128, text=("title",)), "learner": SquareCB(dim=128)},
+        "hinge": {"learner": HingeConfidit(dim=64, n_classes=3)},
     },
     "AROW": {"full": {"covariance": "full"}, "float32": {"dtype": "float32"}},
 }
 
 
-def forms(card: Card) -> list[Any]:
+#: Learners that take records serve the loops of what they hold: the forms of each variant.
+RECORDS: dict[str, dict[str, list[Any]]] = {
+    "Pipeline": {
+        "": [Offered("ranking records"), Offered("choice records")],
+        "bit": [Single("label records")],
+        "label": [Single("label records")],
+        "relevance": [Single("filter records")],
+        "clicks": [Offered("ranking records")],
+        "reward": [RewardedOffer("reward records")],
+        "hinge": [Single("label records")],
+    }
+}
+
+
+def forms(name: str, variant: str) -> list[Any]:
     """The forms of the loops that a learner serves."""
+    if name in RECORDS:
+        return RECORDS[name][variant]
+    card: Card = cards[name]
     return [form for loop in card.loops for form in LOOPS[loop, card.kinds[0]]]
 
 
@@ -238,9 +378,9 @@ class Case:
 
 CASES = [
     Case(name, loop, variant)
-    for name, card in cards.items()
-    for loop in forms(card)
+    for name in cards
     for variant in ("", *VARIANTS.get(name, {}))
+    for loop in forms(name, variant)
 ]
 WRITABLE = [case for case in CASES if case.loop.form != "structure"]
 

@@ -143,6 +143,8 @@ def test_older_arrays_are_read(case: Case, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cls, "_state", lambda self: doubled(renamed(state(self), {})[0], {})[0])
     monkeypatch.setattr(cls, "_restore", take)
     monkeypatch.setattr(cls, "state_version", 3)
+    if "_check_state" in vars(cls):  # one that knows its arrays by their names
+        monkeypatch.setattr(cls, "_check_state", lambda self, state: None)
     with pytest.raises(NotSaveable, match="version 1, which is not known"):
         Learner.from_bytes(old.saved)
     monkeypatch.setattr(cls, "older_state", {1: renamed, 2: doubled})

@@ -18,14 +18,15 @@ pytestmark = pytest.mark.skipif(not JIT, reason="kernels run as plain Python her
 
 
 def kernels() -> dict[str, Any]:
-    """All kernels that have been compiled or loaded, by name."""
+    """All kernels that have been compiled or loaded, by name; not the vector code, which is always part of others."""
     from numba.core.dispatcher import Dispatcher
 
     found = {}
     for name, module in list(sys.modules.items()):
-        if name.startswith("smidgen"):
+        if name.startswith("smidgen") and not name.startswith("smidgen.vector"):
             each = [value for value in vars(module).values() if isinstance(value, Dispatcher)]
-            found.update({f"{value.py_func.__module__}.{value.py_func.__name__}": value for value in each})
+            named = {f"{value.py_func.__module__}.{value.py_func.__name__}": value for value in each}
+            found.update({name: value for name, value in named.items() if not name.startswith("smidgen.vector")})
     return found
 
 

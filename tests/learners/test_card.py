@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import smidgen
-from smidgen import Ball, Card, Recommended
+from smidgen import Ball, Box, Card, Knobs, Recommended, Vectorizer
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Feedback, Loop, cards, learners
 from smidgen.service.insight.guarantee import THEOREMS
@@ -28,9 +29,13 @@ def settings(name: str, dim: int, classes: int, **more: Any) -> dict[str, Any]:
     """Arguments of that size."""
     given = {**cards[name].example, **more}
     sized = {"dim": dim, "n_classes": classes, "space": Ball(dim=dim)}
+    if isinstance(given.get("space"), Box):
+        sized["space"] = Box(low=0.0, high=np.ones(min(dim, 5)))
     accepted = inspect.signature(learners[name]).parameters
     if "learner" in given:
         given["learner"] = type(given["learner"])(dim=dim)
+    if "features" in given:
+        given["features"] = Vectorizer(dim=dim)
     return {**given, **{key: value for key, value in sized.items() if key in accepted}}
 
 
@@ -54,7 +59,8 @@ def test_the_size_is_that_of_the_state(name: str, more: dict[str, Any], dim: int
     defaults = {key: each.default for key, each in inspect.signature(learners[name]).parameters.items()}
     told = cards[name].size({**defaults, **given})
     held = sum(array.nbytes for array in learners[name](**given)._state().values())
-    assert held - 100 <= told <= 2 * held + 100
+    assert held - 100 <= told
+    assert told <= 2 * held + 100 or defaults.get("covariance") == "auto", "columns come into use later"
 
 
 def test_first_settings_make_a_learner() -> None:
@@ -78,9 +84,9 @@ def test_every_theorem_is_known_and_used() -> None:
 def test_the_recommended_comes_first_in_the_form() -> None:
     first = {loop: entries[0]["name"] for loop, entries in catalogue().items()}
     assert first == {
-        "rank": "PreferencePerceptron",
-        "choose": "PreferencePerceptron",
-        "label": "Confidit",
+        "rank": "PDGD",
+        "choose": "LinUCB",
+        "label": "HingeConfidit",
         "filter": "RidgeFil",
         "tune": "OGDEG",
     }
@@ -116,7 +122,8 @@ def test_no_other_room_names_a_learner() -> None:
     for path in [*SRC.rglob("*.py"), *SRC.rglob("*.js")]:
         if path.relative_to(SRC).parts[0] not in ELSEWHERE:
             words = {word for text in said(path) for word in re.findall(r"\w+", text)}
-            found += [(str(path.relative_to(SRC)), name) for name in sorted(words & learners.keys())]
+            named = words & learners.keys() - {"Pipeline"}  # which the service puts before a learner by itself
+            found += [(str(path.relative_to(SRC)), name) for name in sorted(named)]
     assert found == []
 
 
@@ -134,12 +141,18 @@ class TestRecommended:
     @pytest.mark.parametrize(
         ("given", "name"),
         [
-            ({"loop": "rank", "dim": 10}, "PreferencePerceptron"),
-            ({"loop": "rank", "feedback": "clicks", "dim": 10}, "PreferencePerceptron"),
+            ({"loop": "rank", "dim": 10}, "PDGD"),
+            ({"loop": "rank", "feedback": "clicks", "dim": 10}, "PDGD"),
             ({"loop": "rank", "feedback": "better", "dim": 1000}, "SecondOrderPreferencePerceptron"),
             ({"loop": "rank", "feedback": "better", "dim": 1001}, "PreferencePerceptron"),
-            ({"loop": "choose", "dim": 10}, "SecondOrderPreferencePerceptron"),
-            ({"loop": "label", "dim": 10, "n_classes": 3}, "Confidit"),
+            ({"loop": "choose", "dim": 10}, "LinUCB"),
+            ({"loop": "choose", "feedback": "reward", "dim": 10, "floor": 0.1}, "LinUCB"),
+            ({"loop": "choose", "feedback": "better", "dim": 10}, "SecondOrderPreferencePerceptron"),
+            ({"loop": "label", "dim": 10, "n_classes": 3}, "HingeConfidit"),
+            ({"loop": "label", "feedback": "reward", "dim": 10, "n_classes": 3}, "HingeConfidit"),
+            ({"loop": "tune", "space": Box(low=0.0, high=[1.0, 2.0])}, "QuadraticTuner"),
+            ({"loop": "tune", "space": Box(low=0.0, high=np.ones(6))}, "OGDEG"),
+            ({"loop": "tune", "space": Knobs({"threads": (1, 64)})}, "QuadraticTuner"),
             ({"loop": "label", "feedback": "label", "dim": 10, "labels": ["a", "b"]}, "AROW"),
             ({"loop": "filter", "dim": 10, "c": 2.0}, "RidgeFil"),
             ({"loop": "tune", "space": Ball(dim=3)}, "OGDEG"),
@@ -160,8 +173,8 @@ class TestRecommended:
             ({"loop": "draft", "dim": 3}, "no learner serves the loop 'draft'"),
             ({"loop": "rank", "feedback": "applause", "dim": 3}, "the feedback is 'applause'"),
             (
-                {"loop": "choose", "feedback": "reward", "dim": 3},
-                "no learner is recommended .* 'reward'; give one of be",
+                {"loop": "filter", "feedback": "reward", "dim": 3},
+                "no learner is recommended .* 'reward'; give one of relevance",
             ),
             ({"loop": "rank"}, "needs dim"),
             ({"loop": "tune"}, "needs space"),
@@ -189,6 +202,7 @@ class TestRecommended:
 
     def test_every_kind_is_somebodys_or_said_to_be_nobodys(self) -> None:
         served = {(loop, case.feedback) for card in cards.values() for loop in card.loops for case in card.recommended}
-        missing = {(loop, kind) for card in cards.values() for loop in card.loops for kind in card.kinds} - served
+        own = [card for name, card in cards.items() if name != "Pipeline"]  # which has the kinds of its inner learner
+        missing = {(loop, kind) for card in own for loop in card.loops for kind in card.kinds} - served
         assert missing == set()
-        assert {kind for _, kind in served} == set(Feedback) - {Feedback.EDIT, Feedback.REWARD}
+        assert {kind for _, kind in served} == set(Feedback) - {Feedback.EDIT}

@@ -57,6 +57,7 @@ def test_the_file_is_as_described() -> None:
         "state_version": 1,
         "params": {"dim": 3, "seed": 7},
         "decided": 1,
+        "taught": 0,
         "notes": {},
         "arrays": [["learnt", "<i8", [1, 2]], ["uninformative", "<i8", []], ["w", "<f8", [3]]],
     }
@@ -305,3 +306,10 @@ def test_load_reads_what_save_wrote(tmp_path: Path) -> None:
     MADE["Banditron"].save(path)
     assert path.read_bytes() == MADE["Banditron"].to_bytes()
     assert smidgen.load(os.fspath(path)).to_bytes() == path.read_bytes()
+
+
+def test_a_pipeline_with_the_usual_number_of_columns_comes_back() -> None:
+    for learner in (smidgen.LinUCB(dim=4096), smidgen.HingeConfidit(dim=4096, n_classes=3)):
+        made = smidgen.Pipeline(learner=learner)
+        assert repr(Learner.from_bytes(made.to_bytes())) == repr(made)
+        assert repr(Learner.from_bytes(learner.to_bytes())) == repr(learner)

@@ -42,7 +42,7 @@ class Caller:
         self._loop.close()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)  # kernels may have to be compiled first
 
     def __call__(self, method: str, path: str, **options: Any) -> httpx.Response:
         answer: httpx.Response = self._run(self._client.request(method, path, **options))

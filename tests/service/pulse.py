@@ -1,7 +1,7 @@
 """Is it alive? Asks /healthz again and again from a process of its own, and measures how long an answer takes.
 
-A machine that is busy with something else delays every process; how much is measured beside it, by how late the process
-wakes up from short sleeps, and set off.
+A machine that is busy with something else delays every process. How much is measured beside it, by how long a little
+work takes that needs a known time of the processor, and set off: what counts is the time that the service itself used.
 """
 
 from __future__ import annotations
@@ -13,8 +13,18 @@ from types import TracebackType
 from typing import Self
 
 _CODE = """
-import http.client, json, sys, threading, time
-port, silent, noise, answers, begun = int(sys.argv[1]), 0.0, 0.0, 0, False
+import http.client, json, os, sys, threading, time
+port, pid = int(sys.argv[1]), sys.argv[2]
+silent, used, slow, answers, begun = 0.0, 0.0, 1.0, 0, False
+ticks = os.sysconf("SC_CLK_TCK")
+
+def processor():
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / ticks
+    except OSError:
+        return 0.0
 
 def ask():
     caller = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -24,25 +34,33 @@ def ask():
     caller.close()
     return answer.status == 200
 
+def work():
+    at, own = time.monotonic(), time.process_time()
+    while time.process_time() - own < 0.03:
+        pass
+    return (time.monotonic() - at) / 0.03
+
 ends = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), ends.set()), daemon=True).start()
-while not ends.is_set():
-    at = time.monotonic()
+for count in range(10**9):
+    if ends.is_set():
+        break
+    at, before = time.monotonic(), processor()
     try:
         alive = ask()
     except OSError:
         alive = False
     now = time.monotonic()
-    if begun:
-        silent = max(silent, now - at if alive else 60.0)
+    if begun and (now - at if alive else 60.0) > silent:
+        silent, used = now - at if alive else 60.0, processor() - before
     if alive and not begun:
         begun = True
         print("alive", flush=True)
     answers += alive
-    at = time.monotonic()
     time.sleep(0.02)
-    noise = max(noise, time.monotonic() - at - 0.02)
-print(json.dumps({"silent": silent, "noise": noise, "answers": answers}), flush=True)
+    if begun and count % 10 == 0:
+        slow = max(slow, work())
+print(json.dumps({"silent": silent, "used": used, "slow": slow, "answers": answers}), flush=True)
 """
 
 
@@ -53,22 +71,25 @@ class Pulse:
     ----------
     silent
         The longest wait for an answer, in seconds; a minute if one failed.
-    noise
-        How late this machine woke a sleeper at worst: what no service can answer for.
+    used
+        How many seconds of the processor the service used during that.
+    slow
+        How many times longer than alone a little work took on this machine, at worst.
     answers
         How often it answered.
     """
 
     silent: float
-    noise: float
+    used: float
+    slow: float
     answers: int
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, pid: int) -> None:
+        self._arguments = [str(port), str(pid)]
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _CODE, str(self._port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", _CODE, *self._arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "alive\n"
@@ -79,9 +100,13 @@ class Pulse:
     ) -> None:
         out, _ = self._process.communicate("", timeout=120)
         told = json.loads(out)
-        self.silent, self.noise, self.answers = told["silent"], told["noise"], told["answers"]
+        self.silent, self.used = told["silent"], told["used"]
+        self.slow, self.answers = told["slow"], told["answers"]
 
     @property
     def steady(self) -> bool:
-        """Whether it was never silent for more than half a second, beyond what the machine itself was."""
-        return self.silent <= 0.5 + 5 * self.noise
+        """Whether it was never silent for more than half a second, on a machine of its own."""
+        return self.silent <= 0.5 or (self.used <= 0.5 and self.silent <= self.slow)
+
+    def __repr__(self) -> str:
+        return f"silent {self.silent:.2f} s, at work {self.used:.2f} s of it; the machine {self.slow:.1f} times slow"

@@ -287,7 +287,14 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         "given",
-        [[1.0, float("nan")], {"x": float("inf")}, {"a": [1.0, None]}, [[1.0, 2.0]], "words", np.eye(2), {"a": "b"}],
+        [
+            [1.0, float("nan")],
+            {"x": float("inf")},
+            {"a": b"bytes", "x": float("nan")},
+            [[1.0, 2.0]],
+            "words",
+            np.eye(2),
+        ],
         ids=repr,
     )
     def test_features_that_cannot_be(self, given: Any, client: smidgen.Client) -> None:
@@ -450,3 +457,40 @@ def test_the_clients_log_is_what_the_command_exports(live: Live, client: smidgen
     model.learn(model.decide(DOCS), clicked=["b"])
     ended = python("-m", "smidgen", "log", "export", name, "--data", str(live.data))
     assert [json.loads(line) for line in ended.stdout.splitlines()] == list(model.log())
+
+
+class TestRecords:
+    def test_candidates_with_a_context(self, client: smidgen.Client, name: str) -> None:
+        banners = client.create(name, loop="choose")
+        for _ in range(3):
+            d = banners.decide({7: {"topic": "art"}, "b": None}, context={"device": {"os": "ios"}})
+            assert d.propensities is not None
+            assert d.propensities.keys() == {"7", "b"}
+            banners.learn(d, reward=1.0)
+        assert d.choice in (7, "b")
+        offer = smidgen.Candidates({7: {"topic": "art"}, "b": {}}, context={"device": {"os": "ios"}})
+        assert banners.decide(offer).choice in (7, "b")
+        names = [each["name"] for each in banners.weights(limit=50)]
+        assert "context.device.os=ios" in names
+
+    def test_one_record(self, client: smidgen.Client, name: str) -> None:
+        triage = client.create(name, loop="label", labels=["bug", "billing"], features={"auto": {"text": ["title"]}})
+        record = {"title": "it crashes", "tags": ["a", "b"], "age": np.float32(3.0), "plan": None}
+        triage.learn(triage.decide(record), correct=True)
+        assert triage.decide(features={"device": {"os": "ios"}}).label in ("bug", "billing")
+        assert len(triage.decide_many([record, {"plan": "team"}])) == 2
+        assert {each["label"] for each in triage.weights()} <= {"bug", "billing"}
+        with pytest.raises(InvalidFeatures, match=r"features\.a\.b is nan"):
+            triage.decide({"a": {"b": float("nan")}, "c": "d"})
+        with pytest.raises(InvalidArgument, match="beside something else"):
+            triage.decide(record, features=record)
+
+    def test_with_await(self, live: Live, name: str) -> None:
+        async def go() -> list[dict[str, Any]]:
+            async with smidgen.AsyncClient(live.url) as client:
+                ranked = await client.create(name, loop="rank", feedback="better")
+                d = await ranked.decide({"a": {"topic": "art"}, "b": {"topic": "cars"}}, context={"hour": 9})
+                await ranked.learn(d, better=["b"])
+                return await ranked.weights()
+
+        assert {"topic=art", "topic=cars"} <= {each["name"] for each in asyncio.run(go())}

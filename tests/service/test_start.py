@@ -16,10 +16,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from service.asgi import Caller
 from service.pulse import Pulse
 from smidgen._kernel import JIT
+from smidgen.cli import app
+from smidgen.service.http import server
+from smidgen.service.http.options import Options
 from smidgen.service.store.inspection import writing
 
 FILTER = {"loop": "filter", "learner": "PerceptronFilter", "features": ["a", "b"]}
@@ -75,7 +79,7 @@ def test_a_cold_cache_is_filled_aside_before_anybody_is_kept_waiting(tmp_path: P
         assert caller.post(f"/v1/decisions/{made['decision']}/feedback", {"relevant": True}).status_code == 200
     with (
         started(data, port, cache) as process,
-        Pulse(port) as pulse,
+        Pulse(port, process.pid) as pulse,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
         assert client.get("/v1/models").status_code == 503
@@ -95,13 +99,13 @@ def test_a_cold_cache_is_filled_aside_before_anybody_is_kept_waiting(tmp_path: P
         made = client.post("/v1/models/knobs/decisions", json={}).json()
         assert client.post(f"/v1/decisions/{made['decision']}/feedback", json={"loss": 0.5}).status_code == 200
         assert kernels(cache) == ready, "a new model answers when it can decide"
-    assert pulse.steady, (pulse.silent, pulse.noise)
+    assert pulse.steady, pulse
     assert pulse.answers > 20
 
 
 def test_it_ends_when_it_is_told_to_while_it_starts(tmp_path: Path) -> None:
     port = free_port()
-    with started(tmp_path / "data", port, tmp_path / "cache") as process, Pulse(port):
+    with started(tmp_path / "data", port, tmp_path / "cache") as process, Pulse(port, process.pid):
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
 
@@ -147,3 +151,23 @@ def test_a_model_that_cannot_be_recovered_keeps_nobody_else_from_deciding(
     with Caller(tmp_path) as caller:
         assert caller.post("/v1/models/good/decisions", {"features": [1.0, 0.5]}).status_code == 201
     assert "model bad could not be recovered" in caplog.text
+
+
+def test_settings_come_from_the_environment_and_an_option_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Options, str, int]] = []
+    monkeypatch.setattr(server, "serve", lambda options, host, port, announce: seen.append((options, host, port)))
+    for name, value in {
+        "HOST": "localhost",
+        "PORT": "1234",
+        "MAX_BODY": "2048",
+        "MAX_CONNECTIONS": "7",
+        "SNAPSHOT_EVERY": "11",
+        "KEYED_IN_MEMORY": "13",
+        "DATA": "/nowhere",
+    }.items():
+        monkeypatch.setenv(f"SMIDGEN_{name}", value)
+    assert CliRunner().invoke(app, ["serve"]).exit_code == 0
+    assert CliRunner().invoke(app, ["serve", "--port", "5", "--max-connections", "8"]).exit_code == 0
+    wanted = Options(Path("smidgen-data"), 2048, max_connections=7, snapshot_every=11, keyed_in_memory=13)
+    assert seen[0] == (wanted, "localhost", 1234)
+    assert (seen[1][0].max_connections, seen[1][2]) == (8, 5)

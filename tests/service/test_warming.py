@@ -9,7 +9,7 @@ import pytest
 
 from smidgen._kernel import JIT
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import Hashed, ModelBody
+from smidgen.service.messages import ByName, ModelBody
 from smidgen.service.models.building import Blueprint, fitting
 from smidgen.service.models.catalogue import catalogue
 from smidgen.service.models.warming import ROUNDS, Warming, rehearse
@@ -20,7 +20,7 @@ SERVED = [(loop, name) for loop in loops for name in fitting(loop)]
 def body(loop: str, name: str, hashed: bool = False) -> ModelBody:
     """A model as the dashboard's form would begin it."""
     (entry,) = [entry for entry in catalogue()[loop] if entry["name"] == name]
-    features: Any = (Hashed(hashed=64) if hashed else ["a", "b", "c"]) if entry["features"] else None
+    features: Any = (ByName(hashed=64) if hashed else ["a", "b", "c"]) if entry["features"] else None
     labels = ["yes", "no", "perhaps"] if loop == "label" else None
     return ModelBody(loop=loop, learner=name, params=entry["params"], features=features, labels=labels)
 

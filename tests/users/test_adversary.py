@@ -17,7 +17,9 @@ T = 64
 LEARNERS = sorted(
     name
     for name, card in cards.items()
-    if "rank" in card.loops and "dim" in inspect.signature(learners[name]).parameters and name != "DuelingBandit"
+    if {"rank", "choose"} <= set(card.loops)
+    and "dim" in inspect.signature(learners[name]).parameters
+    and name != "DuelingBandit"
 )
 
 

@@ -73,15 +73,18 @@ class AsyncClient:
         name: str,
         *,
         loop: str,
-        learner: str | type,
+        learner: str | type | None = None,
+        feedback: str | None = None,
         params: Mapping[str, Any] | None = None,
-        features: Sequence[str] | Mapping[str, int] | None = None,
+        features: Sequence[str] | Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
         window_s: float | None = None,
         keyed: bool | None = None,
+        id_feature: bool | None = None,
     ) -> AsyncModel:
         """Make a model, or find it if it is there with the same settings; see `Client.create`."""
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
+        given |= {"feedback": feedback, "id_feature": id_feature}
         await self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return AsyncModel(self, name)
 
@@ -97,6 +100,12 @@ class AsyncClient:
     async def describe(self, name: str) -> dict[str, Any]:
         """A model at a glance."""
         return replies.plain(await self._send("GET", model_path(name)))
+
+    async def weights(self, name: str, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """Names and weights, strongest first; see `Client.weights`."""
+        told = replies.plain(await self._send("GET", bodies.weights_path(model_path(name), key, limit)))
+        found: list[dict[str, Any]] = told["weights"]
+        return found
 
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
@@ -181,19 +190,26 @@ class AsyncModel:
         self,
         given: Any = None,
         *,
-        ids: Sequence[str] | None = None,
+        ids: Sequence[str | int] | None = None,
         top: int | None = None,
         key: str | None = None,
         id: str | None = None,
+        context: Any = None,
+        features: Any = None,
     ) -> Answer:
         """Ask for a decision; see `Model.decide`."""
-        return await self.client._decide(self.name, bodies.decision(given, ids=ids, top=top, key=key, id=id))
+        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features)
+        return await self.client._decide(self.name, body)
 
     async def decide_many(
         self, given: Any, *, keys: Sequence[str] | str | None = None, top: int | None = None
     ) -> list[Answer]:
         """Ask for many decisions in one call; see `Model.decide_many`."""
         return await self.client._batched(self.name, bodies.decisions(given, keys=keys, top=top))
+
+    async def weights(self, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """Its weights by name, strongest first."""
+        return await self.client.weights(self.name, key, limit)
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; see `Client.learn`."""

@@ -6,11 +6,15 @@ import base64
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import numpy as np
 
 from smidgen.errors import InvalidArgument, InvalidFeatures
+from smidgen.features.frames import frame_records, is_frame
+from smidgen.features.record import as_record, plain
+from smidgen.structures import Candidates
 
 
 def encode(body: Any) -> bytes:
@@ -21,13 +25,27 @@ def encode(body: Any) -> bytes:
 def settings(loop: str, learner: Any, given: Mapping[str, Any]) -> bytes:
     """The settings of a model; what is None is left out."""
     name = learner.__name__ if isinstance(learner, type) else learner
-    return encode({"loop": loop, "learner": name} | {key: value for key, value in given.items() if value is not None})
+    every = {"loop": loop, "learner": name, **given}
+    return encode({key: value for key, value in every.items() if value is not None})
 
 
-def decision(given: Any, *, ids: Sequence[str] | None, top: int | None, key: str | None, id: str | None) -> Any:
+def decision(
+    given: Any,
+    *,
+    ids: Sequence[str | int] | None,
+    top: int | None,
+    key: str | None,
+    id: str | None,
+    context: Any = None,
+    features: Any = None,
+) -> Any:
     """The request for one decision, with an id of its own, so that it can be sent twice and decided once."""
-    rest = {"id": id if id is not None else uuid.uuid4().hex, "key": key, "top": top}
-    return _subject(given, ids) | {name: value for name, value in rest.items() if value is not None}
+    if features is not None and given is not None:
+        raise InvalidArgument("features stands beside something else to decide on", "give one of them")
+    subject = _subject(given, ids) if features is None else {"features": _features(features)}
+    about = None if context is None else _record(context, "context")
+    rest = {"id": id if id is not None else uuid.uuid4().hex, "key": key, "top": top, "context": about}
+    return subject | {name: value for name, value in rest.items() if value is not None}
 
 
 def decisions(given: Any, *, keys: Sequence[str] | str | None, top: int | None) -> dict[str, Any]:
@@ -35,7 +53,7 @@ def decisions(given: Any, *, keys: Sequence[str] | str | None, top: int | None) 
     if isinstance(given, np.ndarray) and given.ndim == 2 and (keys is None or isinstance(keys, str)):
         body = {"id": uuid.uuid4().hex, "features": _compact(given)}
         return body if keys is None else body | {"key": keys}
-    every = list(given)
+    every = frame_records(given) if is_frame(given) else list(given)
     whose = [keys] * len(every) if keys is None or isinstance(keys, str) else list(keys)
     if len(whose) != len(every):
         raise InvalidArgument(f"there are {len(whose)} keys for {len(every)} decisions", "give one for each")
@@ -55,7 +73,14 @@ def feedback(given: Mapping[str, Any]) -> bytes:
     return encode(said)
 
 
-def _subject(given: Any, ids: Sequence[str] | None) -> dict[str, Any]:
+def weights_path(path: str, key: str | None, limit: int | None) -> str:
+    """Where the weights are asked for."""
+    asked = {"key": key, "limit": limit}
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    return f"{path}/weights{'?' if query else ''}{query}"
+
+
+def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:
     """What is to be decided on: candidates, or the features of one thing, or nothing."""
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], np.ndarray) and given[1].ndim == 2:
         ids, given = given
@@ -67,8 +92,12 @@ def _subject(given: Any, ids: Sequence[str] | None) -> dict[str, Any]:
         return {"candidates": _candidates(zip(ids, given, strict=True))}
     if given is None:
         return {}
+    if isinstance(given, Candidates):
+        body = {"candidates": _candidates(zip(given.ids or range(len(given)), given.records, strict=True))}
+        extra = {"top": given.top, "context": None if given.context is None else _record(given.context, "context")}
+        return body | {name: value for name, value in extra.items() if value is not None}
     if isinstance(given, Mapping):
-        if any(not isinstance(value, (int, float, np.number)) for value in given.values()):
+        if given and all(_is_offer(value) for value in given.values()):
             return {"candidates": _candidates(given.items())}
         return {"features": _features(given)}
     if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)):
@@ -76,25 +105,47 @@ def _subject(given: Any, ids: Sequence[str] | None) -> dict[str, Any]:
     return {"features": _features(given)}
 
 
+def _is_offer(value: Any) -> bool:
+    """Whether it looks like the features of a candidate: an object, a row of numbers, or nothing."""
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(each, (int, float, np.number)) for each in value)
+    return value is None or isinstance(value, (Mapping, np.ndarray))
+
+
 def _candidates(pairs: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{"id": id, "features": _features(features)} for id, features in pairs]
+    return [{"id": id} if features is None else {"id": id, "features": _features(features)} for id, features in pairs]
 
 
 def _features(given: Any) -> Any:
-    """Numbers by position or by name, checked to be finite: JSON has no word for the rest."""
-    named = isinstance(given, Mapping)
+    """Numbers by position, or a record; numbers are checked to be finite: JSON has no word for the rest."""
+    if not isinstance(given, (list, np.ndarray)) and (not isinstance(given, tuple) or hasattr(given, "_asdict")):
+        return _record(given, "features")
     try:
-        numbers = np.asarray(list(given.values()) if named else given, dtype=np.float64)
+        numbers = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidFeatures(
-            f"the features are {given!r}", "give numbers by position, or a dict of numbers by name"
+            f"the features are {given!r}", "give numbers by position, or a record: a dict by name"
         ) from error
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise InvalidFeatures(
             f"the features have shape {numbers.shape}, or a number that is not finite",
             "give finite numbers for one thing; several candidates need ids",
         )
-    return dict(zip(given, numbers.tolist(), strict=True)) if named else numbers.tolist()
+    return numbers.tolist()
+
+
+def _record(given: Any, path: str) -> dict[str, Any]:
+    """A record as JSON says it."""
+    return {str(name): _said(value, f"{path}.{name}") for name, value in as_record(given, path).items()}
+
+
+def _said(value: Any, path: str) -> Any:
+    found = plain(value)
+    if isinstance(found, float) and not np.isfinite(found):
+        raise InvalidFeatures(f"{path} is {found}", "give a finite number, or None where it is not known")
+    if isinstance(found, Mapping):
+        return _record(found, path)
+    return [_said(each, f"{path}[{i}]") for i, each in enumerate(found)] if isinstance(found, list) else found
 
 
 def _compact(matrix: np.ndarray[Any, Any]) -> dict[str, Any]:

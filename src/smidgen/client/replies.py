@@ -28,6 +28,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         Of rank: all candidates, best first, and their scores in that order.
     choice, pair
         Of choose: the candidate; of a dueling bandit also its rival.
+    propensities
+        With which probability each candidate (by its id as a string), or each label, would have been shown.
     label
         Of label.
     forward, margin, threshold
@@ -43,10 +45,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     expires_at: str
     explored: bool = False
     propensity: float | None = None
-    ranking: list[str] | None = None
+    ranking: list[str | int] | None = None
     scores: list[float] | None = None
-    choice: str | None = None
-    pair: list[str] | None = None
+    choice: str | int | None = None
+    pair: list[str | int] | None = None
+    propensities: dict[str, float] | None = None
     label: str | None = None
     forward: bool | None = None
     margin: float | None = None

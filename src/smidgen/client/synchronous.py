@@ -42,10 +42,11 @@ class Client:
     import smidgen
 
     client = smidgen.Client("http://127.0.0.1:8470")
-    search = client.create("search", loop="rank", learner="PreferencePerceptron", features=["bm25", "age"])
-    d = search.decide({"a": [1.2, 0.0], "b": [0.3, 1.0]})
+    search = client.create("search", loop="rank")
+    d = search.decide({"a": {"topic": "art"}, "b": {"topic": "cars"}}, context={"device": "ios"})
     d.ranking  # ["a", "b"]
     search.learn(d, clicked=["b"])
+    search.weights()  # [{"name": "topic=cars", "weight": …}, …]
     ```
     """
 
@@ -79,12 +80,14 @@ class Client:
         name: str,
         *,
         loop: str,
-        learner: str | type,
+        learner: str | type | None = None,
+        feedback: str | None = None,
         params: Mapping[str, Any] | None = None,
-        features: Sequence[str] | Mapping[str, int] | None = None,
+        features: Sequence[str] | Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
         window_s: float | None = None,
         keyed: bool | None = None,
+        id_feature: bool | None = None,
     ) -> Model:
         """Make a model, or find it if it is there with the same settings.
 
@@ -95,19 +98,26 @@ class Client:
         loop
             rank, choose, label, filter or tune.
         learner
-            The name of a learner of that loop, or its class.
+            The name of a learner of that loop, or its class; left out, the one to begin with.
+        feedback
+            What will come back, which helps to choose the learner: clicks, better, reward, bit, label, ….
         params
             Its arguments; a space may be given as itself, e.g. ``smidgen.Ball(dim=3, radius=1.0)``.
         features
-            Names, in order, or ``{"hashed": n}``. Leave it out, and give ``dim`` in params, for features by position.
+            Leave it out to send records: dicts of numbers, strings, booleans, lists of strings, dicts. Or ``{"auto":
+            {"text": [paths], "dim": n}}``; names, in order; ``{"hashed": n}``. With ``dim`` in params alone, features
+            go by position.
         labels
             Of the loop label.
         window_s
             How many seconds feedback may take.
         keyed
             Whether every key (user) has a learner of its own.
+        id_feature
+            Whether the id of a candidate is one of its features; it is, unless told otherwise.
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
+        given |= {"feedback": feedback, "id_feature": id_feature}
         self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return Model(self, name)
 
@@ -123,6 +133,12 @@ class Client:
     def describe(self, name: str) -> dict[str, Any]:
         """A model at a glance: settings, version, counts, how well it does."""
         return replies.plain(self._send("GET", model_path(name)))
+
+    def weights(self, name: str, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """Names and weights of a model, or of one of its keys, strongest first; of label models with the label."""
+        told = replies.plain(self._send("GET", bodies.weights_path(model_path(name), key, limit)))
+        found: list[dict[str, Any]] = told["weights"]
+        return found
 
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
@@ -203,10 +219,12 @@ class Model:
         self,
         given: Any = None,
         *,
-        ids: Sequence[str] | None = None,
+        ids: Sequence[str | int] | None = None,
         top: int | None = None,
         key: str | None = None,
         id: str | None = None,
+        context: Any = None,
+        features: Any = None,
     ) -> Answer:
         """Ask for a decision.
 
@@ -214,8 +232,9 @@ class Model:
         ----------
         given
             rank, choose: candidates as a dict from id to features, as a list of (id, features), or as the rows of a
-            matrix with ``ids`` (sent as float32, which is compact); label, filter: the features of one thing, by
-            position or as a dict by name; tune: nothing.
+            matrix with ``ids`` (sent as float32, which is compact), or `smidgen.Candidates`; label, filter: the
+            features of one thing, by position or as a dict by name; tune: nothing. A dict whose values are all objects
+            or rows of numbers is taken for candidates.
         ids
             The ids of the candidates whose features are the rows of ``given``.
         top
@@ -225,8 +244,12 @@ class Model:
         id
             An idempotency id of your own: the same id and request give the same decision. Left out, the decision has
             one that covers the retries of this call.
+        context
+            rank, choose: a record of what is the same for all candidates.
+        features
+            The record of one thing, said outright, in the place of ``given``.
         """
-        body = bodies.decision(given, ids=ids, top=top, key=key, id=id)
+        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features)
         path = model_path(self.name) + "/decisions"
         return replies.answer(self.client._send("POST", path, bodies.encode(body)))
 
@@ -248,6 +271,10 @@ class Model:
         body = bodies.decisions(given, keys=keys, top=top)
         path = model_path(self.name) + "/decisions:batch"
         return replies.answers(self.client._send("POST", path, bodies.encode(body)))
+
+    def weights(self, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """Its weights by name, strongest first."""
+        return self.client.weights(self.name, key, limit)
 
     def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; see `Client.learn`."""

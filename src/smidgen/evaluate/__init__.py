@@ -2,6 +2,8 @@
 
 from smidgen.evaluate import bounds, losses
 from smidgen.evaluate.choice_play import ChoicePlay, play_choices
+from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
+from smidgen.evaluate.examination_curve import Examination, examination
 from smidgen.evaluate.history import History
 from smidgen.evaluate.item_table import ItemTable
 from smidgen.evaluate.ranking_play import RankingPlay, play_rankings
@@ -10,13 +12,18 @@ from smidgen.evaluate.simulate import simulate
 
 __all__ = [
     "ChoicePlay",
+    "ClickEstimate",
+    "Examination",
     "History",
     "ItemTable",
     "QueryTable",
     "RankingPlay",
     "bounds",
+    "examination",
     "losses",
     "play_choices",
     "play_rankings",
+    "position_ips",
+    "replay_clicks",
     "simulate",
 ]

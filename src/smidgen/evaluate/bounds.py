@@ -1,4 +1,4 @@
-"""The theorems as functions of measured quantities (one-bit feedback, filtering and tuning have files of their own).
+"""The theorems as functions of measured quantities (those of the other loops have files of their own).
 
 Each takes numbers that a run can be measured by and returns an upper bound on its average regret. ``T`` may be a
 number or an array of round numbers, for a curve. ``slack`` is Σξ_t, or the sequence ξ_1, ξ_2, … itself (cut or
@@ -17,6 +17,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
+from smidgen.evaluate.choose_bounds import linucb, linucb_width, ridge_regret, squarecb, thompson
 from smidgen.evaluate.curves import Curve, plain, rounds
 from smidgen.evaluate.filter_bounds import p_ridge_fil, simple_fil
 from smidgen.evaluate.label_bounds import confidit, confidit_margin, determinant_bound
@@ -30,6 +31,8 @@ __all__ = [
     "determinant_bound",
     "expected_preference_perceptron",
     "exponentiated_preference_perceptron",
+    "linucb",
+    "linucb_width",
     "lower_bound",
     "ogd",
     "ogdeg",
@@ -37,9 +40,12 @@ __all__ = [
     "onseg",
     "p_ridge_fil",
     "preference_perceptron",
+    "ridge_regret",
     "second_order_preference_perceptron",
     "simple_fil",
     "slack",
+    "squarecb",
+    "thompson",
 ]
 
 

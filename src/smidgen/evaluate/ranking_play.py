@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from smidgen import checks
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate import bounds
+from smidgen.evaluate import bounds, drawn_state
+from smidgen.evaluate.drawn_round import drawn_rounds
 from smidgen.evaluate.losses import Linear, Loss
 from smidgen.evaluate.ranking_round import Person, Queries, Record, best_utilities, rounds
 from smidgen.evaluate.ranking_table import QueryTable
@@ -18,8 +20,9 @@ from smidgen.evaluate.rule_state import hand_back, is_finite, memory_of, setting
 from smidgen.evaluate.rule_steps import FILLED, Memory, Settings
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.coactive.ranking_svm import GROWTH, Retrained
+from smidgen.learners.rank import RankLearner
 from smidgen.types import FloatArray, IntArray
-from smidgen.users import ExpectedAlpha, NoisyDepth, StrictAlpha
+from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 from smidgen.users.strict_alpha import as_alpha, as_utility
 
 _NONE: FloatArray = np.empty(0)
@@ -109,14 +112,15 @@ class RankingPlay:
 
 
 def play_rankings(
-    learner: Coactive | DuelingBandit,
+    learner: Coactive | DuelingBandit | RankLearner,
     queries: QueryTable,
-    user: StrictAlpha | NoisyDepth | ExpectedAlpha,
+    user: StrictAlpha | NoisyDepth | ExpectedAlpha | ClickUser,
     *,
     order: Any = None,
     w_star: Any = None,
     alpha: float | None = None,
     loss: Loss | None = None,
+    shown: int | None = None,
 ) -> RankingPlay:
     """Play queries in order: rank, ask the user, learn; and measure.
 
@@ -126,13 +130,13 @@ def play_rankings(
     Parameters
     ----------
     learner
-        A coactive learner, fresh or not: any of the named ones, or a `CoactiveLearner` with a rule of `smidgen.optim`
-        on a ball. It keeps what it learns, and a refusal leaves it as it was (but for a ranking SVM).
+        A learner of rankings, fresh or not: any of the named ones, or a `CoactiveLearner` with a rule of
+        `smidgen.optim` on a ball. It keeps what it learns, and a refusal leaves it as it was (but for a ranking SVM).
     queries
         The queries with their documents.
     user
-        Corrects rankings. Make a `NoisyDepth` with ``labels=queries.labels_of``; labels that are used up in order are
-        refused.
+        Corrects rankings, or clicks. Make a `NoisyDepth` or a `ClickUser` with ``labels=queries.labels_of``; labels
+        that are used up in order are refused.
     order
         The numbers of the queries in the order of the rounds; a query may come many times. By default each comes once.
     w_star
@@ -142,6 +146,8 @@ def play_rankings(
         The level that slacks are measured at; by default the user's own, else 1.
     loss
         A convex loss of the utility gap, for the loss regret; by default the linear one.
+    shown
+        How many of the first documents of each ranking are kept; by default those that count.
 
     Returns
     -------
@@ -177,7 +183,10 @@ def play_rankings(
     if not isinstance(queries, QueryTable):
         raise InvalidArgument(f"queries is a {type(queries).__name__}", "give a QueryTable")
     numbers = _as_order(order, len(queries))
-    settings = settings_of(learner)
+    if isinstance(learner, RankLearner):
+        drawn_state.drawing_of(learner)
+    else:
+        settings_of(learner)
     if learner.dim != queries.dim:
         raise InvalidArgument(
             f"the queries have {queries.dim} features and the learner has dim={learner.dim}",
@@ -191,11 +200,16 @@ def play_rankings(
     truth = _NONE if measure is None else taste if measure is own else queries.scores(measure)
     discounts = 1.0 / np.log2(np.arange(2, queries.top + 2))
     table = Queries(queries.X, queries.starts, labels_for(user, queries), taste, truth, discounts)
+    kept = queries.top if shown is None else checks.whole("shown", shown, "leave it out to keep those that count")
     record = Record(
-        shown=np.full((len(numbers), queries.top), -1),
+        shown=np.full((len(numbers), kept), -1),
         utilities=np.empty((len(numbers) if len(truth) else 0, 2)),
     )
-    _play(learner, _Stream(table, numbers, settings, person, record, rng))
+    if isinstance(learner, RankLearner):
+        features = drawn_state.features_for(learner, table.X, table.starts)
+        _play_drawn(learner, table._replace(X=features), numbers, person, record, rng)
+    else:
+        _play(learner, _Stream(table, numbers, settings_of(learner), person, record, rng))
     return RankingPlay(
         learner=type(learner).__name__,
         weights=learner.weights,
@@ -233,6 +247,17 @@ def _play(learner: Coactive | DuelingBandit, stream: _Stream) -> None:
         stream.rng.bit_generator.state = before
         raise NotFinite("a step of the stream leads to values that are not finite", "scale the features down")
     hand_back(learner, memory)
+
+
+def _play_drawn(
+    learner: RankLearner, table: Queries, order: IntArray, person: Person, record: Record, rng: np.random.Generator
+) -> None:
+    memory, before = drawn_state.memory_of(learner), rng.bit_generator.state
+    played = drawn_rounds(table, order, drawn_state.drawing_of(learner), memory, person, record, rng)
+    if played < len(order) or not drawn_state.is_finite(memory):
+        rng.bit_generator.state = before
+        raise NotFinite("a step of the stream leads to values that are not finite", "scale the features down")
+    drawn_state.hand_back(learner, memory)
 
 
 def _play_retrained(rule: Retrained, memory: Memory, stream: _Stream) -> None:

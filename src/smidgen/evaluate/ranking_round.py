@@ -10,13 +10,14 @@ from smidgen._kernel import kernel
 from smidgen.evaluate.rule_steps import DECIDED, DUEL, FILLED, RETRAINED, Memory, Settings, learn, shift
 from smidgen.features import dense_scores
 from smidgen.features.rows import scores_ahead
-from smidgen.learners.coactive.dueling_bandit import _team_draft
+from smidgen.learners.coactive.dueling_bandit import _team_draft, team_clicks
 from smidgen.randomness import direction_room, fill_uniforms, unit_direction
 from smidgen.structures.ranking import ranked
 from smidgen.types import FloatArray, IntArray
+from smidgen.users.click_user import click_down
 from smidgen.users.strict_alpha import _ROUNDING, _inspect
 
-STRICT, NOISY, EXPECTED = range(3)  # kinds of users
+STRICT, NOISY, EXPECTED, CLICKING = range(4)  # kinds of users
 
 
 class Queries(NamedTuple):
@@ -38,6 +39,9 @@ class Person(NamedTuple):
     strict: float = 1.0
     depth: int = 1
     randoms: int = 1
+    attract: FloatArray = np.zeros((1, 1))  # the tables of a `ClickUser`
+    stop: FloatArray = np.zeros((1, 1))
+    tells: bool = False  # its clicks, not the better ranking that they stand for
 
 
 class Record(NamedTuple):
@@ -96,6 +100,54 @@ def mixed(
     if rng.random() < mass:
         sure = others[rng.integers(0, user.randoms)]
     return sure
+
+
+@kernel
+def click_into(
+    user: Person,
+    shown: IntArray,
+    labels: FloatArray,
+    rng: np.random.Generator,
+    m: int,
+    draws: FloatArray,
+    room: IntArray,
+) -> int:
+    """Write the documents that a `ClickUser` who looks at m of them clicks to the first row of ``room``; how many.
+
+    ``draws``, for the user's own random numbers, and ``room`` have two rows, of m places or more.
+    """
+    for row in range(2):
+        for i in range(m):
+            draws[row, i] = rng.random()
+    for i in range(m):
+        room[1, i] = int(labels[shown[i]])
+    count = click_down(room[1, :m], user.attract, user.stop, draws, room[0])
+    for i in range(count):
+        room[0, i] = shown[room[0, i]]
+    return count
+
+
+@kernel
+def clicked_by(user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator) -> IntArray:
+    """The same as a new array."""
+    m = min(user.depth, shown.shape[0])
+    room = np.empty((2, m), np.int64)
+    return room[0, : click_into(user, shown, labels, rng, m, np.empty((2, m)), room)]
+
+
+@kernel
+def put_first(front: IntArray, shown: IntArray) -> IntArray:
+    """These documents, then the others in the order shown."""
+    n, k = shown.shape[0], front.shape[0]
+    better, lifted = np.empty(n, np.int64), np.zeros(n, np.bool_)
+    for i in range(k):
+        better[i] = front[i]
+        lifted[front[i]] = True
+    for i in range(n):
+        if not lifted[shown[i]]:
+            better[k] = shown[i]
+            k += 1
+    return better
 
 
 @kernel
@@ -158,7 +210,7 @@ def rounds(
 
     They are all, unless a step went wrong, or a learner that is retrained has the pairs that it waited for.
     """
-    delta, teams, sound = np.empty(q.X.shape[1]), np.empty(0, np.int64), True
+    delta, teams, clicked, sound = np.empty(q.X.shape[1]), np.empty(0, np.int64), np.empty(0, np.int64), True
     for t in range(order.shape[0]):
         first, last = q.starts[order[t]], q.starts[order[t] + 1]
         docs, discounts = q.X[first:last], q.discounts[: last - first]
@@ -169,13 +221,20 @@ def rounds(
         else:
             then = q.starts[order[min(t + 1, order.shape[0] - 1)]]
             shown = ranked(scores_ahead(q.X, first, last, then, m.w))
-        better = answer(q, first, shown, user, rng)
-        for i in range(top):
+        if user.kind == CLICKING:
+            clicked = clicked_by(user, shown, q.labels[first:last], rng)
+            better = put_first(clicked, shown)
+        else:
+            better = answer(q, first, shown, user, rng)
+        for i in range(min(record.shown.shape[1], last - first)):
             record.shown[t, i] = shown[i]
         if record.utilities.shape[0] > 0:
             record.utilities[t, 0] = utility(shown, q.truth[first:last], discounts)
             record.utilities[t, 1] = utility(better, q.truth[first:last], discounts)
-        if s.kind == DUEL:
+        if s.kind == DUEL and user.tells:
+            if team_clicks(shown, teams, clicked) > 0:
+                shift(m.w, delta, s.scale)
+        elif s.kind == DUEL:
             duel(s, m, delta, shown, teams, better, top)
         else:
             difference(docs, better, shown, discounts, delta)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.ranking_round import EXPECTED, NOISY, STRICT, Person
+from smidgen.evaluate.ranking_round import CLICKING, EXPECTED, NOISY, STRICT, Person
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.types import FloatArray
-from smidgen.users import ExpectedAlpha, NoisyDepth, StrictAlpha
+from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 
 
 def person_of(user: Any) -> tuple[Person, np.random.Generator]:
@@ -22,19 +22,26 @@ def person_of(user: Any) -> tuple[Person, np.random.Generator]:
         return Person(NOISY, depth=user.depth), nobody
     if isinstance(user, ExpectedAlpha):
         return Person(EXPECTED, alpha=user.alpha, strict=user.strict.alpha, randoms=user._randoms), user._rng
+    if isinstance(user, ClickUser):
+        depth, tells = user.depth or np.iinfo(np.int64).max, user.feedback == "clicks"
+        return Person(CLICKING, depth=depth, attract=user.attract, stop=user.stopping, tells=tells), user._rng
     raise InvalidArgument(
         f"the user is a {type(user).__name__}",
-        "give a StrictAlpha, NoisyDepth or ExpectedAlpha, or use smidgen.simulate",
+        "give a StrictAlpha, NoisyDepth, ExpectedAlpha or one who clicks, or use smidgen.simulate",
     )
 
 
 def labels_for(user: Any, queries: QueryTable) -> FloatArray:
     """The label that a user gives to each document of the table; none, if it does not go by labels."""
-    if not isinstance(user, NoisyDepth):
+    if not isinstance(user, (NoisyDepth, ClickUser)):
         return np.empty(0)
     labels = user._labels
     if labels._find == queries.labels_of and queries.labels is not None:
-        return queries.labels
-    if labels._find is None and labels._fixed is None:
+        found = queries.labels
+    elif labels._find is None and labels._fixed is None:
         raise InvalidArgument("the user's labels are used up in order", "make it with labels=queries.labels_of")
-    return np.concatenate([labels(context) for context in queries.contexts]).astype(np.float64)
+    else:
+        found = np.concatenate([labels(context) for context in queries.contexts]).astype(np.float64)
+    if isinstance(user, ClickUser):
+        user.grades(found, slice(None))  # refuses labels that its tables do not know
+    return found

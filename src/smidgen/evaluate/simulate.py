@@ -16,6 +16,7 @@ from smidgen.evaluate.progress import tracked
 from smidgen.evaluate.theorems import Measured, Verdict, bound_for
 from smidgen.learners import Learner, cards
 from smidgen.learners.coactive import Coactive, DuelingBandit
+from smidgen.learners.rank import RankLearner
 from smidgen.optim.rule import as_direction
 from smidgen.types import Decision, FloatArray
 from smidgen.users.strict_alpha import as_alpha, as_utility
@@ -46,7 +47,7 @@ def simulate(
     Parameters
     ----------
     learner
-        Any learner. It keeps what it learns. Regret and bounds are measured for coactive ones.
+        Any learner. It keeps what it learns. Regret and bounds are measured for coactive ones and those of rankings.
     contexts
         The problem instances, one per round.
     user
@@ -81,7 +82,7 @@ def simulate(
     """
     if not isinstance(learner, Learner):
         raise InvalidArgument(f"simulate was given a {type(learner).__name__}", "give a learner first")
-    if not isinstance(learner, (Coactive, DuelingBandit)):
+    if not isinstance(learner, (Coactive, DuelingBandit, RankLearner)):
         if utility is not None or alpha is not None or loss is not None:
             raise InvalidArgument(
                 f"utility, alpha or loss was given with a {type(learner).__name__}", "they belong to coactive learners"
@@ -90,7 +91,7 @@ def simulate(
     w_star = getattr(user, "w_star", None) if utility is None else utility
     level = as_alpha(getattr(user, "alpha", 1.0) if alpha is None else alpha)
     meter = None if w_star is None or callable(w_star) else _Meter(as_utility(w_star), learner)
-    before = (learner.rounds, learner.uninformative if isinstance(learner, Coactive) else 0)
+    before = (learner.rounds, getattr(learner, "uninformative", 0))
     rounds: list[Round] = []
     for context in tracked(contexts, progress):
         decision = learner.decide(context)
@@ -137,7 +138,7 @@ def _play(learner: Learner, contexts: Iterable[Any], user: User, progress: bool 
 class _Meter:
     """Utilities and feature norms, round by round."""
 
-    def __init__(self, w_star: FloatArray, learner: Coactive | DuelingBandit) -> None:
+    def __init__(self, w_star: FloatArray, learner: Coactive | DuelingBandit | RankLearner) -> None:
         if len(w_star) != learner.dim:
             raise InvalidArgument(
                 f"the utility has {len(w_star)} weights and the learner has dim={learner.dim}", "give one per feature"
@@ -158,7 +159,7 @@ class _Meter:
 
 
 def _history(
-    learner: Coactive | DuelingBandit,
+    learner: Coactive | DuelingBandit | RankLearner,
     rounds: list[Round],
     meter: _Meter | None,
     alpha: float,
@@ -177,7 +178,7 @@ def _history(
         best_utility=best,
         alpha=alpha,
         loss=loss,
-        uninformative=learner.uninformative - before[1] if isinstance(learner, Coactive) else 0,
+        uninformative=getattr(learner, "uninformative", 0) - before[1],
     )
     if meter is None:
         verdict = Verdict(None, "no utility was given")

@@ -150,7 +150,8 @@ def play_tuning(
 def _play(learner: Tuner, loss: PointLosses, order: IntArray, sums: FloatArray) -> int:
     """Play from the start of the order as far as it goes in one piece; add to the sums, and say how far."""
     whole, kind = as_region(learner.space), _KINDS.get(type(loss))
-    if type(learner) not in (OGD, ONS, OGDEG, ONSEG) or whole is None or kind is None:
+    told_otherwise = isinstance(learner, Phased) and not learner.plain
+    if type(learner) not in (OGD, ONS, OGDEG, ONSEG) or whole is None or kind is None or told_otherwise:
         _play_by_verbs(learner, loss, order, sums)
         return len(order)
     if isinstance(learner, Phased) and learner._phase:

@@ -130,6 +130,10 @@ def tune(
         raise InvalidArgument(
             f"tune was given a {type(learner).__name__}", "give a learner of the tune loop, e.g. OGDEG"
         )
+    if learner.knobs:
+        raise InvalidArgument(
+            "the learner has Knobs, and losses here are of arrays", "give it a Box, or use ask and tell"
+        )
     if not isinstance(loss, PointLosses):
         raise InvalidArgument(
             f"the loss is {loss!r}", "give one of smidgen.losses, e.g. losses.Repeated(f) for a function f"

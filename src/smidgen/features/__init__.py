@@ -1,15 +1,19 @@
 """Features at the entrance: checked once, then only read."""
 
+from smidgen.features.encoded import Encoded
 from smidgen.features.row import Row, as_row
 from smidgen.features.rows import LONGEST, DenseRows, Rows, SparseRows, as_rows, check_dim, dense_scores
 from smidgen.features.stream import as_stream
+from smidgen.features.vectorizer import Vectorizer
 
 __all__ = [
     "LONGEST",
     "DenseRows",
+    "Encoded",
     "Row",
     "Rows",
     "SparseRows",
+    "Vectorizer",
     "as_row",
     "as_rows",
     "as_stream",

@@ -68,13 +68,12 @@ def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
 
 
 @kernel
-def scores_ahead(X: FloatArray, first: int, last: int, then: int, w: FloatArray) -> FloatArray:
+def write_scores_ahead(X: FloatArray, first: int, last: int, then: int, w: FloatArray, out: FloatArray) -> None:
     """`dense_scores` of the rows first … last − 1 of X; meanwhile memory is asked for what comes after them.
 
     That are the rows from ``then`` on. So memory is not idle while the scores are made use of.
     """
     n, d = last - first, X.shape[1]
-    out = np.empty(n)
     m, whole, ahead = n - n % 4, d - d % 8, min(n * d, AHEAD)
     for k in range(0, m, 4):
         i, sums = first + k, (0.0, 0.0, 0.0, 0.0)
@@ -89,6 +88,13 @@ def scores_ahead(X: FloatArray, first: int, last: int, then: int, w: FloatArray)
         out[k], out[k + 1], out[k + 2], out[k + 3] = _add_four(X, i, w, whole, d, sums)
     for k in range(m, n):
         out[k] = _row_score(X[first + k], w)
+
+
+@kernel
+def scores_ahead(X: FloatArray, first: int, last: int, then: int, w: FloatArray) -> FloatArray:
+    """What `write_scores_ahead` writes, as a new array."""
+    out = np.empty(last - first)
+    write_scores_ahead(X, first, last, then, w, out)
     return out
 
 

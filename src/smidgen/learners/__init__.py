@@ -1,22 +1,26 @@
 """The algorithms, one file each, grouped by loop."""
 
-from smidgen.learners import coactive, filter, label, tune
+from smidgen.learners import choose, coactive, filter, label, rank, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
 from smidgen.learners.recommended import recommended
+from smidgen.learners.records import Pipeline
 
 __all__ = [
     "Card",
     "Feedback",
     "Learner",
     "Loop",
+    "Pipeline",
     "Recommended",
     "cards",
+    "choose",
     "coactive",
     "filter",
     "label",
     "learners",
     "load",
+    "rank",
     "recommended",
     "register",
     "tune",

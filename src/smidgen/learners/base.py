@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 from numpy.typing import NDArray
 
 from smidgen import checks, records
-from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable
+from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable, NotTeachable
 from smidgen.learners import briefs, storage
 from smidgen.learners.card import Card
 from smidgen.learners.guard import Guard
@@ -63,6 +63,7 @@ class Learner(Versioned, ABC):
             params = {**defaults_at(cls, cls.settings_version), **given}
         self._params = {**params, "seed": self._seed}
         self._decided = 0
+        self._taught = 0
         self._learnt = LearntNumbers()
         self._kind = cls.__name__
         self._built_at = cls.settings_version
@@ -117,6 +118,16 @@ class Learner(Versioned, ABC):
         if number > self._decided:  # a twin's log leaves its numbers taken here too
             self._decided = number
 
+    def teach(self, context: Any, answer: Any) -> None:
+        """Learn from an example whose answer is known (history, a few seeds), without a decision.
+
+        The answer is the true label, the relevance, the best object, as the learner's loop has it. Examples take no
+        decision number; `rounds` counts them. A learner that learns only from what it has shown refuses.
+        """
+        number = self._taught + 1
+        self._teach(context, answer, number)
+        self._taught = number
+
     def guard(self) -> Self:
         """From now on, let no feedback count for much more than others (`smidgen.learners.guard`); returns itself."""
         if self._guard is None:
@@ -139,8 +150,8 @@ class Learner(Versioned, ABC):
 
     @property
     def rounds(self) -> int:
-        """How many decisions have been learnt from."""
-        return len(self._learnt)
+        """How many decisions have been learnt from, and how many examples."""
+        return len(self._learnt) + self._taught
 
     @property
     def decisions(self) -> int:
@@ -177,6 +188,7 @@ class Learner(Versioned, ABC):
             state_version=self.state_version,
             params=params,
             decided=self._decided,
+            taught=self._taught,
             notes=notes,
         )
         more = {} if self._guard is None else {"guard": self._guard.array(self)}
@@ -242,6 +254,13 @@ class Learner(Versioned, ABC):
     @abstractmethod
     def _learn(self, decision: Decision, feedback: Any) -> None:
         """Check the feedback, then step; a refusal leaves everything as it was."""
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """Learn the example of that number; a refusal leaves everything as it was."""
+        raise NotTeachable(
+            f"a {self._kind} cannot be taught: it compares what it has shown with what came back",
+            "let it decide and learn, or teach a learner of another kind",
+        )
 
     @abstractmethod
     def _predict(self, context: Any) -> Any: ...

@@ -30,6 +30,8 @@ _PLACES = (
     "threshold",
     "teams",
     "more",
+    "propensities",
+    "log_propensity",
 )
 _HINT = "give the bytes that learner.brief wrote"
 
@@ -53,6 +55,8 @@ def write(decision: Decision) -> bytes:
         decision.threshold,
         decision.teams,
         decision.unknown,
+        decision.propensities,
+        decision.log_propensity,
     ]
     while values[-1] is None:
         values.pop()

@@ -123,6 +123,8 @@ class Card:
     """Whether it puts a rival of its own beside its choice, and learns which of the two was better."""
     unit_rows: Callable[[Mapping[str, Any]], bool] | None = None
     """Whether, with given settings, its decisions hold rows that were scaled to unit length."""
+    averaged: bool = False
+    """Whether `predict` goes by the mean of all weights, ``mean_weights``, and `decide` by the present ones."""
     not_served: str = ""
     """Why the service does not offer it; empty if it does."""
 

@@ -6,7 +6,11 @@ import inspect
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from smidgen.errors import InvalidArgument
+from smidgen.geometry import Box
+from smidgen.knobs import Knobs
 from smidgen.learners.card import Feedback, Loop, Recommended, cards, learners
 
 if TYPE_CHECKING:
@@ -31,7 +35,7 @@ def recommended(
     dim: int | None = None,
     labels: Sequence[Hashable] | None = None,
     n_classes: int | None = None,
-    space: Space | None = None,
+    space: Space | Knobs | None = None,
     **settings: Any,
 ) -> Learner:
     """A fresh learner of the kind to begin with, with the settings to begin with.
@@ -44,11 +48,11 @@ def recommended(
         What comes back; left out, what the loop usually hears: clicks, a better choice, one bit, the relevance, the
         loss.
     dim
-        The number of features.
+        The number of features; of tune, where ``space`` is left out, of knobs from 0 to 1.
     labels, n_classes
         Of label: the labels, or only how many there are.
     space
-        Of tune: where the points lie.
+        Of tune: where the points lie, or `Knobs`.
     **settings
         Other arguments of the learner.
 
@@ -60,7 +64,11 @@ def recommended(
     >>> smidgen.recommended(loop="rank", feedback="better", dim=100_000)
     PreferencePerceptron(dim=100000, seed=0)
     """
-    cls, case = find(loop, feedback, dim)
+    size = dim
+    if loop == Loop.TUNE:
+        space = Box(low=np.zeros(dim), high=np.ones(dim)) if space is None and dim else space
+        size, dim = space.dim if isinstance(space, (Box, Knobs)) else None, None
+    cls, case = find(loop, feedback, size)
     given = {"dim": dim, "labels": labels, "n_classes": n_classes, "space": space}
     asked = {name: value for name, value in given.items() if value is not None} | settings
     accepted = inspect.signature(cls).parameters

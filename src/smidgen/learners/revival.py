@@ -18,6 +18,7 @@ from smidgen.errors import CorruptFile, InvalidRecord, MissingExtra, NotSaveable
 from smidgen.learners.card import learners
 from smidgen.learners.guard import Guard
 from smidgen.learners.storage import Header
+from smidgen.settings import VERSION, defaults_at
 from smidgen.state import LearntNumbers
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> 
     state, notes = learner._upgrade(header.state_version, arrays, records.unpack(header.notes))
     learner._take_notes(notes)
     learner._check_state(state)
-    learner._learnt, learner._decided = learnt, header.decided
+    learner._learnt, learner._decided, learner._taught = learnt, header.decided, header.taught
     learner._restore(state)
     if guard is not None:
         learner._guard = Guard.of(learner, guard)
@@ -107,11 +108,27 @@ def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) 
         )
     except (SmidgenError, *_FOREIGN):
         bytes_ = 8 * classes * features * features
+    bytes_ = min(bytes_, _told_size(cls, header.params, features))
     if bytes_ + 8 * classes > SMALL + 4 * size:
         raise CorruptFile(
             f"{source} is a damaged saved learner: {size:,} bytes for {features:,} features and {classes:,} classes",
             _HINT,
         )
+
+
+def _told_size(cls: type[Learner], packed: Mapping[str, Any], features: int) -> float:
+    """What the card says of the size, of a learner inside another too, without making any; infinity if it cannot."""
+    inside = packed.get("learner")
+    kind = inside.get(records.TAG) if isinstance(inside, dict) else None
+    if isinstance(inside, dict) and isinstance(kind, str) and kind in learners:
+        return _told_size(learners[kind], inside, features) + 1_000 * features
+    given = {name: value for name, value in packed.items() if name not in (records.TAG, VERSION)}
+    if not isinstance(given.get("dim"), int):
+        return math.inf
+    try:
+        return cls.card.size({**defaults_at(cls, packed.get(VERSION, cls.settings_version)), **given})
+    except (SmidgenError, *_FOREIGN):
+        return math.inf
 
 
 def _extent(small: tuple[int, ...], features: int, classes: int) -> int:

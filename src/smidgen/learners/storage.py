@@ -52,6 +52,8 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         What it remembers, and the number of the form in which it does. An array is listed by name, dtype and shape.
     decided
         The number of its latest decision.
+    taught
+        How many examples it was taught.
     """
 
     kind: str
@@ -60,6 +62,7 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     params: dict[str, Any]
     decided: Count
     notes: dict[str, Any]
+    taught: Count = 0
     arrays: list[tuple[str, str, list[Count]]] = msgspec.field(default_factory=list)
 
 

@@ -11,7 +11,7 @@ from smidgen.papers.claims import Claim, Finding
 from smidgen.papers.outcome import Outcome
 from smidgen.papers.part import Answers, Part, Run
 
-MODULES = ("coactive", "coactive2012", "confidit", "filtering", "onseg")
+MODULES = ("coactive", "coactive2012", "confidit", "filtering", "onseg", "beyond")
 
 
 @dataclass(frozen=True)

@@ -12,54 +12,73 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
+from smidgen.service.refusals import Impossible
+
 Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
+#: What a candidate is called: a string or a whole number, answered as it was given.
+AnyId = Id | Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
 Numbers = list[float]
-Named = dict[str, float]
-#: How many decisions one call may ask for.
-AT_ONCE = Meta(min_length=1, max_length=10_000)
+#: Features by name: numbers, or, of models that take records, all that JSON can say.
+Record = dict[str, float | str | bool | list[Any] | dict[str, Any] | None]
+#: How many decisions one call may ask for, how many candidates a decision may have, how many labels a model.
+ROWS = CANDIDATES = 10_000
+LABELS = 100_000
+AT_ONCE = Meta(min_length=1, max_length=ROWS)
 
 
 class Message(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """The root of all bodies."""
 
 
-class Hashed(Message):
-    """Features by hashed name: any name is a feature, and falls into one of ``hashed`` columns."""
+class Auto(Message):
+    """How records become features; what is left out is as `smidgen.Vectorizer` has it."""
 
-    hashed: Annotated[int, Meta(ge=1, le=1 << 24)]
+    dim: Annotated[int, Meta(ge=2, lt=1 << 24)] | None = None
+    text: Annotated[list[Id], Meta(max_length=1000)] | Id = msgspec.field(default_factory=list)
+    crosses: Literal["auto"] | Annotated[list[tuple[Id, Id]], Meta(max_length=1000)] = "auto"
+    id_feature: bool | None = None
+
+
+class ByName(Message):
+    """Features by name: hashed (any name is a feature, and falls into one of so many columns), or from records."""
+
+    hashed: Annotated[int, Meta(ge=1, le=1 << 24)] | None = None
+    auto: Auto | None = None
 
 
 class ModelBody(Message):
     """Settings of a model."""
 
     loop: Id
-    learner: Id
+    learner: Id | None = None
+    feedback: Id | None = None
     params: dict[str, Any] = msgspec.field(default_factory=dict)
-    features: list[Id] | Hashed | None = None
-    labels: list[Id] | None = None
+    features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
+    labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
     window_s: Annotated[float, Meta(gt=0, le=1e9)] = 86400.0
     keyed: bool = False
+    id_feature: bool = True
 
 
 class Compact(Message):
     """A matrix of float32 numbers, little-endian, row by row, in base64."""
 
-    shape: tuple[Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=1)]]
+    shape: tuple[Annotated[int, Meta(ge=1, le=ROWS)], Annotated[int, Meta(ge=1)]]
     f32: bytes
 
 
 class Candidate(Message):
     """One of the things to rank or to choose from."""
 
-    id: Id
-    features: Numbers | Named
+    id: AnyId
+    features: Numbers | Record | None = None
 
 
 class CompactCandidates(Message):
     """Candidates whose features come as one matrix."""
 
-    ids: Annotated[list[Id], Meta(min_length=1)]
+    ids: Annotated[list[AnyId], Meta(min_length=1, max_length=CANDIDATES)]
     features: Compact
 
 
@@ -92,7 +111,10 @@ class FeedbackBody(Message):
 
 def digest(body: DecisionBody | FeedbackBody) -> bytes:
     """A body's hash, by which the same one is known again; MessagePack writes numbers far quicker than JSON."""
-    return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()[:16]
+    try:
+        return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()[:16]
+    except OverflowError as error:
+        raise Impossible("the body holds a whole number of more than 64 bits", "send it as a string") from error
 
 
 class FeedbackReply(Struct, kw_only=True):
@@ -100,6 +122,28 @@ class FeedbackReply(Struct, kw_only=True):
 
     status: Literal["learnt", "duplicate", "late"]
     model_version: int
+
+
+class Contributions(Struct, kw_only=True):
+    """What each feature adds to the answer's score, strongest first, under the weights of a version."""
+
+    version: int
+    items: list[tuple[str, float]]
+
+
+class Weight(Struct, kw_only=True, omit_defaults=True):
+    """A weight under its name; of label models, of one of the labels."""
+
+    name: str
+    weight: float
+    label: str | None = None
+
+
+class WeightsReply(Struct, kw_only=True):
+    """The weights of a model, or of one of its keys, strongest first."""
+
+    model_version: int
+    weights: list[Weight]
 
 
 class Story(Struct, kw_only=True):
@@ -115,6 +159,7 @@ class Story(Struct, kw_only=True):
     feedback_at: str | None
     learnt_version: int | None
     why_not: str | None
+    contributions: Contributions | None = None
 
 
 class ErrorDetail(Struct, kw_only=True):
@@ -147,8 +192,9 @@ class ModelReply(Struct, kw_only=True):
     name: str
     loop: str
     learner: str
+    feedback: str | None
     params: dict[str, Any]
-    features: list[str] | dict[str, int] | None
+    features: list[str] | dict[str, Any] | None
     labels: list[str] | None
     window_s: float
     keyed: bool

@@ -12,6 +12,9 @@ from smidgen.state.classes import Block, Indices
 from smidgen.vector.memory import aligned, empty
 from smidgen.vector.row_sums import sum_rows_twice
 
+#: So many numbers are filled in at a time.
+PART = 2_000_000
+
 
 @borrowing
 def diagonal_moments(S: Block, idx: Indices, val: Block, out: Block) -> None:
@@ -55,6 +58,13 @@ def _begin(S: Block, inverse: float) -> None:
             S[r, c], S[r, C + c] = 0, start
 
 
+def _fill(S: Block, inverse: float) -> None:
+    """`_begin` in parts: the memory of a large state takes long to come, and other threads have a turn in between."""
+    step = max(1, PART // max(1, S.shape[1]))
+    for first in range(0, len(S), step):
+        _begin(S[first : first + step], inverse)
+
+
 class DiagonalClasses:
     """w and 1/diag(A) of every class, in one row per feature: columns 0 … C−1 are weights, C … 2C−1 inverses.
 
@@ -73,7 +83,7 @@ class DiagonalClasses:
     def __init__(self, dim: int, columns: int, start: float, dtype: Any) -> None:
         self._start = start
         self.S: Block = empty((dim, 2 * columns), dtype)
-        _begin(self.S, 1.0 / start)
+        _fill(self.S, 1.0 / start)
         self.moments: Block = np.empty((2, columns), dtype)  #: room for what `diagonal_moments` writes
 
     @property
@@ -85,7 +95,7 @@ class DiagonalClasses:
         """Make room for more classes, which start as all started."""
         old, C = self.S, self.columns
         self.S = empty((len(old), 2 * columns), old.dtype)
-        _begin(self.S, 1.0 / self._start)
+        _fill(self.S, 1.0 / self._start)
         self.S[:, :C], self.S[:, columns : columns + C] = old[:, :C], old[:, C:]
         self.moments = np.empty((2, columns), old.dtype)
 

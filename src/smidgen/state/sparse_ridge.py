@@ -151,6 +151,11 @@ class SparseRidge(Ridge):
         _shift(self._w, self._examples, -coefficients, constant(self._indices[:0]), self._values[:0], 1.0)
 
     @property
+    def positives(self) -> int:
+        """How many of the examples that count have y > 0."""
+        return int(np.count_nonzero(self._y > 0.0))
+
+    @property
     def weights(self) -> FloatArray:
         """The weights w."""
         return self._w.copy()

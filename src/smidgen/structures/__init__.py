@@ -1,7 +1,8 @@
 """Problem instances: joint feature maps and their argmax."""
 
+from smidgen.structures.candidates import Candidates
 from smidgen.structures.choice import Choice
-from smidgen.structures.clicks import from_chain, from_clicks
+from smidgen.structures.clicks import Clicks, from_chain, from_clicks
 from smidgen.structures.ranking import ExtendedRanking, Ranking
 
-__all__ = ["Choice", "ExtendedRanking", "Ranking", "from_chain", "from_clicks"]
+__all__ = ["Candidates", "Choice", "Clicks", "ExtendedRanking", "Ranking", "from_chain", "from_clicks"]

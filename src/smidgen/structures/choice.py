@@ -16,6 +16,7 @@ from smidgen.types import FloatArray
 
 Mask = NDArray[np.bool_]
 _NO_MASK: Mask = np.empty(0, np.bool_)
+_NO_MASK.flags.writeable = False
 _MINUS, _SAME = np.array([1.0, -1.0]), np.zeros(2)  # the weights of φ(better) and φ(shown) in their difference
 
 
@@ -112,6 +113,11 @@ class Choice:
     def available(self) -> Mask:
         """Which items may be chosen, as a mask."""
         return self._mask if len(self._mask) else np.ones(len(self), np.bool_)
+
+    @property
+    def mask(self) -> Mask:
+        """The same, but empty if all may be: what compiled code reads."""
+        return self._mask
 
     def only(self, available: Any) -> Choice:
         """The same items with another availability; the features are shared."""

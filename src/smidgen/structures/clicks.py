@@ -1,8 +1,8 @@
-"""From clicks to a better ranking (coactive learning, Section 3.2): what was clicked belongs in front."""
+"""Clicks, and the better ranking that they stand for (coactive learning, Section 3.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,63 @@ import numpy as np
 from smidgen import checks
 from smidgen.errors import InvalidFeedback
 from smidgen.features import as_rows
+from smidgen.records import structure
 from smidgen.structures.ranking import ExtendedRanking, as_order
 from smidgen.types import IntArray
+
+
+@structure
+class Clicks:
+    """Feedback on a ranking: the documents that were clicked.
+
+    Parameters
+    ----------
+    documents
+        Their indices (not their positions), in the order of the clicks. A second click on the same document changes
+        nothing. None at all is feedback too: the user looked and left.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> learner = smidgen.PDGD(dim=2)
+    >>> decision = learner.decide(smidgen.Ranking(np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])))
+    >>> learner.learn(decision, smidgen.Clicks([1]))
+    >>> bool(learner.weights[1] > learner.weights[0])
+    True
+    """
+
+    __slots__ = ("documents",)
+
+    def __init__(self, documents: Iterable[int] = ()) -> None:
+        self.documents: IntArray = _as_documents(documents)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.documents.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Clicks) and self.documents.tolist() == other.documents.tolist()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Clicks({self.documents.tolist()})"
+
+    def better(self, ranking: Sequence[int] | IntArray) -> IntArray:
+        """The improved ranking that these clicks on a shown one stand for, see `from_clicks`."""
+        return from_clicks(ranking, self)
+
+    def to_record(self) -> dict[str, Any]:
+        """The fields that rebuild these clicks."""
+        return {"documents": self.documents.tolist()}
+
+    @classmethod
+    def from_record(cls, fields: dict[str, Any]) -> Clicks:
+        """Rebuild from `to_record`."""
+        return cls(**fields)
 
 
 def from_clicks(ranking: Sequence[int] | IntArray, clicked: Iterable[int]) -> IntArray:
@@ -89,6 +144,18 @@ def from_chain(
     front = _distinct(everything_clicked, known=known, where="the whole chain")
     rest = shown[~np.isin(shown, front)]
     return ExtendedRanking(np.concatenate([np.array(front, dtype=np.int64), rest]), rows.public())
+
+
+def _as_documents(documents: Any) -> IntArray:
+    """Distinct document indices in the order of the clicks, read-only."""
+    front: dict[int, None] = {}
+    for document in _listed(documents, "the clicks"):
+        if not checks.is_whole(document) or not 0 <= document < 2**63:
+            raise InvalidFeedback(f"the click {document!r} is not a document index", "give indices 0, 1, …, or nothing")
+        front[int(document)] = None
+    found = np.array(list(front), dtype=np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def _as_shown(ranking: Any) -> IntArray:

@@ -127,6 +127,15 @@ def readers_see_what_is_committed(make: Callable[[], Store], store: Store) -> No
     reader.close()
 
 
+def a_probe_means_nothing(make: Callable[[], Store], store: Store) -> None:
+    """A probe can be committed, and changes nothing."""
+    row = model(store, "probed")
+    before = copy.copy(store.counts(row.slot)), store.models(), store.events(row.slot)
+    for _ in range(3):
+        batch(store, store.probe)
+    hold((store.counts(row.slot), store.models(), store.events(row.slot)) == before, "a probe changes nothing")
+
+
 def what_is_committed_lasts(make: Callable[[], Store], store: Store) -> None:
     """What was committed is found by whoever opens the store again."""
     row = model(store, "lasts")

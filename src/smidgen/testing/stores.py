@@ -58,6 +58,7 @@ _LAWS: tuple[Law, ...] = (
     store_decisions.the_fold_is_in_order,
     store_decisions.states_are_kept,
     store_decisions.tokens_are_looked_up,
+    store_batches.a_probe_means_nothing,
     store_batches.what_is_committed_lasts,
     store_decisions.questions_are_answered,
 )

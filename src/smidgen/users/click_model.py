@@ -1,17 +1,13 @@
-"""Users who click: cascade models with click and stop probabilities per grade of relevance."""
+"""The usual click users of online learning to rank: perfect, navigational, informational, almost random."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from smidgen import checks
 from smidgen.errors import InvalidArgument
-from smidgen.structures import from_clicks
-from smidgen.types import FloatArray, IntArray
-from smidgen.users.labels import Labels
+from smidgen.users.click_user import ClickUser, probabilities
 
 Table = dict[str, tuple[tuple[float, ...], tuple[float, ...]]]
 
@@ -38,7 +34,7 @@ MODELS: dict[int, Table] = {
 }
 
 
-class ClickModel:
+class ClickModel(ClickUser):
     """Goes down the list, clicks with a probability per grade, and after a click stops with another.
 
     Parameters
@@ -54,6 +50,8 @@ class ClickModel:
         Instead of a named model: the probability of a click, and of stopping after one, per grade.
     depth
         How many documents the user looks at in the end; all of them if left out.
+    feedback
+        What the user gives when called: ``"better"``, the better ranking that the clicks stand for, or ``"clicks"``.
     seed
         Seeds the user's draws.
 
@@ -83,47 +81,17 @@ class ClickModel:
         click: Sequence[float] | None = None,
         stop: Sequence[float] | None = None,
         depth: int | None = None,
+        feedback: str = "better",
         seed: int = 0,
     ) -> None:
-        self._labels = Labels(labels)
         if (click is None) != (stop is None):
             raise InvalidArgument("click and stop were not both given", "give both, or a named model instead")
         if click is None or stop is None:
             if not checks.is_whole(grades) or grades not in MODELS:
                 raise InvalidArgument(f"grades is {grades!r}", "choose 2, 3 or 5, or give click and stop")
             click, stop = MODELS[grades][checks.one_of("model", model, MODELS[grades])]
-        self.click, self.stop = _probabilities("click", click), _probabilities("stop", stop)
+        self.click, self.stop = probabilities("click", click), probabilities("stop", stop)
         if len(self.click) != len(self.stop):
             raise InvalidArgument(f"click has {len(self.click)} grades and stop {len(self.stop)}", "give equally many")
-        self.depth = None if depth is None else checks.whole("depth", depth, "leave it out to look at everything")
-        self._rng = np.random.default_rng(checks.seed(seed))
-
-    def clicks(self, context: Any, action: Any) -> list[int]:
-        """The clicked documents, in the order of the clicks."""
-        labels = self._labels(context)
-        seen = context.check(action)[: self.depth]
-        grades = labels[seen].astype(np.int64)
-        if (grades < 0).any() or (grades >= len(self.click)).any() or (grades != labels[seen]).any():
-            raise InvalidArgument(
-                f"the labels run from {labels.min()} to {labels.max()}",
-                f"use whole grades 0 … {len(self.click) - 1}",
-            )
-        draws = self._rng.random((2, len(seen)))
-        clicked = draws[0] < self.click[grades]
-        stopped = np.flatnonzero(clicked & (draws[1] < self.stop[grades]))
-        end = stopped[0] + 1 if len(stopped) else len(seen)
-        return [int(document) for document in seen[:end][clicked[:end]]]
-
-    def __call__(self, context: Any, action: Any) -> IntArray:
-        """The improved ranking that the clicks stand for."""
-        return from_clicks(action, self.clicks(context, action))
-
-
-def _probabilities(name: str, values: Sequence[float]) -> FloatArray:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"{name} is {values!r}", "give one probability per grade, each from 0 to 1") from error
-    if array.ndim != 1 or not len(array) or not ((array >= 0) & (array <= 1)).all():
-        raise InvalidArgument(f"{name} is {values!r}", "give one probability per grade, each from 0 to 1")
-    return array
+        attract, after = self.click[None, :], self.stop[None, :]
+        super().__init__(labels=labels, attract=attract, stop=after, depth=depth, feedback=feedback, seed=seed)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import reference_label
 import smidgen
 from smidgen import Confidit
-from smidgen.errors import InvalidArgument, NoWeights
+from smidgen.errors import InvalidArgument, InvalidFeedback, NoWeights
 
 DIM, K = 5, 4
 
@@ -330,3 +330,37 @@ def test_the_log_determinant_of_a_wide_learner_is_of_what_it_learnt() -> None:
     x[7] = 2.0
     learner.learn(learner.decide(x), True)
     assert learner.log_determinant == pytest.approx(np.log(1.0 + 1.0 / 1.3**2), rel=1e-6)
+
+
+class TestRewards:
+    """A number in [0, 1] in place of the bit."""
+
+    @pytest.mark.parametrize("covariance", ["diagonal", "full", "kernel"])
+    @pytest.mark.parametrize("alpha", [1.0, 0.4])
+    def test_zero_and_one_are_the_bit(self, covariance: str, alpha: float) -> None:
+        bits, rewards = (Confidit(dim=3, n_classes=3, alpha=alpha, covariance=covariance) for _ in range(2))
+        rng = np.random.default_rng(0)
+        for x in rng.normal(size=(40, 3)):
+            right = bool(rng.random() < 0.4)
+            d = bits.decide(x)
+            assert d == rewards.decide(x)
+            bits.learn(d, right)
+            rewards.learn(d, [0.0, 1.0][right] if rng.random() < 0.5 else int(right))
+        assert bits.to_bytes() == rewards.to_bytes()
+
+    @pytest.mark.parametrize("covariance", ["diagonal", "full"])
+    def test_between_them_the_step_goes_to_its_mean(self, covariance: str) -> None:
+        learner = Confidit(dim=2, n_classes=2, alpha=0.5, covariance=covariance, normalize=False)
+        x, r = np.array([2.0, 0.0]), 0.3
+        d = learner.decide(x)
+        learner.learn(d, r)
+        s = 1.5 * r - 0.5
+        np.testing.assert_allclose(learner.weights[d.action], s * x / (1.5**2 + x @ x))
+
+    @pytest.mark.parametrize("bad", [-0.1, 1.1, float("nan"), "1", None, [1.0], 2])
+    def test_others_are_refused(self, bad: object) -> None:
+        learner = Confidit(dim=2, n_classes=2)
+        d = learner.decide(np.ones(2))
+        with pytest.raises(InvalidFeedback, match=r"reward in \[0, 1\]"):
+            learner.learn(d, bad)
+        assert not learner.weights.any()

@@ -196,7 +196,7 @@ class TestLoop:
                 "candidates does not belong to the loop bid",
             ),
             ("auction", {}, "lots is missing"),
-            ("auction", {"lots": "all"}, "Expected `array | null`, got `str`"),
+            ("auction", {"lots": "all"}, "lots is 'all'"),
             ("auction", {"lots": [[1, 2]], "wings": 2}, "unknown field `wings`"),
             ("news", {"lots": [[1.0, 2.0]]}, "lots does not belong to the loop rank"),
         ):
@@ -205,7 +205,7 @@ class TestLoop:
             assert message in refused.json()["error"]["message"]
         open_ = call.post("/v1/models/auction/decisions", {"lots": [[1, 2]]}).json()["decision"]
         wrong = call.post(f"/v1/decisions/{open_}/feedback", {"better": ["lot 0"]}).json()["error"]
-        assert "better is of the wrong form: Expected `str`, got `array`" in wrong["message"]
+        assert "better is a list" in wrong["message"]
         foreign = call.post(f"/v1/decisions/{open_}/feedback", {"clicked": ["lot 0"]}).json()["error"]
         assert foreign["hint"] == "the loop bid takes one of: rather, better"
         assert made["decision"] != open_

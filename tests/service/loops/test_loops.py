@@ -104,8 +104,8 @@ def test_what_they_declare_hangs_together() -> None:
 
 def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> None:
     """The digest of a request that was sent before goes by this order."""
-    assert loops.decision.__struct_fields__ == ("id", "key", "candidates", "top", "features")
-    known = ("better", "clicked", "correct", "label", "relevant", "loss", "gradient")
+    assert loops.decision.__struct_fields__ == ("id", "key", "candidates", "top", "context", "features")
+    known = ("better", "clicked", "reward", "correct", "label", "relevant", "loss", "gradient")
     assert loops.feedback.__struct_fields__ == known
     with guest_loop():
         assert loops.feedback.__struct_fields__ == (*known, "rather")

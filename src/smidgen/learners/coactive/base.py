@@ -14,7 +14,7 @@ from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
 from smidgen.optim import Additive, Rule
 from smidgen.optim.rule import as_direction
-from smidgen.structures import Choice, Ranking
+from smidgen.structures import Choice, Clicks, Ranking
 from smidgen.types import Decision, FloatArray, Structure
 
 PAPER = "Shivaswamy & Joachims 2015"
@@ -59,9 +59,13 @@ class Coactive(Learner):
         )
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        delta = difference(decision.context, feedback, decision.action, self.dim)
+        better = better_than(decision, feedback) if type(feedback) is Clicks else feedback
+        delta = difference(decision.context, better, decision.action, self.dim)
         self._rule.step(delta)
         self._uninformative += _vanishes(delta)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        self._learn(self._decide(context, number), answer)
 
     def _predict(self, context: Any) -> Any:
         return present(context, self._rule.weights)[0]
@@ -92,7 +96,7 @@ class Coactive(Learner):
 
     def preferred(self, decision: Decision, feedback: Any) -> Any:
         """The object that feedback calls better."""
-        return feedback
+        return better_than(decision, feedback) if type(feedback) is Clicks else feedback
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"uninformative": np.array(self._uninformative), **self._rule.state()}
@@ -159,6 +163,15 @@ class CoactiveLearner(Coactive):
         if not isinstance(rule, Rule):
             raise InvalidArgument(f"rule is {rule!r}", "give a rule of smidgen.optim, e.g. Additive(dim=3)")
         super().__init__(rule.fresh(), params={"rule": rule.fresh()}, seed=seed)
+
+
+def better_than(decision: Decision, clicks: Clicks) -> Any:
+    """The better ranking that clicks on a decision stand for."""
+    if not isinstance(decision.context, Ranking):
+        raise InvalidFeedback(
+            f"the feedback is {clicks!r} and nothing was ranked", "give the better object; clicks are for rankings"
+        )
+    return clicks.better(decision.action)
 
 
 def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:

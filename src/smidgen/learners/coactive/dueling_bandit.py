@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel, ordinary
-from smidgen.errors import DecisionMismatch, InvalidFeedback
+from smidgen.errors import DecisionMismatch, InvalidFeedback, NotTeachable
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
-from smidgen.learners.coactive.base import PAPER, present
+from smidgen.learners.coactive.base import PAPER, better_than, present
 from smidgen.optim.rule import moved
 from smidgen.randomness import COIN, DIRECTION, perturb, stream_key, uniforms
 from smidgen.records import same
-from smidgen.structures import ExtendedRanking, Ranking
+from smidgen.structures import Clicks, ExtendedRanking, Ranking
 from smidgen.types import Decision, FloatArray, IntArray
 
 
@@ -52,10 +52,21 @@ def _credit(shown: IntArray, teams: IntArray, better: IntArray, top: int) -> int
     return total
 
 
+@kernel
+def team_clicks(shown: IntArray, teams: IntArray, clicked: IntArray) -> int:
+    """How many more of the clicked documents the second team contributed than the first."""
+    total = 0
+    for i in range(shown.shape[0]):
+        for k in range(clicked.shape[0]):
+            if clicked[k] == shown[i]:
+                total += 1 if teams[i] == 1 else -1
+    return total
+
+
 @register(
     Card(
         loop=("rank", "choose"),
-        feedback="better",
+        feedback=("better", "clicks"),
         draws=True,
         paper=f"{PAPER}, Sec. 6.2.6; Yue & Joachims 2009",
         bound="none here",
@@ -82,7 +93,8 @@ class DuelingBandit(Learner):
     -----
     **Update** u uniform on the unit sphere, w′ = w + explore·u; w ← w + step·u if w′ wins, else w stays.
     *Rankings*: the action is the team-draft interleaving of both rankings; the documents in the first ``top`` places
-    of the user's ranking count for the team that contributed them, and w′ wins with more than half.
+    of the user's ranking count for the team that contributed them, and w′ wins with more than half. Of `Clicks`, the
+    clicked documents count.
     *Items and other objects*: the action is the pair (object of w, object of w′); feedback 1 says that the
     second is better, 0 that it is not.
     **Symbols** γ: ``explore``, δ: ``step``, u: ``decision.perturbation``.
@@ -150,6 +162,12 @@ class DuelingBandit(Learner):
         if rival_wins:
             self._w = moved(self._w, ordinary(u), self._step)
 
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        raise NotTeachable(
+            "a DuelingBandit cannot be taught: it moves only where a direction that it has drawn wins a duel",
+            "teach a PreferencePerceptron, or let it decide and learn",
+        )
+
     def _predict(self, context: Any) -> Any:
         return present(context, self._w)[0]
 
@@ -164,7 +182,9 @@ class DuelingBandit(Learner):
 
     def preferred(self, decision: Decision, feedback: Any) -> Any:
         """The object that feedback calls better."""
-        return feedback if isinstance(decision.context, Ranking) else decision.action[feedback]
+        if not isinstance(decision.context, Ranking):
+            return decision.action[feedback]
+        return better_than(decision, feedback) if type(feedback) is Clicks else feedback
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"w": self._w}
@@ -179,9 +199,13 @@ def _duel_won(decision: Decision, feedback: Any) -> bool:
     shown = context.check(decision.action)
     if teams is None or teams.shape != shown.shape:
         raise DecisionMismatch(f"decision {decision.id} does not say who contributed what", "give it whole")
+    sides = np.asarray(teams, dtype=np.int64)
+    if type(feedback) is Clicks:
+        better_than(decision, feedback)  # refuses documents that were not shown
+        return team_clicks(shown, sides, feedback.documents) > 0
     better = context.check(feedback)
     order = better.order if isinstance(better, ExtendedRanking) else better
-    return _credit(shown, ordinary(np.asarray(teams, dtype=np.int64)), order, context.top) > 0
+    return _credit(shown, ordinary(sides), order, context.top) > 0
 
 
 def _second(feedback: Any) -> bool:

@@ -77,7 +77,7 @@ class Filter(Learner):
 
     dim: int
 
-    def _row(self, context: Any) -> Row:
+    def _row(self, context: Any) -> Any:
         return as_row(context, self.dim, longest=LONGEST)
 
     def _take_row(self, decision: Decision) -> Row:
@@ -106,15 +106,18 @@ class Filter(Learner):
             propensity=propensity,
         )
 
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        relevant = _as_relevant(answer)
+        self._hear(self._record(number, self._row(context), True, True, 0.0, None), relevant)
+
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        if feedback is not True and feedback is not False and not isinstance(feedback, np.bool_):
-            raise InvalidFeedback(f"the feedback is {feedback!r}", "say True (relevant) or False")
+        relevant = _as_relevant(feedback)
         if not decision.action and not self.sees_everything:
             raise InvalidFeedback(
                 f"decision {decision.id} dropped its item, and a dropped item has no label",
                 "give feedback on what was forwarded only",
             )
-        self._hear(decision, bool(feedback))
+        self._hear(decision, relevant)
 
     @abstractmethod
     def _hear(self, decision: Decision, relevant: bool) -> None:
@@ -145,6 +148,12 @@ class FullInformationFilter(Filter):
 
     def _predict(self, context: Any) -> bool:
         return self._margin(self._row(context)) >= 0.0
+
+
+def _as_relevant(feedback: Any) -> bool:
+    if feedback is not True and feedback is not False and not isinstance(feedback, np.bool_):
+        raise InvalidFeedback(f"the feedback is {feedback!r}", "say True (relevant) or False")
+    return bool(feedback)
 
 
 def as_relevance(y: Any) -> NDArray[np.bool_]:

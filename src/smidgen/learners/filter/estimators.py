@@ -23,8 +23,9 @@ def make_estimator(
     kernel_params: Mapping[str, Any] | None,
     forgetting: float,
     window: int | None,
+    constant: bool = False,
 ) -> tuple[Ridge, dict[str, Any]]:
-    """The estimator, and the settings that lead to it again."""
+    """The estimator, and the settings that lead to it again; with a constant it has room for one more feature."""
     start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
     keep = checks.number("forgetting", forgetting, "give a number in (0, 1]; 1 forgets nothing", above=0.0, at_most=1.0)
     size = None if window is None else checks.whole("window", window, "leave it out to keep everything")
@@ -46,15 +47,22 @@ def make_estimator(
     params: dict[str, Any] = {"a": start, "covariance": form}
     if form == "kernel":
         params |= {"kernel": kernel or "rbf", "kernel_params": dict(kernel_params or {})}
-        return KernelRidge(dim, start, find_kernel(kernel or "rbf", kernel_params)), params
+        found = find_kernel(kernel or "rbf", kernel_params)
+        return KernelRidge(dim, start, _raised(found) if constant else found), params
+    features = dim + constant
     if form == "dual":
         params |= {"window": size} if size else {}
-        return SparseRidge(dim, start, size), params
+        return SparseRidge(features, start, size), params
     if form == "diagonal":
-        return DiagonalRidge(dim, start), params
+        return DiagonalRidge(features, start), params
     if keep < 1.0:
-        return ForgettingRidge(dim, start, keep), {**params, "forgetting": keep}
-    return FullRidge(dim, start), params
+        return ForgettingRidge(features, start, keep), {**params, "forgetting": keep}
+    return FullRidge(features, start), params
+
+
+def _raised(kernel: Kernel) -> Kernel:
+    """The kernel whose feature space has a constant beside: k + 1."""
+    return lambda X, Z: kernel(X, Z) + 1.0
 
 
 def ridge_size(settings: Mapping[str, Any]) -> int:

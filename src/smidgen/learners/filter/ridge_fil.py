@@ -12,10 +12,23 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.errors import NotFinite, NoWeights
+from smidgen.features import Row
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
 from smidgen.learners.filter.estimators import make_estimator, ridge_size
-from smidgen.learners.filter.simple_fil import PAPER, threshold
+from smidgen.learners.filter.exploring import (
+    HEARD,
+    MEMORY,
+    RELEVANT,
+    RIDGES,
+    RULES,
+    WIDTH,
+    count_label,
+    rows_with_constant,
+    threshold_of,
+    with_constant,
+)
+from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.state.classes import Block
 from smidgen.state.kernels import Kernel as KernelFunction
 from smidgen.state.ridge import (
@@ -28,12 +41,15 @@ from smidgen.state.ridge import (
     ridge_full,
     ridge_full_learn,
 )
+from smidgen.state.sparse_ridge import SparseRidge
 from smidgen.types import Decision, FloatArray
+
+EVERYTHING = -1  # in the place of a rule: the threshold is 0, and every label is heard
 
 
 @kernel
 def _stream_full(
-    W: Block, B: Block, heard: FloatArray, c: float, everything: bool, stream: Stream, first: int, shown: Shown
+    W: Block, B: Block, heard: FloatArray, rule: int, c: float, stream: Stream, first: int, shown: Shown
 ) -> None:
     indices, values, starts, truth, order = stream
     product = np.empty(W.shape)
@@ -42,16 +58,16 @@ def _stream_full(
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
         mean, width = ridge_full(W, B, idx, val, product)
         margin = mean / (1.0 + width)
-        tau = 0.0 if everything else threshold(c, first + i, heard[0])
+        tau = 0.0 if rule == EVERYTHING else threshold_of(rule, c, first + i, heard)
         shown[0][i], shown[1][i] = margin >= tau, margin >= 0.0
-        if shown[0][i] or everything:
+        if shown[0][i] or rule == EVERYTHING:
             ridge_full_learn(W, B, product, 1.0 if truth[t] else -1.0, mean, width)
-            heard[0] += 1.0
+            count_label(heard, truth[t], 1.0, width)
 
 
 @kernel
 def _stream_diagonal(
-    S: Block, heard: FloatArray, c: float, everything: bool, stream: Stream, first: int, shown: Shown
+    S: Block, heard: FloatArray, rule: int, c: float, stream: Stream, first: int, shown: Shown
 ) -> None:
     indices, values, starts, truth, order = stream
     for i in range(order.shape[0]):
@@ -59,45 +75,64 @@ def _stream_diagonal(
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
         mean, width = ridge_diagonal(S, idx, val)
         margin = mean / (1.0 + width)
-        tau = 0.0 if everything else threshold(c, first + i, heard[0])
+        tau = 0.0 if rule == EVERYTHING else threshold_of(rule, c, first + i, heard)
         shown[0][i], shown[1][i] = margin >= tau, margin >= 0.0
-        if shown[0][i] or everything:
+        if shown[0][i] or rule == EVERYTHING:
             ridge_diagonal_learn(S, idx, val, 1.0 if truth[t] else -1.0, mean, width)
-            heard[0] += 1.0
+            count_label(heard, truth[t], 1.0, width)
 
 
 class _RidgeState:
-    """A ridge estimator and the number of labels heard."""
+    """A ridge estimator, with or without a constant feature, and the number of labels heard."""
 
+    dim: int
     _ridge: Ridge
     _heard: FloatArray
+    _constant: bool
 
-    def _margin(self, row: Any) -> float:
+    def _wide(self, row: Row) -> Row:
+        """The row with its constant; a kernel has it already."""
+        return row if isinstance(self._ridge, KernelRidge) else with_constant(row)
+
+    def _margin(self, row: Row) -> float:
         """b·A⁻¹x / (1 + xᵀA⁻¹x): the estimate with x itself already counted in (eq. 3)."""
-        mean, width = self._ridge.moments(row)
+        mean, width = self._ridge.moments(self._wide(row) if self._constant else row)
         margin = mean / (1.0 + width)
         if not math.isfinite(margin):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
         return margin
 
-    def _play_ridge(self, c: float, everything: bool, stream: Stream, first: int, shown: Shown) -> bool:
+    def _play_ridge(self, rule: int, c: float, stream: Stream, first: int, shown: Shown) -> bool:
         """Play in compiled code, if the state has such a stream."""
-        if isinstance(self._ridge, FullRidge):
-            blocks = self._ridge.blocks
-            _stream_full(blocks.W, blocks.B, self._heard, c, everything, stream, first, shown)
-        elif isinstance(self._ridge, DiagonalRidge):
-            _stream_diagonal(self._ridge.blocks.S, self._heard, c, everything, stream, first, shown)
-        else:
+        if not isinstance(self._ridge, (FullRidge, DiagonalRidge)):
             return False
+        indices, values, starts, truth, order = stream
+        if self._constant:
+            indices, values, starts = rows_with_constant(indices, values, starts, self.dim)
+        wide = indices, values, starts, truth, order
+        if isinstance(self._ridge, FullRidge):
+            _stream_full(self._ridge.blocks.W, self._ridge.blocks.B, self._heard, rule, c, wide, first, shown)
+        else:
+            _stream_diagonal(self._ridge.blocks.S, self._heard, rule, c, wide, first, shown)
         return True
 
     @property
     def weights(self) -> FloatArray:
-        """The weights w = A⁻¹b; a kernel filter has none, see `support`."""
+        """The weights w = A⁻¹b, without the `intercept`; a kernel filter has none, see `support`."""
         weights = self._ridge.weights
         if weights is None:
             raise NoWeights("a kernel filter has no weights in feature space", "look at learner.support")
-        return weights
+        return weights[: self.dim]
+
+    @property
+    def intercept(self) -> float:
+        """The weight of the constant feature; 0 if there is none."""
+        if not self._constant:
+            return 0.0
+        if isinstance(self._ridge, KernelRidge):
+            return float(self._ridge.dual.coefficients[0].sum())
+        weights = self._ridge.weights
+        return 0.0 if weights is None else float(weights[self.dim])
 
     @property
     def support(self) -> tuple[FloatArray, FloatArray]:
@@ -122,7 +157,7 @@ class _RidgeState:
         bound="none proved",
         cost="nnz·N (full), n·nnz + n² (dual)",
         example={"dim": 4},
-        recommended=(Recommended(feedback="relevance"),),
+        recommended=(Recommended(feedback="relevance", settings={"explore": "scarce"}),),
         size=ridge_size,
     )
 )
@@ -136,7 +171,7 @@ class RidgeFil(_RidgeState, Filter):
     c
         The constant of the threshold −√(c·ln t / N); the larger, the more is forwarded to learn.
     a
-        The ridge; A starts as a·I.
+        The ridge; A starts as a·I (as a·I/10 with explore="scarce").
     kernel, kernel_params
         Work in dual variables with this kernel: "linear", "rbf", "poly", a registered name, or a function.
     forgetting
@@ -147,6 +182,13 @@ class RidgeFil(_RidgeState, Filter):
         beyond, kernel with a kernel.
     window
         Learn from the latest ``window`` forwarded items only (dual).
+    explore
+        How much to forward to learn. ``"paper"``: by the threshold −√(c·ln t / N). ``"found"``: less, as more relevant
+        items have been found. ``"scarce"``: the same idea with a weaker ridge, the one to begin with. See Update; ``c``
+        counts for "paper" only.
+    constant
+        Whether a constant feature is added, of which `intercept` is the weight. Left out: with every rule but
+        "paper". Say False where the features have a constant already.
     seed
         Part of the settings that twins share; the algorithm draws no randomness.
 
@@ -154,14 +196,20 @@ class RidgeFil(_RidgeState, Filter):
     -----
     **Update** for forwarded items A ← A + xxᵀ, b ← b + yx, y = ±1; margin = b·A⁻¹x/(1 + xᵀA⁻¹x); forward iff
     margin ≥ −√(c·ln t / N), and always while N = 0. With forgetting: A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx.
-    **Symbols** t: ``decision.number``, N: items forwarded and heard of (with forgetting or a window: their present
-    weight), margin and threshold in the decision.
+    "found": forward iff margin ≥ −max(√(.1·ln t / (m + 1)), √(ln t / N)). "scarce": A starts as a'I,
+    a' = a/10, and the floor is √(2·ln t / N); but where after 50 labels the mean width q of the items heard (of the
+    last five or so) has a'q > .3, as in text, where something is always new, the threshold is that of "found" times
+    (1 + a'q)/(1 + q).
+    **Symbols** t: ``decision.number``, N: items forwarded and heard of, m: relevant ones among them (with forgetting or
+    a window: their present weight), margin and threshold in the decision.
     **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u.
     **Bound** none is proved; see `PRidgeFil` for a relative that has one.
     **Cost** full: nnz·d to decide, d² more to learn, d² memory. Dual: n·nnz + n² for n items learnt from. Diagonal:
     nnz. Forgetting: d³ to learn.
     **Differs** eq. 3 lacks a transpose. The diagonal form treats features as uncorrelated. The weight N of a fading
-    or sliding past in the threshold is ours: it keeps exploration alive, which drift needs.
+    or sliding past in the threshold is ours: it keeps exploration alive, which drift needs. "found", "scarce" and the
+    constant are ours too: a ridge through the origin cannot say that nearly all items are irrelevant, and exploration
+    should fall with what is scarce.
 
     Examples
     --------
@@ -192,31 +240,53 @@ class RidgeFil(_RidgeState, Filter):
         forgetting: float = 1.0,
         covariance: str | None = None,
         window: int | None = None,
+        explore: str = "paper",
+        constant: bool | None = None,
         seed: int = 0,
     ) -> None:
         self.dim = checks.dimension(dim)
         self._c = checks.number("c", c, "give a number >= 0, e.g. c=5.0", at_least=0.0)
-        self._ridge, params = make_estimator(self.dim, a, covariance, kernel, kernel_params, forgetting, window)
+        self._rule = RULES[checks.one_of("explore", explore, RULES)]
+        chosen = None if constant is None else checks.flag("constant", constant, "say True or False, or leave it out")
+        self._constant = explore != "paper" if chosen is None else chosen
+        ridge = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
+        self._estimator = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
+        self._ridge, params = make_estimator(*self._estimator, self._constant)
+        params["a"] = ridge
+        self._rate = RIDGES[explore] * ridge if explore == "scarce" else self._c  # what the threshold needs to know
         self._keep, self._window = forgetting, window
-        self._heard = np.zeros(1)
+        self._heard = np.zeros(MEMORY[explore])
+        params |= {"explore": explore} if explore != "paper" else {}
+        params |= {"constant": chosen} if chosen is not None else {}
         super().__init__(params={"dim": self.dim, "c": self._c, **params}, seed=seed)
+
+    def _without_constant(self) -> None:
+        """Leave the constant out where nobody asked for it: the features have one already."""
+        if self._constant and "constant" not in self._params:
+            self._constant = False
+            self._ridge, _ = make_estimator(*self._estimator)
 
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._row(context)
-        margin, tau = self._margin(row), threshold(self._c, number, self._heard[0])
+        margin, tau = self._margin(row), threshold_of(self._rule, self._rate, number, self._heard)
         shown = None if math.isinf(tau) else tau
         return self._record(number, row, bool(margin >= tau), margin >= 0.0, margin, shown)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
-        self._ridge.learn(self._take_row(decision), 1.0 if relevant else -1.0)
-        heard = self._keep * self._heard[0] + 1.0
-        self._heard[0] = heard if self._window is None else min(heard, self._window)
+        row = self._take_row(decision)
+        row = self._wide(row) if self._constant else row
+        width = self._ridge.moments(row)[1] if self._rule == 2 else 0.0
+        self._ridge.learn(row, 1.0 if relevant else -1.0)
+        count_label(self._heard, relevant, self._keep, width)
+        if self._window is not None and isinstance(self._ridge, SparseRidge):
+            self._heard[HEARD] = min(self._heard[HEARD], self._window)
+            self._heard[RELEVANT:WIDTH] = self._ridge.positives
 
     def _predict(self, context: Any) -> bool:
         return self._margin(self._row(context)) >= 0.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        if not self._play_ridge(self._c, False, stream, first, shown):
+        if not self._play_ridge(self._rule, self._rate, stream, first, shown):
             super()._play(stream, first, shown)
 
 
@@ -242,6 +312,8 @@ class RidgeFull(_RidgeState, FullInformationFilter):
         The ridge; A starts as a·I.
     kernel, kernel_params, forgetting, covariance, window
         As in `RidgeFil`.
+    constant
+        Whether a constant feature is added, of which `intercept` is the weight.
     seed
         Part of the settings that twins share; the algorithm draws no randomness.
 
@@ -277,17 +349,21 @@ class RidgeFull(_RidgeState, FullInformationFilter):
         forgetting: float = 1.0,
         covariance: str | None = None,
         window: int | None = None,
+        constant: bool = False,
         seed: int = 0,
     ) -> None:
         self.dim = checks.dimension(dim)
-        self._ridge, params = make_estimator(self.dim, a, covariance, kernel, kernel_params, forgetting, window)
+        self._constant = checks.flag("constant", constant, "say True or False")
+        given = (self.dim, a, covariance, kernel, kernel_params, forgetting, window)
+        self._ridge, params = make_estimator(*given, self._constant)
         self._heard = np.zeros(1)
+        params |= {"constant": True} if self._constant else {}
         super().__init__(params={"dim": self.dim, **params}, seed=seed)
 
-    def _step(self, row: Any, relevant: bool) -> None:
-        self._ridge.learn(row, 1.0 if relevant else -1.0)
+    def _step(self, row: Row, relevant: bool) -> None:
+        self._ridge.learn(self._wide(row) if self._constant else row, 1.0 if relevant else -1.0)
         self._heard[0] += 1.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        if not self._play_ridge(0.0, True, stream, first, shown):
+        if not self._play_ridge(EVERYTHING, 0.0, stream, first, shown):
             super()._play(stream, first, shown)

@@ -94,6 +94,10 @@ class SimpleFil(Filter):
         self._memory[0] += 1.0
         self._memory[1] += relevant
 
+    def _row(self, context: Any) -> None:
+        """Items have no features."""
+        return
+
     def _predict(self, context: Any) -> bool:
         return self.estimate >= 0.0
 

@@ -162,5 +162,11 @@ class Banditron(PlainLabelLearner):
             raise DecisionMismatch(f"decision {decision.id} has the propensity {p}", "give it as decide made it")
         _update(self._W, row.indices, row.values, action, greedy, right, p)
 
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """The true class as if it had been shown for certain: P(ŷ) = 1."""
+        true, row = self._classes.index(answer), self._row(context)
+        greedy = score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
+        _update(self._W, row.indices, row.values, true, greedy, True, 1.0)
+
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         _stream(self._W, self.n_classes, self._gamma, self._key, stream, first, shown)

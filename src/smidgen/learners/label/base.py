@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
@@ -221,6 +222,15 @@ class LabelLearner(Learner):
             scores=scores,
             widths=widths,
         )
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """One bit: as if the true label had been shown and been right. Full: as if it had been heard after a guess."""
+        self._classes.index(answer)
+        decision = self._decide(context, number)
+        if self.feedback == "one-bit":
+            self._learn(structs.replace(decision, action=answer), True)
+        else:
+            self._learn(decision, answer)
 
     def _right(self, feedback: Any) -> bool:
         if feedback is True or feedback is False:

@@ -30,6 +30,7 @@ from smidgen.learners.label.confidit_round import (
     sign_of,
 )
 from smidgen.learners.label.confidit_stream import row_scales, stream_diagonal, stream_full
+from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
 from smidgen.learners.sizes import by_covariance
 from smidgen.randomness import COIN, stream_key
@@ -46,7 +47,7 @@ GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for
 @register(
     Card(
         loop="label",
-        feedback="bit",
+        feedback=("bit", "reward"),
         draws=True,
         paper="Crammer & Gentile 2013, Fig. 1",
         bound="O(√(log²T/T)), labels by eq. 2 (Thm 1)",
@@ -98,9 +99,10 @@ class Confidit(LabelLearner):
 
     Notes
     -----
-    **Update** ŷ = argmax w_i·x + ε_i. s = +1 if right; if wrong, −1 with probability (1+α)/2, else +1. For the class
-    shown: A ← A + xxᵀ, w ← w + (s − w·x)·A_new⁻¹x; A = (1+α)²I at first. Diagonal: with u = x/a (old a),
-    w ← w + (s − w·x)·u/(1 + x·u), then a ← a + x².
+    **Update** ŷ = argmax w_i·x + ε_i. s = +1 if right; if wrong, −1 with probability (1+α)/2, else +1; for a reward r
+    between 0 (wrong) and 1 (right) s = (1+α)r − α, which is the same on average. For the class shown: A ← A + xxᵀ,
+    w ← w + (s − w·x)·A_new⁻¹x; A = (1+α)²I at first. Diagonal: with u = x/a (old a), w ← w + (s − w·x)·u/(1 + x·u),
+    then a ← a + x².
     **Symbols** x: ``context``, ŷ: ``decision.action``, ỹ: ``decision.greedy``, w_i·x: ``decision.scores``,
     ε_i: ``decision.widths``, α: ``alpha``, η: ``eta``, ‖U‖: ``norm_bound``, δ: ``delta``, q_t: ``approximation``.
     **Assumes** labels drawn by eq. 2, P(y = i | x) = (α + u_i·x)/(1 + α), ‖x‖ = 1, α ≥ 0 in the analysis.
@@ -225,7 +227,7 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, state, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self._state_of, self.n_classes
+        row, state, K = self._row(context), self._state_of, self.n_classes
         idx, val, scores, eps, numbers = row.indices, row.values, np.empty(K), np.empty(K), self._numbers
         if isinstance(state, DiagonalClasses):
             action, greedy = decide_diagonal(state.S, idx, val, numbers, number, state.moments, scores, eps)
@@ -237,19 +239,22 @@ class Confidit(LabelLearner):
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
 
+    def _row(self, context: Any) -> Row:
+        return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
+
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        right, row, state = self._right(feedback), kept_row(decision, self.dim, self._dtype), self._state_of
+        reward, row, state = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype), self._state_of
         idx, val, K, number, numbers = row.indices, row.values, self.n_classes, decision.number, self._numbers
         c = self._classes.index(decision.action)
         if decision is not self._latest:
             numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
-            finite = learn_diagonal(state.S, idx, val, K, c, right, numbers, self._key, number, state.moments)
+            finite = learn_diagonal(state.S, idx, val, K, c, reward, numbers, self._key, number, state.moments)
         elif isinstance(state, FullClasses):
             rooms = (state.moments, state.products)
-            finite = learn_full(state.W, state.B, idx, val, K, c, right, numbers, self._key, number, *rooms)
+            finite = learn_full(state.W, state.B, idx, val, K, c, reward, numbers, self._key, number, *rooms)
         else:
-            finite = self._learn_dual(state, row, c, sign_of(right, self._s.alpha, self._key, number))
+            finite = self._learn_dual(state, row, c, sign_of(reward, self._s.alpha, self._key, number))
         if not finite:
             raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
 

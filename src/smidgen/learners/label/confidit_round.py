@@ -76,9 +76,11 @@ def choose(moments: Block, K: int, s: Settings, numbers: FloatArray, eps: FloatA
 
 
 @borrowing
-def sign_of(right: bool, alpha: float, key: U64, number: int) -> float:
-    """+1 if right; if wrong, −1 with probability (1 + α)/2, else +1."""
-    if right or (alpha < 1.0 and first_uniform(key, number) >= (1.0 + alpha) / 2.0):
+def sign_of(reward: float, alpha: float, key: U64, number: int) -> float:
+    """+1 if right (1); if wrong (0), −1 with probability (1 + α)/2, else +1; between them (1 + α)·r − α."""
+    if 0.0 < reward < 1.0:
+        return (1.0 + alpha) * reward - alpha
+    if reward == 1.0 or (alpha < 1.0 and first_uniform(key, number) >= (1.0 + alpha) / 2.0):
         return 1.0
     return -1.0
 
@@ -201,20 +203,20 @@ def learn_diagonal(
     val: Block,
     K: int,
     c: int,
-    right: bool,
+    reward: float,
     numbers: FloatArray,
     key: U64,
     number: int,
     moments: Block,
 ) -> bool:
-    """Learn whether class c was right, on diagonal state; says no, and changes nothing, where that is not finite."""
+    """Learn how right class c was, on diagonal state; says no, and changes nothing, where that is not finite."""
     s = settings_in(numbers)
     if numbers[FRESH] != number:
         diagonal_moments(S, idx, val, moments)
     numbers[FRESH] = 0.0
     finite = prepare(moments, K, s, numbers)
     if finite:
-        step_diagonal(S, K, (idx, val), c, sign_of(right, s.alpha, key, number), s, moments, numbers)
+        step_diagonal(S, K, (idx, val), c, sign_of(reward, s.alpha, key, number), s, moments, numbers)
     return finite
 
 
@@ -226,7 +228,7 @@ def learn_full(
     val: Block,
     K: int,
     c: int,
-    right: bool,
+    reward: float,
     numbers: FloatArray,
     key: U64,
     number: int,
@@ -240,5 +242,5 @@ def learn_full(
     numbers[FRESH] = 0.0
     finite = prepare(moments, K, s, numbers)
     if finite:
-        step_full(W, B, K, P, c, sign_of(right, s.alpha, key, number), s, moments, numbers)
+        step_full(W, B, K, P, c, sign_of(reward, s.alpha, key, number), s, moments, numbers)
     return finite

@@ -30,11 +30,11 @@ def _rounds_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Pl
     for i in range(order.shape[0]):
         t = order[i]
         idx, val = indices[starts[t] : starts[t + 1]], room[: starts[t + 1] - starts[t]]
-        _scale(values[starts[t] : starts[t + 1]], scales[t], val)
+        scaled(values[starts[t] : starts[t + 1]], scales[t], val)
         diagonal_moments(S, idx, val, moments)
         action = choose(moments, K, s, numbers, eps)
         shown[0][i], shown[1][i] = action, best_class(moments[0], K)
-        sign = sign_of(action == truth[t], s.alpha, key, first + i)
+        sign = sign_of(1.0 if action == truth[t] else 0.0, s.alpha, key, first + i)
         step_diagonal(S, K, (idx, val), action, sign, s, moments, numbers)
 
 
@@ -47,30 +47,30 @@ def _rounds_full(
     for i in range(order.shape[0]):
         t = order[i]
         idx, val = indices[starts[t] : starts[t + 1]], room[: starts[t + 1] - starts[t]]
-        _scale(values[starts[t] : starts[t + 1]], scales[t], val)
+        scaled(values[starts[t] : starts[t + 1]], scales[t], val)
         full_moments(W, B, idx, val, moments[0], moments[1], P)
         action = choose(moments, K, s, numbers, eps)
         shown[0][i], shown[1][i] = action, best_class(moments[0], K)
-        sign = sign_of(action == truth[t], s.alpha, key, first + i)
+        sign = sign_of(1.0 if action == truth[t] else 0.0, s.alpha, key, first + i)
         step_full(W, B, K, P, action, sign, s, moments, numbers)
 
 
 @kernel
 def stream_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Played) -> None:
     """Rounds on diagonal state; every row is scaled first."""
-    rooms = np.empty((2, S.shape[1] // 2), S.dtype), np.empty(K), np.empty(_longest(played[0][2]), S.dtype)
+    rooms = np.empty((2, S.shape[1] // 2), S.dtype), np.empty(K), np.empty(longest(played[0][2]), S.dtype)
     _rounds_diagonal(S, K, numbers, key, played, rooms)
 
 
 @kernel
 def stream_full(W: Block, B: Block, K: int, numbers: FloatArray, key: U64, played: Played) -> None:
     """The same on full state."""
-    rooms = np.empty((2, W.shape[0]), W.dtype), np.empty(K), np.empty(_longest(played[0][2]), W.dtype)
+    rooms = np.empty((2, W.shape[0]), W.dtype), np.empty(K), np.empty(longest(played[0][2]), W.dtype)
     _rounds_full(W, B, K, numbers, key, played, rooms, np.empty((K, W.shape[1]), W.dtype))
 
 
 @kernel
-def _longest(starts: NDArray[np.int64]) -> int:
+def longest(starts: NDArray[np.int64]) -> int:
     """The number of values in the longest row."""
     longest = 0
     for i in range(starts.shape[0] - 1):
@@ -79,7 +79,7 @@ def _longest(starts: NDArray[np.int64]) -> int:
 
 
 @borrowing
-def _scale(row: Block, scale: float, out: Block) -> None:
+def scaled(row: Block, scale: float, out: Block) -> None:
     """A row times a number."""
     for k in range(row.shape[0]):
         out[k] = float(row[k]) * scale

@@ -5,5 +5,6 @@ from smidgen.learners.tune.ogd import OGD
 from smidgen.learners.tune.ogdeg import OGDEG
 from smidgen.learners.tune.ons import ONS
 from smidgen.learners.tune.onseg import ONSEG
+from smidgen.learners.tune.quadratic_tuner import QuadraticTuner
 
-__all__ = ["OGD", "OGDEG", "ONS", "ONSEG", "Tuner"]
+__all__ = ["OGD", "OGDEG", "ONS", "ONSEG", "QuadraticTuner", "Tuner"]

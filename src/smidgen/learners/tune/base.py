@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotTeachable
 from smidgen.geometry.space import Space
+from smidgen.knobs import Best, Knobs
 from smidgen.learners.base import Learner
 from smidgen.optim import Rule
 from smidgen.optim.rule import as_direction
@@ -25,10 +26,11 @@ class Tuner(Learner):
 
     _rule: Rule
 
-    def __init__(self, *, space: Space, params: Mapping[str, Any], seed: int) -> None:
-        if not isinstance(space, Space):
-            raise InvalidArgument(f"space is {space!r}", "give a Ball, a Box, a Simplex or an L1Ball")
-        self.space = space
+    def __init__(self, *, space: Space | Knobs, params: Mapping[str, Any], seed: int) -> None:
+        if not isinstance(space, (Space, Knobs)):
+            raise InvalidArgument(f"space is {space!r}", "give a Ball, a Box, a Simplex, an L1Ball, or Knobs")
+        self.knobs = space if isinstance(space, Knobs) else None
+        self.space = space.box if isinstance(space, Knobs) else space  #: of knobs, the unit cube
         super().__init__(params={"space": space, **params}, seed=seed)
 
     def ask(self) -> Decision:
@@ -39,19 +41,40 @@ class Tuner(Learner):
         """`learn`, under the name that people who come from Optuna look for."""
         self.learn(decision, value)
 
-    def _predict(self, context: Any) -> FloatArray:
-        return self.weights
+    def _predict(self, context: Any) -> Any:
+        return self.best().point if self.knobs else self.weights
 
     @property
     def weights(self) -> FloatArray:
         """The base point y: the best guess so far."""
-        return np.array(self.space.embed(self._rule.weights))
+        return self._as_array(np.array(self.space.embed(self._rule.weights)))
 
-    def _point(self, z: FloatArray) -> FloatArray:
-        """The point of these free coordinates, for a decision: a copy that nobody writes to."""
+    def best(self) -> Best:
+        """The best guess so far, in own units, and the loss expected there, where the learner can say."""
+        return Best(self._named(np.array(self.space.embed(self._rule.weights))), None, None, None)
+
+    def from_own_units(self, action: Any) -> FloatArray:
+        """The point of the space that an action means: of knobs, their shares of the way."""
+        return self.knobs.shares(action) if self.knobs else np.asarray(action, dtype=np.float64).reshape(self.space.dim)
+
+    def _point(self, z: FloatArray) -> Any:
+        """The point of these free coordinates, for a decision: a copy that nobody writes to, or values by name."""
         point = np.array(self.space.embed(z))
+        if self.knobs is not None:
+            return self.knobs.point(point)
         point.setflags(write=False)
         return point
+
+    def _named(self, point: FloatArray) -> Any:
+        """A point as it goes out."""
+        if self.knobs:
+            return self.knobs.point(point)
+        point.setflags(write=False)
+        return point
+
+    def _as_array(self, point: FloatArray) -> FloatArray:
+        """A point in own units, in the order of the knobs."""
+        return np.array(list(self.knobs.point(point).values()), dtype=np.float64) if self.knobs else point
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return dict(self._rule.state())
@@ -64,6 +87,8 @@ class GradientTuner(Tuner):
     """Hears the gradient at the point; one that is longer than the bound counts as one of that length."""
 
     def __init__(self, *, space: Space, gradient_bound: float, params: Mapping[str, Any], seed: int) -> None:
+        if isinstance(space, Knobs):
+            raise InvalidArgument("space is Knobs, whose gradient would be in units of its own", "give a Box")
         G = checks.number("gradient_bound", gradient_bound, "give a bound on the norm of gradients", above=0.0)
         super().__init__(space=space, params={"gradient_bound": G, **params}, seed=seed)
         self.gradient_bound = G
@@ -79,6 +104,10 @@ class GradientTuner(Tuner):
         return Decision(
             kind=self._kind, settings=self._settings, number=number, action=point, greedy=point, context=None
         )
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """The answer is the gradient of a loss at the present point."""
+        self._learn(self._decide(context, number), answer)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         try:
@@ -103,7 +132,7 @@ class ValueTuner(Tuner):
 
     _reach: float
 
-    def __init__(self, *, space: Space, params: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, *, space: Space | Knobs, params: Mapping[str, Any], seed: int) -> None:
         super().__init__(space=space, params=params, seed=seed)
         self._key = stream_key(self._seed, DIRECTION)
 
@@ -127,17 +156,32 @@ class ValueTuner(Tuner):
         v, reach = decision.perturbation, decision.reach
         if v is None or v.shape != (self.space.free_dim,) or reach is None or not reach > 0.0:
             raise DecisionMismatch(f"decision {decision.id} does not say where it went", "give it as decide made it")
-        if type(feedback) is not float and (
-            isinstance(feedback, (bool, np.bool_)) or not isinstance(feedback, (int, float, np.integer, np.floating))
-        ):
-            raise InvalidFeedback(f"the loss is {feedback!r}", "give one finite number")
-        if not math.isfinite(feedback):
-            raise InvalidFeedback(f"the loss is {feedback!r} and must be finite", "leave out rounds without a loss")
-        self._hear(float(feedback), v, reach)
+        told = type(feedback) is float and -math.inf < feedback < math.inf
+        self._hear(feedback if told else as_loss(feedback), v, reach)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        raise NotTeachable(
+            f"a {self._kind} cannot be taught: it needs the loss at a point that it has itself drawn near its own",
+            "let it decide, and learn the loss there",
+        )
 
     @abstractmethod
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
         """Learn what the point at that reach along v cost."""
+
+
+def as_loss(feedback: Any, largest: float = math.inf) -> float:
+    """One finite number, or a refusal."""
+    if type(feedback) is not float and (
+        isinstance(feedback, (bool, np.bool_)) or not isinstance(feedback, (int, float, np.integer, np.floating))
+    ):
+        raise InvalidFeedback(f"the loss is {feedback!r}", "give one finite number")
+    if not math.isfinite(feedback):
+        raise InvalidFeedback(f"the loss is {feedback!r} and must be finite", "leave out rounds without a loss")
+    loss = float(feedback)
+    if abs(loss) > largest:
+        raise InvalidFeedback(f"the loss is {feedback!r} and must be at most {largest:g}", "measure in larger units")
+    return loss
 
 
 def shortened(gradient: FloatArray, longest: float) -> FloatArray:

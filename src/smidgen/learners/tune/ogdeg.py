@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
+from smidgen.knobs import Best, Knobs
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.tune import theory
 from smidgen.learners.tune.base import ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
 from smidgen.types import FloatArray
+
+#: What is noted of the losses told: how many, their running mean, the largest residual, how many were beyond the bound.
+COUNTED, MEAN, LARGEST, CLIPPED, TOLD = 0, 1, 2, 3, 4
 
 
 class Phased(ValueTuner):
@@ -27,24 +33,35 @@ class Phased(ValueTuner):
     def __init__(
         self,
         *,
-        space: Space,
-        loss_bound: float,
+        space: Space | Knobs,
+        loss_bound: float | None,
         horizon: int | None,
         delta: float | None,
         gamma: float | None,
         lipschitz: float | None,
+        baseline: str | None,
         params: Mapping[str, Any],
         seed: int,
     ) -> None:
-        self._F = checks.number("loss_bound", loss_bound, "give a bound on |loss|", above=0.0)
+        self._running = loss_bound is None
+        if loss_bound is None and lipschitz is not None:
+            raise InvalidArgument("lipschitz was given without loss_bound", "give both, or neither")
+        self._F = 1.0 if loss_bound is None else checks.number("loss_bound", loss_bound, "give a bound", above=0.0)
+        if baseline is not None:
+            checks.one_of("baseline", baseline, {"mean": 0})
+        self._baseline = baseline
+        self.plain = not self._running and baseline is None  #: whether steps go by the loss as it was told
+        self._told = np.zeros(TOLD)
         self._horizon = None if horizon is None else checks.whole("horizon", horizon, "leave it out if unknown")
         self._L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "leave it out", at_least=0.0)
         self._given = (delta, gamma)
-        settings = {"horizon": self._horizon, "delta": delta, "gamma": gamma, "lipschitz": self._L, **params}
+        bound = None if self._running else self._F
+        settings: dict[str, Any] = {"loss_bound": bound, "horizon": self._horizon, "delta": delta, "gamma": gamma}
+        settings |= {"lipschitz": self._L, "baseline": baseline, **params}
         kept = {name: value for name, value in settings.items() if value is not None}
-        super().__init__(space=space, params={"loss_bound": self._F, **kept}, seed=seed)
+        super().__init__(space=space, params=kept, seed=seed)
         fixed = self._horizon is not None or delta is not None
-        self._first = 0 if fixed else theory.first_phase(space, self._F, self._L, self._constants)
+        self._first = 0 if fixed else theory.first_phase(self.space, self._F, self._L, self._constants)
         self._enter(0)
 
     @abstractmethod
@@ -69,12 +86,45 @@ class Phased(ValueTuner):
         self._rule = self._make_rule(self._reach, self.space.shrunk(self._share))
 
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
-        self._rule.step(self._direction(loss, v, reach))
+        if self.plain and -self._F <= loss <= self._F:
+            self._rule.step(self._direction(loss, v, reach))
+        else:
+            told = self._told.copy()
+            residual = self._residual(loss, told)
+            if residual is not None:
+                self._rule.step(self._direction(residual, v, reach))
+            self._told = told
         if self._phase and self.rounds + 1 == self._phase.start + self._phase.length:
             y = self._rule.weights
             self._enter(self.rounds + 1)
             inside = self.space.shrunk(self._share).project(y)
             self._rule.restore({**self._rule.state(), "w": inside})
+
+    def _residual(self, loss: float, told: FloatArray) -> float | None:
+        """What of the loss the step goes by, in units of F where F is not declared; None: no step. Notes it."""
+        first, residual = told[COUNTED] == 0.0, loss
+        if self._baseline:
+            residual = 0.0 if first else loss - told[MEAN]
+        if not self._running and abs(residual) > self._F:
+            told[CLIPPED] += 1.0
+            residual = math.copysign(self._F, residual) if self._baseline else residual
+        if self._baseline:
+            told[COUNTED] += 1.0
+            told[MEAN] = loss if first else told[MEAN] + max(0.02, 1.0 / told[COUNTED]) * residual
+        if not self._running:
+            return residual
+        told[LARGEST] = max(told[LARGEST], abs(residual))
+        return residual / float(told[LARGEST]) if told[LARGEST] > 0.0 else None
+
+    @property
+    def clipped(self) -> int:
+        """How many losses lay beyond the bound that was declared."""
+        return int(self._told[CLIPPED])
+
+    def best(self) -> Best:
+        """The base point, in own units, and the running mean of the losses around it, if there is a baseline."""
+        point = super().best().point
+        return Best(point, float(self._told[MEAN]) if self._told[COUNTED] else None, None, None)
 
     @property
     def delta(self) -> float:
@@ -86,9 +136,19 @@ class Phased(ValueTuner):
         """γ: the share of the space that the base point keeps clear of."""
         return self._share
 
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {**super()._state(), **({} if self.plain else {"told": self._told})}
+
+    def _notes(self) -> dict[str, Any]:
+        return {"clipped": self.clipped} if self.plain and self.clipped else {}
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        self._told[CLIPPED] = float(notes.get("clipped", 0))
+
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if self._phase:
             self._enter(self.rounds)
+        self._told = state.get("told", self._told)
         super()._restore(state)
 
 
@@ -102,7 +162,7 @@ class Phased(ValueTuner):
         cost="N + a projection",
         example={"space": Ball(dim=3), "loss_bound": 1.0, "delta": 0.2},
         first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
-        recommended=(Recommended(feedback="loss"),),
+        recommended=(Recommended(feedback="loss", settings={"baseline": "mean", "loss_bound": None}),),
         theorem="gradient descent from values",
     )
 )
@@ -114,7 +174,8 @@ class OGDEG(Phased):
     space
         The convex set of points.
     loss_bound
-        F, a bound on the absolute value of losses.
+        F, a bound on the absolute value of losses, or, with a baseline, of their distance from it. Left out: the
+        largest seen so far.
     horizon
         T, the number of rounds to come. Left out, phases of doubling length take its place.
     delta
@@ -123,6 +184,9 @@ class OGDEG(Phased):
         γ, the share of the space to keep clear of; δ/r if δ is given, else by theory.
     lipschitz
         L, a Lipschitz constant of the losses, if known: then theory does with T^{3/4}.
+    baseline
+        ``"mean"`` takes the running mean of the losses off each of them, so that an offset does no harm: the whole bill
+        may be told. Left out: losses count as they are.
     seed
         Seeds the directions; each is a function of the decision's number.
 
@@ -130,6 +194,9 @@ class OGDEG(Phased):
     -----
     **Update** x = y + δv, v uniform on the sphere; y ← Π_{(1−γ)P}(y − D/(F√t)·f(x)·v) in the t-th learnt round of
     the phase; y starts in the centre.
+    With a baseline f(x) − m takes the place of f(x), m ← m + max(.02, 1/t)(f(x) − m) afterwards, and the first loss is
+    its own mean; a residual beyond F is clipped, and `clipped` counts it. Without a baseline a loss beyond F is taken
+    as it is, and counted. Without ``loss_bound`` no step is taken while F = 0.
     **Symbols** x: ``decision.action``, y: ``decision.greedy``, v: ``decision.perturbation``, δ: ``decision.reach``,
     f(x): ``feedback``, D: ``space.diameter``, F: ``loss_bound``.
     **Assumes** convex losses with |f| ≤ F.
@@ -138,7 +205,8 @@ class OGDEG(Phased):
     **Cost** N normals, N operations, a projection.
     **Differs** the step D/(F√t) is that of the ONSEG paper's comparison; [1] has R/(F√T). Its
     proof then gives 5·12^{1/3} in the place of 3, and 4 in the place of 2 (`smidgen.bounds.ogdeg`, ``mended=True``). On
-    the simplex everything happens in its own N−1 dimensions. Doubling phases are ours.
+    the simplex everything happens in its own N−1 dimensions. Doubling phases, the baseline and the running bound are
+    ours; the theorems know none of them.
 
     Examples
     --------
@@ -159,12 +227,13 @@ class OGDEG(Phased):
     def __init__(
         self,
         *,
-        space: Space,
-        loss_bound: float,
+        space: Space | Knobs,
+        loss_bound: float | None = None,
         horizon: int | None = None,
         delta: float | None = None,
         gamma: float | None = None,
         lipschitz: float | None = None,
+        baseline: str | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__(
@@ -174,6 +243,7 @@ class OGDEG(Phased):
             delta=delta,
             gamma=gamma,
             lipschitz=lipschitz,
+            baseline=baseline,
             params={},
             seed=seed,
         )

@@ -10,6 +10,7 @@ from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
+from smidgen.knobs import Knobs
 from smidgen.learners.card import Card, register
 from smidgen.learners.sizes import vector_and_matrix
 from smidgen.learners.tune import theory
@@ -45,7 +46,8 @@ class ONSEG(Phased):
     space
         The convex set of points.
     loss_bound
-        F, a bound on the absolute value of losses.
+        F, a bound on the absolute value of losses, or, with a baseline, of their distance from it. Left out: the
+        largest seen so far.
     horizon
         T, the number of rounds to come. Left out, phases of doubling length take its place.
     delta, gamma
@@ -57,6 +59,8 @@ class ONSEG(Phased):
     beta
         β: a number; ``"practical"`` for δ/(8NFD), which is about what the paper's own values amount to; left out,
         the printed ½·min(δ/(4NFD), α) with α = σδ²/(N²F²).
+    baseline
+        ``"mean"`` takes the running mean of the losses off each of them, as in `OGDEG`.
     seed
         Seeds the directions; each is a function of the decision's number.
 
@@ -95,14 +99,15 @@ class ONSEG(Phased):
     def __init__(
         self,
         *,
-        space: Space,
-        loss_bound: float,
+        space: Space | Knobs,
+        loss_bound: float | None = None,
         horizon: int | None = None,
         delta: float | None = None,
         gamma: float | None = None,
         lipschitz: float | None = None,
         sigma: float = 1.0,
         beta: float | str | None = None,
+        baseline: str | None = None,
         seed: int = 0,
     ) -> None:
         self._sigma = checks.number("sigma", sigma, "leave it out for 1.0", above=0.0)
@@ -119,6 +124,7 @@ class ONSEG(Phased):
             delta=delta,
             gamma=gamma,
             lipschitz=lipschitz,
+            baseline=baseline,
             params=params,
             seed=seed,
         )

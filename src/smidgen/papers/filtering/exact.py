@@ -21,7 +21,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from smidgen._kernel import kernel
 from smidgen.learners.filter import FilterHistory
-from smidgen.learners.filter.simple_fil import threshold
+from smidgen.learners.filter.exploring import RIDGES, RULES, count_label, threshold_of
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.types import FloatArray
 
@@ -29,19 +29,22 @@ Flags = NDArray[np.bool_]
 BLOCK = 192
 
 
-#: When to forward. c of the threshold −√(c·ln t / N); whether to taste instead, that is to forward by the sign of the
-#: margin and otherwise with probability √((1 + m)/(t + 1)); the key of its coins.
-Rule: TypeAlias = tuple[float, bool, U64]
+#: When to forward. The number of the rule of exploration (see `RULES`) and its c (or the ridge); whether to taste
+#: instead, that is to forward by the sign of the margin and otherwise with probability √((1 + m)/(t + 1)); the key of
+#: its coins.
+Rule: TypeAlias = tuple[int, float, bool, U64]
 
 
-def ridge_fil(X: Any, y: Flags, *, c: float = 5.0, a: float = 1.0) -> FilterHistory:
+def ridge_fil(X: Any, y: Flags, *, c: float = 5.0, a: float = 1.0, explore: str = "paper") -> FilterHistory:
     """What `smidgen.RidgeFil` does on a stream of sparse rows, to rounding."""
-    return _filtered(X, y, a, (c, False, stream_key(0, COIN)))
+    ridge = RIDGES[explore] * a
+    rule = (RULES[explore], ridge if explore == "scarce" else c, False, stream_key(0, COIN))
+    return _filtered(X, y, ridge, rule, constant=explore != "paper")
 
 
 def apple_tasting(X: Any, y: Flags, *, seed: int, a: float = 1.0) -> FilterHistory:
     """What `smidgen.AppleTasting` around a `smidgen.RidgeFull` does on a stream of sparse rows, to rounding."""
-    return _filtered(X, y, a, (0.0, True, stream_key(seed, COIN)))
+    return _filtered(X, y, a, (0, 0.0, True, stream_key(seed, COIN)))
 
 
 def ridge_full(X: Any, Y: Flags, *, a: float = 1.0, single: bool = False) -> list[FilterHistory]:
@@ -67,8 +70,12 @@ def ridge_full(X: Any, Y: Flags, *, a: float = 1.0, single: bool = False) -> lis
 def _block(
     V: FloatArray, z: FloatArray, near: FloatArray, first: int, rule: Rule, counts: FloatArray, told: Any
 ) -> Any:
-    """Play a block in order. V has a row L⁻¹k(x) per document, with room; counts: a, learnt from, found by tasting."""
-    (c, tasting, key), (truth, actions, greedy) = rule, told
+    """Play a block in order.
+
+    V has a row L⁻¹k(x) per document, with room; counts are a, learnt from, found by tasting, and what was heard.
+    """
+    (kind, c, tasting, key), (truth, actions, greedy) = rule, told
+    heard = counts[3:]
     for i in range(V.shape[0]):
         a, n, v = counts[0], int(counts[1]), V[i]
         mean = np.dot(v[:n], z[:n])
@@ -78,10 +85,11 @@ def _block(
             chance = math.sqrt((1.0 + counts[2]) / (first + i + 1.0))
             actions[i] = greedy[i] or first_uniform(key, first + i) < chance
         else:
-            actions[i] = mean * a / pivot >= threshold(c, first + i, counts[1])
+            actions[i] = mean * a / pivot >= threshold_of(kind, c, first + i, heard)
         if not actions[i]:
             continue
         counts[1] += 1.0
+        count_label(heard, truth[i], 1.0, pivot / a - 1.0)
         if truth[i] and not greedy[i]:
             counts[2] += 1.0
         root = math.sqrt(pivot)
@@ -91,10 +99,10 @@ def _block(
         v[n] = root
 
 
-def _filtered(X: Any, y: Flags, a: float, rule: Rule) -> FilterHistory:
+def _filtered(X: Any, y: Flags, a: float, rule: Rule, *, constant: bool = False) -> FilterHistory:
     n, truth = X.shape[0], np.ascontiguousarray(y, np.bool_)
     actions, greedy = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    counts = np.array([a, 0.0, 0.0])
+    counts, one = np.array([a, 0.0, 0.0, 0.0, 0.0, 0.0]), float(constant)
     room = 1024
     factor, z = np.zeros((room, room)), np.zeros(room)
     for start in range(0, n, BLOCK):
@@ -107,10 +115,10 @@ def _filtered(X: Any, y: Flags, a: float, rule: Rule) -> FilterHistory:
         across = block.T.tocsr()
         V = np.zeros((stop - start, learnt + BLOCK))
         if learnt:
-            k = (X[np.flatnonzero(actions[:start])] @ across).toarray()
+            k = (X[np.flatnonzero(actions[:start])] @ across).toarray() + one
             V[:, :learnt] = solve_triangular(factor[:learnt, :learnt], k, lower=True, check_finite=False).T
         told = truth[start:stop], actions[start:stop], greedy[start:stop]
-        _block(V, z, (block @ across).toarray(), start + 1, rule, counts, told)
+        _block(V, z, (block @ across).toarray() + one, start + 1, rule, counts, told)
         new = np.flatnonzero(actions[start:stop])
         factor[learnt : learnt + len(new), : learnt + len(new)] = np.tril(V[new, : learnt + len(new)], learnt)
     return FilterHistory(actions, greedy, truth)

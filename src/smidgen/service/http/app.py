@@ -24,10 +24,11 @@ from smidgen.service.http.inflight import LIMIT, InFlight
 from smidgen.service.http.openapi import document
 from smidgen.service.http.options import Options
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import JSON, Service, any_right, model_name, reply, service, whole_number
+from smidgen.service.http.running import JSON, Service, any_right, explained, model_name, reply, service, whole_number
 from smidgen.service.http.tokens import Tokens, require
 from smidgen.service.insight import dashboard
 from smidgen.service.insight.quality import at_a_glance, committed
+from smidgen.service.insight.weights import by_name
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ErrorDetail, ErrorReply, ModelBody
 from smidgen.service.models.engine import Engine
@@ -38,6 +39,8 @@ from smidgen.service.refusals import Busy, Unknown
 from smidgen.service.store.log import EventLog
 
 T = TypeVar("T")
+#: How many weights are told if nobody says, and at most.
+WEIGHTS, MOST_WEIGHTS = 100, 10_000
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -56,8 +59,12 @@ async def list_models(request: Request) -> Response:
     """GET /v1/models."""
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
-    seen = [model for model in here.models() if rights.model in (None, model.name)]
-    return reply({"models": await asyncio.to_thread(lambda: [at_a_glance(here.reading, model) for model in seen])})
+
+    def look() -> Response:
+        seen = [model for model in here.models() if rights.model in (None, model.name)]
+        return reply({"models": [at_a_glance(here.reading, model) for model in seen]})
+
+    return await asyncio.to_thread(look)
 
 
 async def show_model(request: Request) -> Response:
@@ -108,7 +115,17 @@ async def tell_story(request: Request) -> Response:
     rights = here.tokens.rights(request.headers.get("authorization"))
     id = request.path_params["id"]
     now = here.engine.clock()
-    return reply(await asyncio.to_thread(tell, here.log, here.engine.slots, id, rights.model, now))
+    told = await asyncio.to_thread(tell, here.log, here.engine.slots, id, rights.model, now)
+    return reply(msgspec.structs.replace(told, contributions=await explained(here, id, rights.model)))
+
+
+async def show_weights(request: Request) -> Response:
+    """GET /v1/models/{name}/weights?key=…&limit=…."""
+    here, name = service(request), model_name(request)
+    await any_right(request, name)
+    limit, key = whole_number(request, "limit") or WEIGHTS, request.query_params.get("key")
+    limit = min(limit, MOST_WEIGHTS)
+    return reply(await here.writer.do(lambda: by_name(here.engine, here.engine.model(name), key, limit)))
 
 
 async def read_log(request: Request) -> Response:
@@ -117,7 +134,7 @@ async def read_log(request: Request) -> Response:
     await here.rights(request, "admin", name)
     after = whole_number(request, "after")
     model = here.engine.model(name)
-    committed(here.reading, model)
+    await asyncio.to_thread(committed, here.reading, model)
 
     async def lines() -> AsyncIterator[bytes]:
         place = after
@@ -134,9 +151,10 @@ async def alive(request: Request) -> Response:
 
 
 async def ready(request: Request) -> Response:
-    """GET /readyz: whether a command can be carried out."""
+    """GET /readyz: whether a decision can be committed."""
     here = service(request)
-    return reply({"status": "ready", "models": len(await asyncio.to_thread(here.reading.models))})
+    await here.able()
+    return reply({"status": "ready", "models": len(here.engine.models)})
 
 
 async def show_metrics(request: Request) -> Response:
@@ -163,6 +181,7 @@ def routes() -> list[Route]:
         Route(model, create_model, methods=["PUT"]),
         Route(model, show_model, methods=["GET"]),
         Route(model, archive_model, methods=["DELETE"]),
+        Route(model + "/weights", show_weights, methods=["GET"]),
         Route(model + "/log", read_log, methods=["GET"]),
         Route("/v1/decisions/{id}", tell_story, methods=["GET"]),
         Route("/healthz", alive, methods=["GET"]),

@@ -22,7 +22,7 @@ class Metrics:
 
     def text(self, engine: Engine, writer: Writer, only: str | None = None) -> str:
         """The exposition format; ``only`` is the one model to tell of."""
-        models = [model for name, model in engine.models.items() if only in (None, name)]
+        models = [model for name, model in list(engine.models.items()) if only in (None, name)]
         lines = ["# TYPE smidgen_feedback_total counter"]
         lines += [f'smidgen_feedback_total{{status="{k}"}} {n}' for (w, k), n in self._sorted() if w == "feedback"]
         lines += ["# TYPE smidgen_refused_total counter"]

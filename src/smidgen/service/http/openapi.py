@@ -8,7 +8,7 @@ import msgspec
 
 from smidgen import __version__
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ErrorReply, FeedbackReply, ModelBody, ModelReply, Story
+from smidgen.service.messages import ErrorReply, FeedbackReply, ModelBody, ModelReply, Story, WeightsReply
 
 _REFUSALS = {
     400: "not JSON, or a bad name",
@@ -39,13 +39,15 @@ _EVERY_DECISION: dict[str, Any] = {
 def document() -> dict[str, Any]:
     """The whole document, as the loops describe themselves."""
     bodies = (loops.decision, loops.batch, loops.feedback)
-    structs = (ModelBody, ModelReply, *bodies, FeedbackReply, Story, ErrorReply)
+    structs = (ModelBody, ModelReply, *bodies, FeedbackReply, Story, WeightsReply, ErrorReply)
     _, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     components["ModelBody"]["properties"]["loop"] = {"enum": list(loops)}
     decision = _decision()
     name = {"name": "name", "in": "path", "required": True, "schema": _NAME}
     id = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
     after = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}}
+    key = {"name": "key", "in": "query", "schema": {"type": "string"}}
+    limit = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0}}
     many, models = _list("decisions", decision), _list("models", _ref(ModelReply))
     model = {"parameters": [name]}
     paths: dict[str, Any] = {
@@ -63,6 +65,10 @@ def document() -> dict[str, Any]:
         "/v1/models/{name}/decisions:batch": {
             **model,
             "post": _operation("ask for many decisions", 201, many, loops.batch),
+        },
+        "/v1/models/{name}/weights": {
+            "parameters": [name, key, limit],
+            "get": _operation("names and weights, strongest first", 200, _ref(WeightsReply)),
         },
         "/v1/models/{name}/log": {
             "parameters": [name, after],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 from starlette.requests import Request
 
+from smidgen.service.faults import wrong_form
 from smidgen.service.refusals import BadRequest, Impossible, TooLarge, TooSlow, WrongMedia
 
 T = TypeVar("T")
@@ -18,6 +20,7 @@ PATIENCE_S = 60.0
 LARGE = 64 << 10
 #: How many objects and lists, and how many keys, a body may hold: reading them costs far more than their bytes say.
 HOLDERS = KEYS = 500_000
+_parsers = ThreadPoolExecutor(2, "smidgen parser")
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
 _HOLDERS = (dict, list, msgspec.Struct)
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}
@@ -36,7 +39,11 @@ async def json_body(request: Request, type: type[T], limit: int) -> T:
             raw = await _limited(request, limit)
     except TimeoutError as error:
         raise TooSlow(f"the body has not arrived within {PATIENCE_S} seconds", "send it in one go") from error
-    return _read(raw, type) if len(raw) <= LARGE else await asyncio.to_thread(_read, raw, type)
+    return _read(raw, type) if len(raw) <= LARGE else await _aside(raw, type)
+
+
+async def _aside(raw: bytes, type: type[T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_parsers, _read, raw, type)
 
 
 def _read(raw: bytes, type: type[T]) -> T:
@@ -47,8 +54,7 @@ def _read(raw: bytes, type: type[T]) -> T:
     try:
         body: T = _decoders[type].decode(raw)
     except msgspec.ValidationError as error:
-        _refuse_broken(raw)
-        raise Impossible(str(error), "see /docs for the fields of this body") from error
+        raise wrong_form(error, _plain(raw)) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
     try:
@@ -66,12 +72,12 @@ def _refuse_crowded(raw: bytes) -> None:
         raise Impossible(f"the body has {keys} keys", f"send at most {KEYS} in one call")
 
 
-def _refuse_broken(raw: bytes) -> None:
-    """What is no JSON at all is another fault than JSON of the wrong form."""
+def _plain(raw: bytes) -> Any:
+    """The body as it is; what is no JSON at all is another fault than JSON of the wrong form."""
     try:
-        msgspec.json.decode(raw)
+        return msgspec.json.decode(raw)
     except msgspec.ValidationError:
-        return  # a number out of range: JSON, but not for us
+        return None  # a number out of range: JSON, but not for us
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,17 +15,21 @@ from starlette.responses import Response
 from smidgen.service.http.metrics import Metrics
 from smidgen.service.http.options import Options
 from smidgen.service.http.tokens import Rights, Scope, Tokens, require
+from smidgen.service.insight.contributions import contributions
 from smidgen.service.insight.curve import Curves
-from smidgen.service.messages import ModelBody, Name
+from smidgen.service.messages import Contributions, ModelBody, Name
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
+from smidgen.service.models.stories import find
 from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
-from smidgen.service.refusals import BadRequest, Unknown
-from smidgen.service.store.log import EventLog
+from smidgen.service.refusals import BadRequest, StorageFailed, Unknown
+from smidgen.service.store.log import DecisionEvent, EventLog
 from smidgen.service.store.protocol import Reading
 
 JSON = "application/json"
+#: For how many seconds a commit proves that the next will succeed, and for how long one is waited for.
+BELIEVED_S, PATIENCE_S = 1.0, 0.4
 
 
 @dataclass
@@ -48,6 +53,7 @@ class Service:
     warming: Warming
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
+    _probe: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
 
     def models(self) -> list[Served]:
@@ -65,6 +71,22 @@ class Service:
         """Make the kernels of a model ready, aside; others are served meanwhile."""
         if not self.warming.knows(body):
             await asyncio.get_running_loop().run_in_executor(self._aside, self.warming.model, body)
+
+    async def able(self) -> None:
+        """Refuse unless a decision could be committed now: what was proved within the last second is believed.
+
+        A writer that is busy is not asked to stop for this; then what it last showed counts.
+        """
+        self.writer.open()
+        if self.writer.able and time.monotonic() - self.writer.proved < BELIEVED_S:
+            return
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.ensure_future(self.writer.do(self.engine.store.probe))
+        await asyncio.wait([self._probe], timeout=PATIENCE_S)
+        if self._probe.done():
+            self._probe.result()
+        elif not self.writer.able:
+            raise StorageFailed("the last commit failed, and none has succeeded since", "free some space")
 
     def close(self) -> None:
         """Let go of the thread; what has begun is finished."""
@@ -87,6 +109,22 @@ async def any_right(request: Request, name: str) -> None:
     rights = service(request).tokens.rights(request.headers.get("authorization"))
     if rights.model not in (None, name):
         raise Unknown(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+
+
+async def explained(here: Service, id: str, allowed: str | None) -> Contributions | None:
+    """What the features of a decision's answer add to its score, under the present weights.
+
+    Weights are read between two batches; a story does not wait for a writer that is busy, and is then told without.
+    """
+
+    def recorded() -> tuple[Served, DecisionEvent]:
+        row, model = find(here.log, here.engine.slots, id, allowed)
+        return model, here.log.decision(model, row.seq)
+
+    model, event = await asyncio.to_thread(recorded)
+    wanted = asyncio.ensure_future(here.writer.do(lambda: contributions(here.engine, model, event.key, event.decision)))
+    await asyncio.wait([wanted], timeout=PATIENCE_S)
+    return wanted.result() if wanted.done() else None
 
 
 def model_name(request: Request) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import resource
 import signal
 import socket
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Open files that are not connections: the database, snapshots, pipes, and those that are just being turned away.
 SPARE_FILES = 100
+#: How many new objects are looked through for garbage at a time; one large body has hundreds of thousands.
+GARBAGE = (20_000, 20, 100)
 
 
 def serve(options: Options, host: str, port: int, announce: Callable[[str], None] | None = None) -> None:
@@ -59,6 +62,8 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
                 server.should_exit = True
 
             def ready() -> None:
+                gc.freeze()  # what is there now stays: looking through it for garbage takes a third of a second
+                gc.set_threshold(*GARBAGE)
                 if announce is not None:
                     announce(_address(listener))
 

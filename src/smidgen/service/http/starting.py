@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 #: After how many seconds of starting somebody is told why it takes so long.
-LONG = 2.0
+LONG = 10.0
 _log = logging.getLogger("smidgen.service")
 _ALIVE = {"status": "ok", "version": __version__}
 _NOT_YET = {

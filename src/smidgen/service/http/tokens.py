@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 from typing import Literal, NamedTuple
 
@@ -57,15 +58,17 @@ class Tokens:
     def rights(self, header: str | None) -> Rights:
         """What the ``Authorization`` header allows; without any token in the store, everything.
 
-        The token is looked up by its digest, so the time that this takes says nothing of the tokens that there are.
+        It is looked up by its digest, which nobody can steer, and then compared in constant time.
         """
         if not self.any():
             return EVERYTHING
         kind, _, token = (header or "").partition(" ")
         if kind.lower() != "bearer" or not token:
             raise NotAllowed("there is no token", "send Authorization: Bearer TOKEN")
-        found = self._reading.token(_hash(token.strip()))
-        if found is None or found.revoked_at is not None:
+        wanted = _hash(token.strip())
+        found = self._reading.token(wanted)
+        same = hmac.compare_digest(found.hash if found is not None else bytes(len(wanted)), wanted)
+        if found is None or not same or found.revoked_at is not None:
             raise NotAllowed("the token is not valid", "make one with smidgen token create")
         return Rights(frozenset(found.scopes.split(",")), found.model)
 

@@ -12,9 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from smidgen.service.clock import stamp
 from smidgen.service.http.assets import HEADERS, asset, plotly
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import Service, any_right, model_name, reply, service, whole_number
+from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
+from smidgen.service.insight.contributions import in_words
 from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
 from smidgen.service.insight.guarantee import guarantee
 from smidgen.service.insight.narration import offered, recent, sentences
@@ -65,7 +67,7 @@ async def models(request: Request) -> Response:
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
     wanted = request.query_params.get("q", "").lower()
-    visible = [model for model in here.models() if rights.model in (None, model.name)]
+    visible = [model for model in await asyncio.to_thread(here.models) if rights.model in (None, model.name)]
     mine = [model for model in visible if wanted in model.name.lower()]
     mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
     out = await asyncio.gather(*(_at_a_glance(here, model) for model in mine[:MOST_MODELS]))
@@ -143,6 +145,8 @@ async def story(request: Request) -> Response:
     id = request.path_params["id"]
     now = here.engine.clock()
     lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, rights.model, now)
+    if (why := in_words(await explained(here, id, rights.model))) is not None:
+        lines.append({"at": stamp(now), "text": why})
     return _told({"decision": id, "lines": lines})
 
 

@@ -47,7 +47,7 @@ def guarantee(model: Served, points: Rounds) -> Guarantee:
     points
         Rounds, and by how many updates the deciding weights were behind at most until then.
     """
-    learner = model.blueprint.body.learner
+    learner = model.blueprint.kind
     if model.keyed:
         return Guarantee(why_not="Every key has a learner of its own, with its own rounds; theory speaks of each.")
     if not points:

@@ -67,7 +67,7 @@ def offered(log: EventLog, models: Mapping[int, Served], id: str, allowed: str |
     """What a person may answer by hand to a decision."""
     row, model = find(log, models, id, allowed)
     event, blueprint = log.decision(model, row.seq), model.blueprint
-    return blueprint.loop.offered(learners[blueprint.body.learner], event.reply, event.ids)
+    return blueprint.loop.offered(learners[blueprint.kind], event.reply, event.ids)
 
 
 def _feedback(model: Served, feedback: dict[str, Any]) -> str:

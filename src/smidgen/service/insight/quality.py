@@ -38,9 +38,10 @@ def at_a_glance(reading: Reading, model: Served) -> ModelReply:
     return ModelReply(
         name=model.name,
         loop=body.loop,
-        learner=body.learner,
-        params=body.params,
-        features=body.features if isinstance(body.features, list | None) else {"hashed": body.features.hashed},
+        learner=model.blueprint.kind,
+        feedback=model.blueprint.feedback,
+        params=model.blueprint.params,
+        features=model.blueprint.shown_features,
         labels=body.labels,
         window_s=body.window_s,
         keyed=model.keyed,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from smidgen.errors import NoWeights
+from smidgen.learners import Learner
+from smidgen.learners.records.around import vectorizer_of
+from smidgen.service.messages import Weight, WeightsReply
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
-from smidgen.service.refusals import Unknown
+from smidgen.service.refusals import Impossible, Unknown
 from smidgen.service.store.protocol import Reading
 
 
@@ -18,6 +22,34 @@ def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> 
     if not model.keyed:
         return []
     return [key for (key,) in reading.look("keys", model.slot, prefix=prefix, limit=limit)]
+
+
+def namer(model: Served, learner: Learner) -> Callable[[int], str]:
+    """What the columns are called: as the records have them, as the model's settings name them, or by number."""
+    if (features := vectorizer_of(learner)) is not None:
+        known = dict(features.named_columns())
+        return lambda index: known.get(index, f"#{index}")
+    names = model.blueprint.names
+    return names.__getitem__ if names is not None else model.blueprint.loop.weight_name
+
+
+def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:
+    """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out."""
+    if model.keyed and key is None:
+        raise Impossible("key is missing", "this model has one learner per key: say ?key=…")
+    if not model.keyed and key is not None:
+        raise Impossible("this model has no keys", "leave key out")
+    if key is not None and key not in keys(engine.store, model, key, 1):
+        raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
+    learner = engine.learners.get(model, key).learner
+    weights = np.asarray(learner.weights, dtype=np.float64)
+    labels, name, width = _labels(model, weights), namer(model, learner), weights.shape[-1]
+    found = []
+    for place in _strongest(weights.ravel(), limit).tolist():
+        row, column = divmod(place, width)
+        label = labels[row] if labels is not None else None
+        found.append(Weight(name=name(column), weight=float(weights.ravel()[place]), label=label))
+    return WeightsReply(model_version=model.version, weights=found)
 
 
 def strengths(engine: Engine, model: Served, key: str | None, label: str | None, top: int = 20) -> dict[str, Any]:
@@ -40,7 +72,7 @@ def strengths(engine: Engine, model: Served, key: str | None, label: str | None,
     if label is not None and label not in (labels or ()):
         raise Unknown(f"there is no label {label!r}", f"choose among {', '.join(labels or ['none'])}")
     row = weights if weights.ndim == 1 else weights[(labels or []).index(label) if label is not None else 0]
-    strongest = _strongest(row, top)
+    strongest, name = _strongest(row, top), namer(model, learner)
     return {
         "key": key,
         "label": (label or labels[0]) if labels else None,
@@ -48,7 +80,7 @@ def strengths(engine: Engine, model: Served, key: str | None, label: str | None,
         "rounds": learner.rounds,
         "dim": len(row),
         "norm": float(np.linalg.norm(row)),
-        "weights": [{"name": _name(model, int(i)), "weight": float(row[i])} for i in strongest],
+        "weights": [{"name": name(int(i)), "weight": float(row[i])} for i in strongest],
         "why_not": None,
     }
 
@@ -69,8 +101,3 @@ def _strongest(row: Any, top: int) -> Any:
     some = np.argpartition(-size, top - 1)[:top] if len(row) > top else np.arange(len(row))
     order = some[np.lexsort((some, -size[some]))]
     return order[size[order] > 0.0]
-
-
-def _name(model: Served, index: int) -> str:
-    names = model.blueprint.names
-    return names[index] if names is not None else model.blueprint.loop.weight_name(index)

@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 
 from smidgen.errors import InvalidArgument, InvalidRecord
+from smidgen.learners import Learner
+from smidgen.learners.records.around import on_rows
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.insight.intervals import normal
 from smidgen.service.loops.evaluator import Evaluator
@@ -24,6 +26,7 @@ from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import recorded
 from smidgen.service.store.recording import Recording
+from smidgen.types import Decision
 
 POINTS = 400  # of a curve
 
@@ -103,11 +106,14 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
         )
     body = first.model
     own = recorded(body, first.resolved)
-    evaluators, about = _evaluators(own, others)
+    evaluators, about = _evaluators(own.bare(), others)
+    rows = _RowsOfRecords(own) if own.features is not None else None
     decisions, measures = 0, []
     for event in lines:
         if event.type == "decision":
             decisions += 1
+            if rows is not None:
+                event.__dict__["its decision"] = rows.of(event.key, event.made())
             for evaluator in evaluators.values():
                 evaluator.decided(event)
         elif event.learnt:
@@ -116,8 +122,11 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
                 raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
             made = decision.made()
             measures.append(own.loop.logged(made, event.told(), event.feedback, decision.reply))
+            shown = made if rows is None else rows.of(event.key, made)
             for evaluator in evaluators.values():
-                evaluator.answered(event, made)
+                evaluator.answered(event, shown)
+            if rows is not None:
+                rows.learn(event.key, made, event.told())
     return WhatIf(
         log=recording.name,
         loop=body.loop,
@@ -127,6 +136,30 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
         outcomes=[_outcome(spec, evaluator) for spec, evaluator in evaluators.items()],
         notes=[*own.loop.caveats, *about],
     )
+
+
+class _RowsOfRecords:
+    """The records of a log as the rows that its own vectorizers made of them: others read the same.
+
+    The log's own learners are learnt again beside the others, so that names get the columns that they had.
+    """
+
+    def __init__(self, own: Blueprint) -> None:
+        self._own = own
+        self._learners: dict[str | None, Learner] = {}
+
+    def of(self, key: str | None, made: Decision) -> Decision:
+        """A decision on rows."""
+        return on_rows(self._learner(key), made)
+
+    def learn(self, key: str | None, made: Decision, told: Any) -> None:
+        """Learn what the log's own learner has learnt."""
+        self._learner(key).learn(made, told)
+
+    def _learner(self, key: str | None) -> Learner:
+        if key not in self._learners:
+            self._learners[key] = self._own.learner(key)
+        return self._learners[key]
 
 
 def other_body(body: ModelBody, spec: str) -> ModelBody:
@@ -182,7 +215,7 @@ def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evalua
         return {}, []
     found: dict[str, Evaluator] = {}
     notes = evaluator.about(own)
-    if (why := evaluator.why_not(own.card, own.body.learner)) is None:
+    if (why := evaluator.why_not(own.card, own.kind)) is None:
         found["as logged"] = evaluator(own)
     else:
         notes.append(f"the log's own learner is not among those compared: {why}")

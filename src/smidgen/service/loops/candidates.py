@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from smidgen.errors import InvalidArgument
-from smidgen.learners import Card
+from smidgen.errors import InvalidArgument, InvalidFeatures
+from smidgen.features import Vectorizer
+from smidgen.learners import Card, Feedback
+from smidgen.service.faults import in_record
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.vectors import Vectors
-from smidgen.service.messages import Candidate, CompactCandidates
+from smidgen.service.messages import CANDIDATES, Candidate, CompactCandidates
 from smidgen.service.refusals import Impossible
+from smidgen.structures import Candidates as Offer
+from smidgen.structures import Choice, Clicks, Ranking
 from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
     from smidgen.service.store.recording import Line
 
-Candidates = Annotated[list[Candidate], Meta(min_length=1)] | CompactCandidates
+Candidates = Annotated[list[Candidate], Meta(min_length=1, max_length=CANDIDATES)] | CompactCandidates
 
 #: What a reader of what-if must know of such a log.
 CAVEATS = (
@@ -32,7 +36,7 @@ CAVEATS = (
 )
 
 
-def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[list[str], Any]:
+def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[list[Any], Any]:
     """The candidates' ids and their features, row by row."""
     if isinstance(given, CompactCandidates):
         ids, rows = given.ids, vectors.matrix(given.features)
@@ -40,26 +44,57 @@ def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[
             raise Impossible(f"there are {len(ids)} ids and {len(rows)} rows of features", "give one row for each id")
     else:
         ids = [candidate.id for candidate in given]
-        rows = vectors.rows([candidate.features for candidate in given])
-    if len(set(ids)) < len(ids):
-        (twice, _), *_ = Counter(ids).most_common(1)
+        rows = vectors.rows([_features(candidate, i, vectors) for i, candidate in enumerate(given)])
+    if len({str(id) for id in ids}) < len(ids):
+        (twice, _), *_ = Counter(map(str, ids)).most_common(1)
         raise Impossible(f"the candidate id {twice!r} stands there twice", "give each candidate an id of its own")
     return ids, rows
 
 
-def places(named: Sequence[str], ids: Sequence[str], field: str) -> list[int]:
-    """Where the named candidates stand among all."""
-    index = {id: i for i, id in enumerate(ids)}
-    if unknown := [name for name in named if name not in index]:
+def offer(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: int | None = None) -> Any:
+    """What the learner decides on: records with their context, or rows of numbers; with ``top``, to rank."""
+    if vectors.records:
+        return Offer(dict(zip(ids, rows, strict=True)), context=context, top=top)
+    if context is not None:
+        raise Impossible(
+            "context stands beside the candidates, and this model takes rows of numbers",
+            'make a model without "features": its candidates are crossed with the context',
+        )
+    return Choice(rows) if top is None else Ranking(rows, top=top)
+
+
+def _features(candidate: Candidate, index: int, vectors: Vectors) -> Any:
+    if candidate.features is None and not vectors.records:
+        raise Impossible(f"candidates[{index}].features is missing", f"give {vectors.dim} numbers")
+    return candidate.features
+
+
+def located(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impossible:
+    """The refusal of a record with the place where it stands in the request; ``features`` reads the records anew."""
+    if isinstance(context, Offer):
+        for index, each in enumerate(context.records):
+            try:
+                features.encode(each)
+            except InvalidFeatures as its:
+                return in_record(its, f"candidates[{index}].features")
+        return in_record(error, "context")
+    return in_record(error, "features")
+
+
+def places(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:
+    """Where the named candidates stand among all; 7 and "7" are one name."""
+    index = {str(id): i for i, id in enumerate(ids)}
+    wanted = [str(name) for name in named]
+    if unknown := [name for name in named if str(name) not in index]:
         raise Impossible(f"{field} names {unknown[0]!r}, which was not a candidate", "name candidates of this decision")
-    if len(set(named)) < len(named):
+    if len(set(wanted)) < len(wanted):
         raise Impossible(f"{field} names a candidate twice", "name each candidate once")
-    return [index[name] for name in named]
+    return [index[name] for name in wanted]
 
 
-def preferred(ids: Sequence[str], verb: str = "preferred") -> str:
+def preferred(ids: Sequence[Any], verb: str = "preferred") -> str:
     """What the user liked, in a few words."""
-    return f"{verb} {', '.join(ids[:3])}{'…' if len(ids) > 3 else ''}" if ids else "nothing to improve"
+    return f"{verb} {', '.join(map(str, ids[:3]))}{'…' if len(ids) > 3 else ''}" if ids else "nothing to improve"
 
 
 class CoactiveEvaluator(Evaluator):
@@ -73,13 +108,15 @@ class CoactiveEvaluator(Evaluator):
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        if (why := self.why_not(blueprint.card, blueprint.body.learner)) is not None:
+        if (why := self.why_not(blueprint.card, blueprint.kind)) is not None:
             raise InvalidArgument(why, "compare other learners")
         self._pairs = self._above = self._ties = self._unchanged = 0
 
     @classmethod
     def why_not(cls, card: Card, learner: str) -> str | None:
-        """One that shows pairs hears only of its own rivals."""
+        """One that shows pairs hears only of its own rivals, one that hears rewards of what it has shown."""
+        if Feedback.BETTER not in card.kinds:
+            return f"a {learner} learns from rewards, which the log does not hold"
         if not card.shows_pairs:
             return None
         return f"a {learner} learns only from duels with a rival of its own, which the log does not hold"
@@ -111,4 +148,4 @@ def _pair(made: Decision, told: Any) -> tuple[Any, Any]:
     """The better object and the one shown; of a duel, the winner and the loser."""
     if isinstance(made.action, tuple):
         return made.action[told], made.action[1 - told]
-    return told, made.action
+    return (told.better(made.action) if isinstance(told, Clicks) else told), made.action

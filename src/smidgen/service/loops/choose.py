@@ -8,15 +8,23 @@ from typing import Any, ClassVar
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
-from smidgen.learners import Feedback, Learner
-from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, places, preferred, read
+from smidgen.learners import Card, Feedback, Learner
+from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
+from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id
+from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.service.refusals import Impossible
-from smidgen.structures import Choice
 from smidgen.types import Decision
 
+#: By what people judge a model that hears rewards.
+MEAN_REWARD = "mean reward"
+#: What a person may say by hand of an answer that a reward is for.
+REWARDS = [
+    Option(text="Success (reward 1)", feedback={"reward": 1.0}, main=True),
+    Option(text="Half of it", feedback={"reward": 0.5}),
+    Option(text="Nothing (reward 0)", feedback={"reward": 0.0}),
+]
 #: The second curve of loops whose learners may explore.
 EXPLORATION = Figure(
     title="Exploration",
@@ -27,36 +35,47 @@ EXPLORATION = Figure(
 )
 
 
+def rewarded(value: float) -> Reaction:
+    """A reward for what was shown."""
+    if not 0.0 <= value <= 1.0:
+        raise Impossible(f"reward is {value!r}", "give a number from 0 (worst) to 1 (best); map other ranges linearly")
+    return Reaction(float(value), float(value))
+
+
 class Request(DecisionBody, kw_only=True):
     """What to choose from."""
 
     candidates: Candidates
+    context: Record | None = None
 
 
 class Reply(Struct, omit_defaults=True):
-    """The chosen candidate, and, of learners that show two, both."""
+    """The chosen candidate; of learners that show two, both; of learners that draw, with which probability each."""
 
-    choice: str
-    pair: list[str] = []
+    choice: str | int
+    pair: list[str | int] = []
+    propensities: dict[str, float] = {}
 
 
 class Told(FeedbackBody, kw_only=True):
-    """The better candidate."""
+    """The better candidate, or a reward for the one that was shown."""
 
-    better: Id | UnsetType = UNSET
+    better: AnyId | UnsetType = UNSET
+    reward: float | UnsetType = UNSET
 
 
 class Choose(Loop):
-    """Candidates in, one out; a better one back."""
+    """Candidates in, one out; a better one, or a reward for the one shown, back."""
 
     name = "choose"
     request = Request
     reply = Reply
     feedback = Told
-    kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER}
+    kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "reward": Feedback.REWARD}
     measure = "left unchanged"
+    takes_records = True
     words = Words(
-        does="Choose: pick one of several; learns from a better pick",
+        does="Choose: pick one of several; learns from a better pick, or from a reward",
         curve="Left as it was",
         about_curve=(
             "Share of choices that the user left unchanged, in windows of learnt feedback, with 95 % intervals."
@@ -74,23 +93,33 @@ class Choose(Loop):
         },
         feedback=(("a better one", {"better": "y"}),),
     )
-    evaluator = CoactiveEvaluator
-    caveats = CAVEATS
+    evaluator: type[Evaluator] | None = CoactiveEvaluator
+    caveats: tuple[str, ...] = CAVEATS
+
+    def suit(self, card: Card) -> None:
+        """Where rewards come back, their mean says how well it goes; such a log holds no better pick to compare by."""
+        if Feedback.BETTER not in card.kinds:
+            self.measure, self.share, self.evaluator, self.caveats = MEAN_REWARD, False, None, ()
 
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The items to choose from."""
         ids, rows = read(body.candidates, self.vectors)
-        return Choice(rows), ids
+        return offer(ids, rows, body.context, self.vectors), ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """The chosen id; of a learner that shows two, also its rival."""
         if np.ndim(decision.action):
             pair = [ids[i] for i in decision.action]
             return {"choice": pair[0], "pair": pair}
-        return {"choice": ids[decision.action]}
+        answer: Answer = {"choice": ids[decision.action]}
+        if decision.propensities is not None:
+            answer["propensities"] = dict(zip(map(str, ids), decision.propensities.tolist(), strict=True))
+        return answer
 
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
-        """The better item; of a pair, which of the two."""
+        """The better item; of a pair, which of the two; or the reward."""
+        if self.kinds[field] == Feedback.REWARD:
+            return rewarded(value)
         (chosen,) = places([value], ids, field)
         if not np.ndim(decision.action):
             return Reaction(chosen, float(chosen == decision.action))
@@ -105,7 +134,7 @@ class Choose(Loop):
 
     def brief(self, reply: Mapping[str, Any]) -> str:
         """The one, or the two."""
-        return " or ".join(reply["pair"]) if "pair" in reply else str(reply["choice"])
+        return " or ".join(map(str, reply["pair"])) if "pair" in reply else str(reply["choice"])
 
     def decided(self, reply: Mapping[str, Any]) -> str:
         """The one, or the two."""
@@ -114,18 +143,22 @@ class Choose(Loop):
         return f"it chose {reply['choice']}"
 
     def reacted(self, field: str, value: Any) -> str:
-        """Which was better."""
-        return preferred([value])
+        """Which was better, or what it was worth."""
+        return f"reward {value:.4g}" if self.kinds[field] == Feedback.REWARD else preferred([value])
 
     def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
         """Any of them, or one of the two."""
+        if Feedback.BETTER not in learner.card.kinds:
+            return Offered(text=f"It chose {reply['choice']}. What came of it?", options=REWARDS)
         pair = reply.get("pair")
         text = f"It chose {reply['choice']}. What would the user have liked best?"
         if pair is not None:
-            text = f"It shows {' beside '.join(pair)}. Which is better?"
-        options = [Option(text=id, feedback={"better": id}, main=id == reply["choice"]) for id in pair or ids]
+            text = f"It shows {' beside '.join(map(str, pair))}. Which is better?"
+        options = [Option(text=str(id), feedback={"better": id}, main=id == reply["choice"]) for id in pair or ids]
         return Offered(text=text, options=options)
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
-        """Whether the choice was left as it was."""
+        """Whether the choice was left as it was, or its reward."""
+        if "reward" in feedback:
+            return float(feedback["reward"])
         return float(feedback.get("better") == reply.get("choice"))

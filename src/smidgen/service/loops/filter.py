@@ -15,7 +15,7 @@ from smidgen.service.insight.estimates import Estimate, self_normalised, share
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Named, Numbers
+from smidgen.service.messages import DecisionBody, FeedbackBody, Numbers, Record
 from smidgen.service.refusals import Impossible
 from smidgen.types import Decision
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Request(DecisionBody, kw_only=True):
     """The features of the item; some learners need none."""
 
-    features: Numbers | Named | None = None
+    features: Numbers | Record | None = None
 
 
 class Reply(Struct):
@@ -116,6 +116,7 @@ class Filter(Loop):
     kinds: ClassVar[Mapping[str, str]] = {"relevant": Feedback.RELEVANCE}
     measure = "precision"
     takes_matrix = True
+    takes_records = True
     words = Words(
         does="Filter: forward or drop; learns from relevant or not",
         curve="Precision",

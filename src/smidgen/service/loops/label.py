@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -11,11 +12,11 @@ from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.insight.estimates import Estimate, importance, self_normalised, share
-from smidgen.service.loops.choose import EXPLORATION
+from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, REWARDS, rewarded
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id, ModelBody, Named, Numbers
+from smidgen.service.messages import DecisionBody, FeedbackBody, Id, ModelBody, Numbers, Record
 from smidgen.service.refusals import Impossible
 from smidgen.types import Decision
 
@@ -27,25 +28,32 @@ if TYPE_CHECKING:
 class Request(DecisionBody, kw_only=True):
     """The features of what is to be labelled."""
 
-    features: Numbers | Named
+    features: Numbers | Record
 
 
-class Reply(Struct):
-    """The label."""
+class Reply(Struct, omit_defaults=True):
+    """The label; of learners that draw, also with which probability each."""
 
     label: str
+    propensities: dict[str, float] = {}
 
 
 class Told(FeedbackBody, kw_only=True):
-    """Whether the label was right, or which one is."""
+    """Whether the label was right, or which one is, or what it was worth."""
 
     correct: bool | UnsetType = UNSET
     label: Id | UnsetType = UNSET
+    reward: float | UnsetType = UNSET
 
 
 def label_names(model: ModelBody) -> list[str]:
     """The labels of a label model; their numbers, if they have no names."""
-    return model.labels or [str(i) for i in range(int(model.params["n_classes"]))]
+    return model.labels or _numbers(int(model.params["n_classes"]))
+
+
+@lru_cache(maxsize=16)
+def _numbers(count: int) -> list[str]:
+    return [str(i) for i in range(count)]
 
 
 class LabelEvaluator(Evaluator):
@@ -73,7 +81,7 @@ class LabelEvaluator(Evaluator):
         unit = blueprint.card.unit_rows
         if unit is None or not unit(blueprint.settings):
             return []
-        name = blueprint.body.learner
+        name = blueprint.kind
         return [f"this log's {name} scales features to unit length, and so the log holds them: others see that"]
 
     def answered(self, event: Line, made: Decision) -> None:
@@ -115,7 +123,7 @@ class LabelEvaluator(Evaluator):
         found.append(share("accuracy where it says what was shown", right_there, sum(self._matches)))
         if self._untaught:
             self.notes.append(
-                f"{self.blueprint.body.learner} needs the right label, and {self._untaught} of {n} answers only said "
+                f"{self.blueprint.kind} needs the right label, and {self._untaught} of {n} answers only said "
                 "that the shown one was wrong: it did not learn from them"
             )
         return found
@@ -130,7 +138,7 @@ class LabelEvaluator(Evaluator):
         if "label" in feedback:
             true = self._labels.index(feedback["label"])
             return true == shown, true
-        right = bool(feedback.get("correct"))
+        right = bool(feedback.get("correct", feedback.get("reward", 0.0) >= 0.5))
         return right, shown if right else 1 - shown if len(self._labels) == 2 else None
 
     def _running(self, match: bool, right: bool, p: float | None) -> float:
@@ -147,9 +155,14 @@ class Label(Loop):
     request = Request
     reply = Reply
     feedback = Told
-    kinds: ClassVar[Mapping[str, str]] = {"correct": Feedback.BIT, "label": Feedback.LABEL}
+    kinds: ClassVar[Mapping[str, str]] = {
+        "correct": Feedback.BIT,
+        "label": Feedback.LABEL,
+        "reward": Feedback.REWARD,
+    }
     measure = "accuracy"
     takes_matrix = True
+    takes_records = True
     facts = ("dim", "n_classes")
     words = Words(
         does="Label: name the class; learns from right or wrong",
@@ -166,8 +179,15 @@ class Label(Loop):
         request={"features": {"word:invoice": 1, "word:free": 2}},
         feedback=(("right or wrong", {"correct": True}),),
     )
-    evaluator = LabelEvaluator
-    caveats = ("only decisions that were answered in time count; if people answer some kinds more often, so do these",)
+    evaluator: type[Evaluator] | None = LabelEvaluator
+    caveats: tuple[str, ...] = (
+        "only decisions that were answered in time count; if people answer some kinds more often, so do these",
+    )
+
+    def suit(self, card: Card) -> None:
+        """A model that was made for rewards is judged by them; such a log says of no label that it was right."""
+        if self.model.feedback == Feedback.REWARD:
+            self.measure, self.share, self.evaluator, self.caveats = MEAN_REWARD, False, None, ()
 
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The example."""
@@ -175,7 +195,11 @@ class Label(Loop):
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """The label by its name."""
-        return {"label": label_names(self.model)[decision.action]}
+        labels = label_names(self.model)
+        answer: Answer = {"label": labels[decision.action]}
+        if decision.propensities is not None:
+            answer["propensities"] = dict(zip(labels, decision.propensities.tolist(), strict=True))
+        return answer
 
     def takes(self, kind: str, card: Card) -> bool:
         """The right label says whether the shown one was right, and a right one is the right label."""
@@ -183,11 +207,16 @@ class Label(Loop):
         return kind in card.kinds or (kind in either and any(each in card.kinds for each in either))
 
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
-        """One bit for a bandit; the label for its full-information relatives."""
+        """One bit, or a reward, for a bandit; the label for its full-information relatives."""
+        if self.kinds[field] == Feedback.REWARD:
+            return rewarded(value)
         labels = label_names(self.model)
         named = self.kinds[field] == Feedback.LABEL
         if named and value not in labels:
-            raise Impossible(f"{value!r} is not one of the labels", f"choose among {', '.join(labels)}")
+            raise Impossible(
+                f"{value!r} is not one of the labels",
+                f"choose among {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}",
+            )
         true = labels.index(value) if named else decision.action if value else None
         right = true == decision.action
         if Feedback.BIT in learner.card.kinds:
@@ -212,7 +241,9 @@ class Label(Loop):
         return f"it said {reply['label']}"
 
     def reacted(self, field: str, value: Any) -> str:
-        """Right, wrong, or what it is."""
+        """Right, wrong, what it is, or what it was worth."""
+        if self.kinds[field] == Feedback.REWARD:
+            return f"reward {value:.4g}"
         if self.kinds[field] == Feedback.LABEL:
             return f"it is {value}"
         return "right" if value else "wrong"
@@ -220,6 +251,8 @@ class Label(Loop):
     def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
         """Right or wrong, or all labels where the learner needs the right one."""
         shown = reply["label"]
+        if self.model.feedback == Feedback.REWARD:
+            return Offered(text=f"It says {shown}. What came of it?", options=REWARDS)
         if Feedback.BIT in learner.card.kinds:
             right = Option(text="Right", feedback={"correct": True}, main=True)
             wrong = Option(text="Wrong", feedback={"correct": False})
@@ -228,6 +261,8 @@ class Label(Loop):
         return Offered(text=f"It says {shown}. What is it?", options=options)
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
-        """Whether the label was right."""
+        """Whether the label was right, or its reward."""
+        if "reward" in feedback:
+            return float(feedback["reward"])
         right = feedback["label"] == reply.get("label") if "label" in feedback else feedback.get("correct")
         return float(bool(right))

@@ -16,6 +16,7 @@ import msgspec
 
 from smidgen.errors import NoWeights
 from smidgen.learners import Card, Learner
+from smidgen.service.faults import wrong_form
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
@@ -71,8 +72,10 @@ class Loop(ABC):
     #: Which kind of feedback (a word of the cards) each of these fields is.
     kinds: ClassVar[Mapping[str, str]]
     #: The figure by which people judge it, and whether it is a share.
-    measure: ClassVar[str]
-    share: ClassVar[bool] = True
+    measure: str
+    share: bool = True
+    #: Whether its features may be records.
+    takes_records: ClassVar[bool] = False
     #: Whether every row of a matrix of features is a request.
     takes_matrix: ClassVar[bool] = False
     #: Settings of a learner that are facts of the model: another learner in its place has them too.
@@ -81,13 +84,17 @@ class Loop(ABC):
     figure: ClassVar[Figure | None] = None
     example: ClassVar[Example]
     #: Replays a log through another learner; None where a log says nothing of others.
-    evaluator: ClassVar[type[Evaluator] | None] = None
+    evaluator: type[Evaluator] | None = None
     #: What a reader of what-if must know.
-    caveats: ClassVar[tuple[str, ...]] = ()
+    caveats: tuple[str, ...] = ()
 
     def __init__(self, model: ModelBody, vectors: Vectors) -> None:
         self.model = model
         self.vectors = vectors
+
+    def suit(self, card: Card) -> None:
+        """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
+        return
 
     # What goes in and out
 
@@ -125,9 +132,7 @@ class Loop(ABC):
         try:
             msgspec.convert(given, self.feedback)
         except msgspec.ValidationError as error:
-            raise Impossible(
-                f"{field} is of the wrong form: {error}", "see /docs for the fields of this body"
-            ) from error
+            raise wrong_form(error, given) from error
         if not self.takes(self.kinds[field], learner.card):
             send = [name for name, kind in self.kinds.items() if self.takes(kind, learner.card)]
             raise Impossible(

@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, places, preferred, read
+from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id
-from smidgen.structures import Ranking
+from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
+from smidgen.structures import Clicks
 from smidgen.types import Decision
 
 #: How many positions count if nobody says.
@@ -25,20 +25,21 @@ class Request(DecisionBody, kw_only=True):
 
     candidates: Candidates
     top: Annotated[int, Meta(ge=1)] | None = None
+    context: Record | None = None
 
 
 class Reply(Struct):
     """All candidates, best first, and their scores in that order."""
 
-    ranking: list[str]
+    ranking: list[str | int]
     scores: list[float] | None
 
 
 class Told(FeedbackBody, kw_only=True):
     """The candidates that belong at the front, in order, or those that were clicked."""
 
-    better: list[Id] | Id | UnsetType = UNSET
-    clicked: list[Id] | UnsetType = UNSET
+    better: list[AnyId] | AnyId | UnsetType = UNSET
+    clicked: list[AnyId] | UnsetType = UNSET
 
 
 class Rank(Loop):
@@ -50,6 +51,7 @@ class Rank(Loop):
     feedback = Told
     kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "clicked": Feedback.CLICKS}
     measure = "left unchanged"
+    takes_records = True
     words = Words(
         does="Rank: order candidates; learns from clicks or a better order",
         curve="Left as it was",
@@ -83,7 +85,7 @@ class Rank(Loop):
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The documents to rank."""
         ids, rows = read(body.candidates, self.vectors)
-        return Ranking(rows, top=body.top or TOP), ids
+        return offer(ids, rows, body.context, self.vectors, body.top or TOP), ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """All ids, best first, with their scores."""
@@ -99,12 +101,15 @@ class Rank(Loop):
         return kind in card.kinds or (kind == Feedback.CLICKS and Feedback.BETTER in card.kinds)
 
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
-        """The preferred candidates move to the front; the rest keep the shown order."""
-        chosen = places([value] if isinstance(value, str) else value, ids, field)
+        """The preferred candidates move to the front; the rest keep the shown order. Some learn from clicks as such."""
+        chosen = places(value if isinstance(value, list) else [value], ids, field)
         shown, front = decision.action.tolist(), set(chosen)
         better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
         position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
-        return Reaction(np.array(better, dtype=np.int64), float(better == shown), position)
+        told: Any = np.array(better, dtype=np.int64)
+        if self.kinds[field] == Feedback.CLICKS and learner.card.kinds[0] == Feedback.CLICKS:
+            told = Clicks(chosen)
+        return Reaction(told, float(better == shown), position)
 
     def asked(self, ids: Sequence[str]) -> str:
         """How many candidates."""
@@ -112,25 +117,27 @@ class Rank(Loop):
 
     def brief(self, reply: Mapping[str, Any]) -> str:
         """The first three."""
-        ranking = reply["ranking"]
+        ranking = [str(id) for id in reply["ranking"]]
         return " › ".join(ranking[:3]) + (f" › … {len(ranking)} in all" if len(ranking) > 3 else "")
 
     def decided(self, reply: Mapping[str, Any]) -> str:
         """The first ten, with their scores."""
-        ranking, scores = reply["ranking"], reply.get("scores") or []
+        ranking, scores = [str(id) for id in reply["ranking"]], reply.get("scores") or []
         shown = [f"{id} ({score:.3g})" for id, score in zip(ranking, scores, strict=False)]
         return "it ranked " + ", ".join((shown or ranking)[:10]) + ("…" if len(ranking) > 10 else "")
 
     def reacted(self, field: str, value: Any) -> str:
         """Which were clicked or preferred."""
-        return preferred([value] if isinstance(value, str) else value, "clicked" if field == "clicked" else "preferred")
+        return preferred(
+            value if isinstance(value, list) else [value], "clicked" if field == "clicked" else "preferred"
+        )
 
     def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
         """A click on any of them."""
         ranking = reply["ranking"]
         scores = reply.get("scores") or [None] * len(ranking)
         options = [
-            Option(text=id, feedback={"clicked": [id]}, hint="" if score is None else f"score {score:.3g}")
+            Option(text=str(id), feedback={"clicked": [id]}, hint="" if score is None else f"score {score:.3g}")
             for id, score in zip(ranking, scores, strict=True)
         ]
         text = "It ranked them like this. Which one would the user click?"
@@ -138,4 +145,5 @@ class Rank(Loop):
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
         """Whether the ranking was left as it was."""
-        return float(list(told) == list(made.action))
+        better = told.better(made.action) if isinstance(told, Clicks) else told
+        return float(list(better) == list(made.action))

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen.service.messages import Compact, Hashed, ModelBody
+from smidgen.features.record import shown
+from smidgen.service.messages import ByName, Compact, ModelBody
 from smidgen.service.refusals import Impossible
 from smidgen.types import FloatArray
 
+Given = list[float] | dict[str, Any]
 #: A number may be as large as this, either way.
 LARGEST = 1e100
+#: How many numbers the features of one request may be, after names have found their columns: 80 MB.
+NUMBERS = 10_000_000
 
 
 class Vectors:
@@ -27,16 +31,21 @@ class Vectors:
         Its settings: names in order, hashed names, or neither (positions only).
     dim
         The number of features; None for learners without features.
+    records
+        Whether features are records, which the learner reads itself.
     """
 
-    def __init__(self, model: ModelBody, dim: int | None) -> None:
+    def __init__(self, model: ModelBody, dim: int | None, *, records: bool = False) -> None:
         self.dim = dim
-        self.hashed = isinstance(model.features, Hashed)
+        self.records = records
+        self.hashed = isinstance(model.features, ByName) and not records
         names = model.features if isinstance(model.features, list) else []
         self.index = {name: i for i, name in enumerate(names)}
 
-    def row(self, given: list[float] | dict[str, float] | None) -> Any:
-        """One example: an array, or a sparse row where names are hashed."""
+    def row(self, given: Given | None) -> Any:
+        """One example: an array, a sparse row where names are hashed, or a record."""
+        if self.records:
+            return record(given, "features")
         if self.dim is None:
             if given is not None:
                 raise Impossible("this learner takes no features", "leave them out")
@@ -47,19 +56,30 @@ class Vectors:
             return self._hashed([given])
         return self.rows([given])[0]
 
-    def rows(self, given: Sequence[list[float] | dict[str, float]]) -> Any:
-        """Several examples as a matrix."""
+    def rows(self, given: Sequence[Given]) -> Any:
+        """Several examples as a matrix; records as they are."""
         dim = self.dim or 0
+        if self.records:
+            return [record(features, f"candidates[{i}].features") for i, features in enumerate(given)]
         if self.hashed and any(isinstance(features, dict) for features in given):
             if not all(isinstance(features, dict) for features in given):
                 raise Impossible("some features come by name and some by position", "give all in one way")
             return self._hashed([features for features in given if isinstance(features, dict)])
+        if len(given) * dim > NUMBERS:
+            raise Impossible(
+                f"{len(given)} rows of {dim} features are more than {NUMBERS} numbers", "send fewer rows in one call"
+            )
         packed = b"".join([self._packed(features, dim) for features in given])
         return sane(np.frombuffer(packed).reshape(len(given), dim))
 
     def matrix(self, given: Compact) -> FloatArray:
         """The matrix of a compact body."""
         n, d = given.shape
+        if self.records:
+            raise Impossible(
+                f"features is a matrix of {n} × {d} numbers, and this model takes records",
+                'send records, {"age": 31, "country": "se"}, or make the model with a list of "features"',
+            )
         if self.dim is None or d != self.dim:
             raise Impossible(f"the matrix has {d} columns and {self.dim} features are required", "mend the shape")
         if len(given.f32) != 4 * n * d:
@@ -71,12 +91,12 @@ class Vectors:
             raise Impossible("f32 holds a number that is not finite", "send finite numbers")
         return matrix
 
-    def _packed(self, features: list[float] | dict[str, float], dim: int) -> bytes:
+    def _packed(self, features: Given, dim: int) -> bytes:
         """One row's numbers as bytes; `struct` reads a list of floats several times faster than NumPy does."""
         if isinstance(features, dict):
             row = [0.0] * dim
             for name, value in features.items():
-                row[self._place(name)] = value
+                row[self._place(name)] = value if type(value) is float else number(name, value)
             features = row
         elif len(features) != dim:
             raise Impossible(f"there are {len(features)} features and {dim} are required", "give one number for each")
@@ -88,20 +108,42 @@ class Vectors:
             raise Impossible(f"{name!r} is not a feature of this model", f"its features are {known}")
         return self.index[name]
 
-    def _hashed(self, given: Sequence[dict[str, float]]) -> sparse.csr_matrix:
+    def _hashed(self, given: Sequence[dict[str, Any]]) -> sparse.csr_matrix:
         """Sum up what falls into one column; a bit of the hash gives the sign, so collisions cancel on average."""
         dim = self.dim or 1
         rows, columns, values = [], [], []
         for i, features in enumerate(given):
             for name, value in features.items():
+                amount = value if type(value) is float else number(name, value)
                 hash32 = zlib.crc32(name.encode())
                 rows.append(i)
                 columns.append((hash32 >> 1) % dim)
-                values.append(value if hash32 & 1 else -value)
+                values.append(amount if hash32 & 1 else -amount)
         matrix = sparse.csr_matrix((np.asarray(values, dtype=np.float64), (rows, columns)), shape=(len(given), dim))
         matrix.sum_duplicates()
         sane(matrix.data)
         return matrix
+
+
+def record(given: Given | None, path: str) -> dict[str, Any]:
+    """Features as a record; none at all are an empty one."""
+    if isinstance(given, list):
+        raise Impossible(
+            f"{path} is a list of {len(given)} numbers, and this model takes records",
+            'send an object, {"age": 31, "country": "se"}, or make the model with a list of "features" or with '
+            '"dim" in params',
+        )
+    return given if given is not None else {}
+
+
+def number(name: str, value: Any) -> float:
+    """A feature's value, if it is a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Impossible(
+            f"features.{name} is {shown(value)}, and this model's features are numbers",
+            'send a number, or make a model without "features": it takes strings, booleans, texts and null as they are',
+        )
+    return float(value)
 
 
 def sane(numbers: FloatArray) -> FloatArray:

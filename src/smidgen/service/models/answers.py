@@ -65,7 +65,8 @@ class Answers:
     def _learn(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
         model, key = made.model, made.key
         held = self._learners.get(model, key)
-        reaction = model.blueprint.loop.react(held.learner, made.decision, made.ids, body)
+        blueprint = model.blueprint
+        reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
         content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(reaction.learn)))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])

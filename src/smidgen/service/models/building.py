@@ -10,11 +10,15 @@ import msgspec
 
 from smidgen import geometry, records
 from smidgen.errors import InvalidRecord, SmidgenError
+from smidgen.features import Vectorizer
 from smidgen.learners import Card, Learner, cards, learners
+from smidgen.learners.records.around import around, inside, seeded, vectorizer_of
 from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.loops.vectors import Vectors
-from smidgen.service.messages import Hashed, ModelBody
+from smidgen.service.messages import ByName, ModelBody
+from smidgen.service.models import resolving
+from smidgen.service.models.cost import Cost
 from smidgen.service.models.sizes import REFUSALS, refuse_huge
 from smidgen.service.refusals import Impossible
 
@@ -33,37 +37,45 @@ class Blueprint:
     """
 
     def __init__(self, body: ModelBody) -> None:
-        loops.find(body.loop)
-        if body.learner not in (names := fitting(body.loop)):
-            why = cards[body.learner].not_served if body.learner in cards else ""
+        loop = loops.find(body.loop)
+        space = _built(body.params.get("space")) if body.learner is None else None
+        self.kind, params = resolving.chosen(body, loop, space)
+        if self.kind not in (names := fitting(body.loop)):
+            why = cards[self.kind].not_served if self.kind in cards else ""
             raise Impossible(
-                f"{body.learner!r} is not a learner of the loop {body.loop} here{': ' if why else ''}{why}",
+                f"{self.kind!r} is not a learner of the loop {body.loop} here{': ' if why else ''}{why}",
                 f"choose among {', '.join(names)}",
             )
         self.body = body
-        self._type = learners[body.learner]
+        self._type = learners[self.kind]
         accepted = inspect.signature(self._type).parameters
-        params = dict(body.params)
         if "labels" in params:
             raise Impossible("labels stands among the params", 'give "labels" beside "params"')
         if unknown := params.keys() - accepted.keys():
-            raise Impossible(
-                f"{body.learner} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}"
-            )
+            raise Impossible(f"{self.kind} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}")
         if any(_deeper(value, DEEPEST) for value in params.values()):
             raise Impossible(f"the params are nested more than {DEEPEST} deep", "see the learner's documentation")
         if "learner" in accepted:
-            _refuse_missing(body.learner, params, accepted)
+            _refuse_missing(self.kind, params, accepted)
         sized, takes = params, accepted
         if (inner := _inner(params)) is not None:  # the features are those of the learner inside
             sized = params["learner"] = dict(params["learner"])
             takes = inspect.signature(inner).parameters
-        self._infer(sized, "dim", takes, _dim(body), "features")
+        features: Vectorizer | None = None
+        if resolving.takes_records(body, loop, sized, takes):
+            features = resolving.vectorizer(body, sized)
+            sized["dim"] = features.dim
+            resolving.within_keys(self._type, params, body)
+        else:
+            self._infer(sized, "dim", takes, _dim(body), "features")
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
-        _refuse_missing(body.learner, params, accepted)
+        _refuse_missing(self.kind, params, accepted)
         params = {name: _built(value) for name, value in params.items()}
         refuse_huge(self._type, params)
-        self._take(body, self._first(params), guarded=True)
+        made = self._first(params)
+        if features is not None:
+            made = around(features, made)
+        self._take(body, made, guarded=features is None)  # a vectorizer bounds the numbers itself
 
     @classmethod
     def recorded(cls, body: ModelBody, settings: Any, *, guarded: bool) -> Blueprint:
@@ -81,16 +93,43 @@ class Blueprint:
 
     def _take(self, body: ModelBody, learner: Learner, *, guarded: bool) -> None:
         """Go by this learner's settings."""
-        self.body = body
+        self.body = body  #: as the app sent it
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
         self._seed = learner.params["seed"]
-        self.dim: int | None = _features(learner)
-        self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim))
-        self.card: Card = learner.card
+        self.features: Vectorizer | None = vectorizer_of(learner)
+        inner = inside(learner)
+        self.kind = type(inner).__name__  #: the class of the learner that reads the rows
+        self.dim: int | None = _features(inner)
+        self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim, records=self.features is not None))
+        self.card: Card = inner.card
+        self.loop.suit(self.card)
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
-        self.settings = learner.params
+        self.settings = inner.params
+        self.asked = inner.asked
+        self.cost = Cost(self.card, self.settings, self.dim)
         self.size = len(learner.to_bytes()) if body.keyed else 0
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The learner's settings as they were asked for; of a recommended one, those that are in force."""
+        if self.body.learner is not None:
+            return self.body.params
+        told: dict[str, Any] = records.pack(self.asked)
+        return {name: value for name, value in told.items() if name not in ("dim", "n_classes")}
+
+    @property
+    def feedback(self) -> str | None:
+        """The kind of feedback that it was made for."""
+        return resolving.usual_feedback(self.body, type(self.loop), self.card.kinds)
+
+    @property
+    def shown_features(self) -> list[str] | dict[str, Any] | None:
+        """How features are taken, as the model's reply says it."""
+        if self.features is not None:
+            return resolving.shown(self.features)
+        form = self.body.features
+        return form if isinstance(form, list | None) else {"hashed": form.hashed}
 
     def record(self) -> Any:
         """The settings of its learners, in what JSON can say, for `recorded`."""
@@ -102,8 +141,20 @@ class Blueprint:
             made = self._made.fresh()
         else:
             digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-            made = self._made.fresh(seed=int.from_bytes(digest[:6], "little"))
+            made = seeded(self._made, int.from_bytes(digest[:6], "little"))
         return made.guard() if self.guarded and self.dim is not None else made
+
+    def bare(self) -> Blueprint:
+        """The same without its vectorizer: of a model that takes records, one that takes the rows made of them."""
+        if self.features is None:
+            return self
+        params = {**self.body.params, "dim": self.dim}
+        body = msgspec.structs.replace(self.body, learner=self.kind, params=params, features=None)
+        return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), guarded=False)
+
+    def reader(self, learner: Learner) -> Learner:
+        """Of a learner that takes records: the one inside, whose card says what it hears."""
+        return inside(learner)
 
     def _first(self, params: dict[str, Any]) -> Learner:
         try:
@@ -111,12 +162,12 @@ class Blueprint:
         except SmidgenError:
             raise
         except REFUSALS as error:
-            raise Impossible(f"{self.body.learner} refuses its arguments: {error}", "see smidgen learners") from error
+            raise Impossible(f"{self.kind} refuses its arguments: {error}", "see smidgen learners") from error
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
         if name not in accepted:
             if value is not None:
-                raise Impossible(f"{self.body.learner} takes no {source}", f"leave {source} out")
+                raise Impossible(f"{self.kind} takes no {source}", f"leave {source} out")
         elif value is not None and params.setdefault(name, value) != value:
             raise Impossible(
                 f"{name} is {params[name]} and there are {value} {source}", f"leave {name} out, or mend it"
@@ -161,7 +212,7 @@ def canonical(body: ModelBody) -> bytes:
 
 
 def _dim(body: ModelBody) -> int | None:
-    if isinstance(body.features, Hashed):
+    if isinstance(body.features, ByName):
         return body.features.hashed
     if body.features is None:
         return None

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from smidgen.errors import SmidgenError
+from smidgen.errors import InvalidFeatures, SmidgenError
+from smidgen.service.loops.candidates import located
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
+from smidgen.service.models.cost import Budget
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -98,10 +100,11 @@ class Decisions:
         model = self._models.get(name)
         if model.archived_at is not None:
             raise Conflict(f"the model {name!r} is archived and decides no more", "create another")
-        ready = []
+        ready, budget = [], Budget(model.blueprint.cost)
         for index, body in enumerate(bodies):
             with _naming(index, len(bodies)):
                 ready.append(self._prepare(model, body))
+                budget.spend(ready[-1].context)
         replies: list[Reply] = []
         made: list[_Made] = []
         mine: dict[str, tuple[bytes | None, Reply]] = {}  # the same id twice in one batch
@@ -148,7 +151,12 @@ class Decisions:
             return told
         learner, blueprint = self._learners.get(model, body.key).learner, model.blueprint
         self._undo.note(learner.withdraw, learner.decisions)
-        decision = learner.decide(request.context)
+        try:
+            decision = learner.decide(request.context)
+        except InvalidFeatures as error:
+            if (features := blueprint.features) is None:
+                raise
+            raise located(error, request.context, features.fresh()) from error
         ids, now = list(request.ids), self._clock()
         name, expires = _name(now), now + blueprint.body.window_s
         answer = blueprint.loop.answer(decision, ids)

@@ -87,7 +87,7 @@ class Registry:
 
 def resolved(blueprint: Blueprint) -> dict[str, Any]:
     """What is recorded with a model beside its body: what was left open there and settled when it was made."""
-    return {"learner": blueprint.body.learner, "settings": blueprint.record(), "guarded": blueprint.guarded}
+    return {"learner": blueprint.kind, "settings": blueprint.record(), "guarded": blueprint.guarded}
 
 
 def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:

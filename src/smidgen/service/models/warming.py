@@ -56,7 +56,7 @@ class Warming:
             try:
                 self.one(blueprint)
             except Exception as error:
-                _log.warning("a model of %s could not play its first rounds: %s", blueprint.body.learner, error)
+                _log.warning("a model of %s could not play its first rounds: %s", blueprint.kind, error)
 
     def knows(self, body: ModelBody) -> bool:
         """Whether such a model has played already."""
@@ -105,7 +105,8 @@ def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) 
         if number == 1:
             twin, decision = _written(twin, decision, blueprint)
         try:
-            reaction = loop.react(twin, decision, ids, _reaction(blueprint, twin, answer, ids, number))
+            reader = blueprint.reader(twin)
+            reaction = loop.react(reader, decision, ids, _reaction(blueprint, reader, answer, ids, number))
             twin.learn(decision, reaction.learn)
             learnt += 1
         except SmidgenError:  # nothing can be said of this decision: an item that was dropped, say
@@ -116,7 +117,7 @@ def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) 
 def _name(body: ModelBody) -> bytes:
     """What decides on a model's kernels; its name does not."""
     features = len(body.features) if isinstance(body.features, list) else body.features
-    sizes = [len(body.labels or ()), features]
+    sizes = [len(body.labels or ()), features, body.feedback, body.keyed]
     return hashlib.sha256(msgspec.json.encode([body.loop, body.learner, body.params, sizes])).digest()
 
 
@@ -125,6 +126,8 @@ def _request(blueprint: Blueprint, rng: np.random.Generator) -> DecisionBody:
     loop, vectors = blueprint.loop, blueprint.loop.vectors
 
     def features() -> Any:
+        if vectors.records:
+            return {"number": float(rng.normal()), "word": f"word {rng.integers(3)}", "some": ["a", "b"], "flag": True}
         if vectors.hashed:
             return {f"feature {i}": value for i, value in enumerate(rng.normal(size=NAMES).tolist())}
         return rng.normal(size=vectors.dim).tolist()
@@ -132,6 +135,8 @@ def _request(blueprint: Blueprint, rng: np.random.Generator) -> DecisionBody:
     asked: dict[str, Any] = dict(loop.example.request)
     if "candidates" in asked:
         asked["candidates"] = [{"id": str(i), "features": features()} for i in range(CANDIDATES)]
+        if vectors.records:
+            asked["context"] = features()
     if "features" in asked:
         asked["features"] = features() if vectors.dim is not None else None
     body: DecisionBody = msgspec.convert(asked, loops.decision)

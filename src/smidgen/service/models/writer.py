@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import queue
+import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from smidgen.service.models.engine import Engine
@@ -20,8 +22,8 @@ _log = logging.getLogger("smidgen.service")
 class Writer:
     """The only one who touches the engine.
 
-    Commands run one after the other on the event loop; the commit that makes them last runs aside, so that requests are
-    read and parsed while the disk works. Nobody is answered before the commit of his command.
+    Commands run one after the other in a thread of their own, and so do commits and snapshots: however long one takes,
+    requests are read and answered on the event loop meanwhile. Nobody is answered before the commit of his command.
 
     Parameters
     ----------
@@ -31,54 +33,81 @@ class Writer:
         How many commands may wait; beyond that callers are told to come back.
     largest
         How many commands at most share a commit.
+
+    Attributes
+    ----------
+    commits, commands
+        How many there were.
+    able
+        Whether the last commit succeeded.
+    proved
+        When that was, by the monotonic clock.
     """
 
     def __init__(self, engine: Engine, *, limit: int = 10_000, largest: int = 512) -> None:
         self.engine = engine
         self._limit = limit
         self._largest = largest
-        self._waiting: list[_Job] = []
-        self._wake = asyncio.Event()
+        self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closing = False
         self._stale = False
-        self._task: asyncio.Task[None] | None = None
-        self._disk = ThreadPoolExecutor(1, "smidgen disk")
+        self._thread = threading.Thread(target=self._work, name="smidgen engine")
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.commits = 0
         self.commands = 0
+        self.able = True
+        self.proved = -1e9
 
     def start(self) -> None:
         """Begin to work; call it on the event loop."""
-        self._task = asyncio.create_task(self._work(), name="smidgen writer")
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
 
     async def do(self, command: Callable[[], T]) -> T:
         """Run a command; returns when what it did is on the disk."""
-        if self._closing:
-            raise Busy("the service is stopping", "try again in a moment")
-        if len(self._waiting) >= self._limit:
+        self.open()
+        if self._waiting.qsize() >= self._limit:
             raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append((command, future))
-        self._wake.set()
+        self._waiting.put((command, future))
         return await future
+
+    def open(self) -> None:
+        """Refuse if the service is stopping."""
+        if self._closing:
+            raise Busy("the service is stopping", "try again in a moment")
 
     async def stop(self) -> None:
         """Finish what is queued, then stop."""
         self._closing = True
-        self._wake.set()
-        if self._task is not None:
-            await self._task
-        self._disk.shutdown()
+        if self._loop is not None:
+            self._waiting.put(None)
+            await self._loop.run_in_executor(None, self._thread.join)
 
-    async def _work(self) -> None:
-        while self._waiting or not self._closing:
-            if not self._waiting:
-                self._wake.clear()
-                await self._wake.wait()
-                continue
-            batch, self._waiting = self._waiting[: self._largest], self._waiting[self._largest :]
-            await self._one_commit(batch)
+    # In the engine's thread
 
-    async def _one_commit(self, batch: list[_Job]) -> None:
+    def _work(self) -> None:
+        while (batch := self._taken()) is not None:
+            self._one_commit(batch)
+
+    def _taken(self) -> list[_Job] | None:
+        """What is queued, at least one; None at the end."""
+        first = self._waiting.get()
+        if first is None:
+            return None
+        batch = [first]
+        while len(batch) < self._largest:
+            try:
+                job = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                self._waiting.put(None)  # again, for the next time
+                break
+            batch.append(job)
+        return batch
+
+    def _one_commit(self, batch: list[_Job]) -> None:
         answers: list[_Answer] = []
         committed = False
         try:
@@ -92,19 +121,23 @@ class Writer:
                     if _of_disk(error):
                         raise
                     answers.append((future, None, error))
-            await asyncio.get_running_loop().run_in_executor(self._disk, self.engine.commit)
+            self.engine.commit()
             committed = True
+            self.able, self.proved = True, time.monotonic()
         except Exception as error:
             refusal = _refusal(error)
+            self.able = self.able and not isinstance(refusal, StorageFailed)
             self._abandon()
             answers = [(future, None, refusal) for _, future in batch]
         self.commits += committed
         self.commands += len(batch)
-        for answer in answers:
-            _tell(*answer)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(_tell, answers)
         if committed:
-            await asyncio.sleep(0)  # let the answers go out before the snapshots
-            self.engine.maintain()
+            try:
+                self.engine.maintain()
+            except Exception as error:
+                _log.warning("no snapshots: %s", error)
 
     def _abandon(self) -> None:
         """Undo the batch; if even that fails, the next batch tries again before it does anything."""
@@ -119,13 +152,15 @@ class Writer:
         self._stale = False
 
 
-def _tell(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:
-    if future.cancelled():
-        return
-    if refused is None:
-        future.set_result(answer)
-    else:
-        future.set_exception(refused)
+def _tell(answers: list[_Answer]) -> None:
+    """Answer those who still wait; on the event loop."""
+    for future, answer, refused in answers:
+        if future.done():
+            continue
+        if refused is None:
+            future.set_result(answer)
+        else:
+            future.set_exception(refused)
 
 
 def _of_disk(error: Exception) -> bool:

@@ -225,6 +225,9 @@ class MemoryStore(MemoryReads):
             self._live[slot] = kept
         return self._live.get(slot)
 
+    def probe(self) -> None:
+        """Memory takes what it is given."""
+
     def reader(self) -> Reading:
         """A reading view of its own."""
         return MemoryReads(self.shelf.tables, self.shelf.lock)

@@ -160,6 +160,10 @@ class Store(Reading, Protocol):
         """End a token; False if there is no valid one of this id."""
         ...
 
+    def probe(self) -> None:
+        """Write something that means nothing: whether the batch lasts says whether anything would."""
+        ...
+
     def reader(self) -> Reading:
         """A reading view of its own."""
         ...

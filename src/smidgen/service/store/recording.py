@@ -52,7 +52,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     resolved: dict[str, Any] | None = None
     number: int = 0
     reply: dict[str, Any] = msgspec.field(default_factory=dict)
-    ids: list[str] = msgspec.field(default_factory=list)
+    ids: list[Any] = msgspec.field(default_factory=list)
     record: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
     feedback: dict[str, Any] = msgspec.field(default_factory=dict)
     status: str | None = None

@@ -110,6 +110,7 @@ def connect_reading(folder: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
+            connection.execute("PRAGMA cache_size = -8192")  # there may be several
             refuse_other(schema(connection), folder)
         except BaseException:
             connection.close()

@@ -18,7 +18,7 @@ from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Asked, Counts, ModelRow, TokenRow, Told, Verdict, again
 from smidgen.service.store.schema import connect, of_disk, refusal
 from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite_reads import SQLiteReader, SQLiteReads
+from smidgen.service.store.sqlite_reads import SQLiteReaders, SQLiteReads
 
 _EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL, NULL)"
@@ -211,9 +211,14 @@ class SQLiteStore(SQLiteReads):
             return held.number
         return super().last_number(slot, key)
 
+    def probe(self) -> None:
+        """Write something that means nothing: whether the batch lasts says whether anything would."""
+        (seen,) = self._rows("PRAGMA user_version")[0]
+        self._run(f"PRAGMA user_version = {1 + seen % 2}")
+
     def reader(self) -> Reading:
         """A reading view of its own."""
-        return SQLiteReader(self.folder)
+        return SQLiteReaders(self.folder)
 
     def close(self) -> None:
         """Close the files."""

@@ -204,6 +204,40 @@ class SQLiteReader(SQLiteReads):
             self._rows("SELECT count(*) FROM models")
 
 
+class SQLiteReaders(SQLiteReads):
+    """The same for many threads: each has a connection of its own, so that nobody waits for somebody else's question.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._own = threading.local()
+        self._all: list[SQLiteReader] = []
+        super().__init__(self._mine().connection, Snapshots(folder))
+
+    def _mine(self) -> SQLiteReader:
+        found: SQLiteReader | None = getattr(self._own, "reader", None)
+        if found is None:
+            found = self._own.reader = SQLiteReader(self._folder)
+            self._all.append(found)
+        return found
+
+    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+        return self._mine()._rows(sql, values)
+
+    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        return self._mine()._each(sql, values, size)
+
+    def close(self) -> None:
+        """Close all connections."""
+        while self._all:
+            self._all.pop().close()
+
+
 def _event(row: Any) -> Event:
     seq, type, version, at, decision, *rest = row
     return Event(seq, type, version, at, decision.hex() if decision is not None else None, *rest)

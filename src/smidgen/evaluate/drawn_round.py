@@ -1,0 +1,246 @@
+"""Rounds of rankings that are shown with some randomness, in compiled code: score, draw, answer, measure, step.
+
+Each round does what the two verbs of `smidgen.learners.rank` do, by the same kernels in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from smidgen._kernel import borrowing, kernel
+from smidgen.evaluate.ranking_round import (
+    CLICKING,
+    Person,
+    Queries,
+    Record,
+    answer,
+    click_into,
+    clicked_by,
+    put_first,
+    utility,
+)
+from smidgen.evaluate.rule_steps import shift
+from smidgen.features.differences import write_dense_differences
+from smidgen.features.rows import write_scores_ahead
+from smidgen.learners.rank.answers import stand_clicked, stand_placed
+from smidgen.learners.rank.fair_pairs import adagrad_pairs, preferred_pairs
+from smidgen.learners.rank.pdgd import pair_coefficients
+from smidgen.learners.rank.perturbed_preference_perceptron import exchange_pairs
+from smidgen.learners.rank.plackett_luce import draw
+from smidgen.learners.rank.swaps import swap_pairs
+from smidgen.randomness import U64
+from smidgen.structures.ranking import _write_ranked
+from smidgen.types import FloatArray, IntArray
+
+DRAWN, FAIR, PERTURBED = range(3)  # kinds of learners
+DECIDED, SILENT = range(2)  # what `Memory.counts` counts
+
+
+class Drawing(NamedTuple):
+    """What a learner is set to. A kind reads its own fields."""
+
+    kind: int
+    depth: int
+    coins: U64
+    step: float = 1.0
+    swap: float = 0.5
+    alternate: bool = True
+
+
+class Memory(NamedTuple):
+    """What a learner remembers; the kernels write to it."""
+
+    w: FloatArray
+    squares: FloatArray
+    total: FloatArray
+    counts: IntArray
+
+
+class Room(NamedTuple):
+    """Room to work in, for the longest list there is."""
+
+    scores: FloatArray
+    work: FloatArray
+    delta: FloatArray
+    orders: IntArray  # shown, teams, standing, and the better ranking of 3PR
+    pairs: IntArray
+    deltas: FloatArray
+    draws: FloatArray  # of the user, and what it clicks
+    clicked: IntArray
+
+
+@kernel
+def room_for(longest: int, depth: int, dim: int) -> Room:
+    """Make it; pairs lie within the depth."""
+    return Room(
+        np.empty(longest),
+        np.empty(3 * longest + 1),
+        np.empty(dim),
+        np.empty((4, longest), np.int64),
+        np.empty((longest, 2), np.int64),
+        np.empty((min(longest, depth), dim)),
+        np.empty((2, longest)),
+        np.empty((2, longest), np.int64),
+    )
+
+
+@borrowing
+def show(q: Queries, s: Drawing, m: Memory, room: Room, first: int, last: int, then: int) -> bool:
+    """Score the documents and write the ranking to show, and its pairs; says no if the scores are beyond numbers."""
+    n = last - first
+    scores, shown, number = room.scores[:n], room.orders[0, :n], m.counts[DECIDED]
+    write_scores_ahead(q.X, first, last, then, m.w, scores)
+    if s.kind == DRAWN:
+        return draw(scores, s.coins, number, min(s.depth, n), shown, room.work[:n])
+    if not _write_ranked(scores, shown):
+        return False
+    swap_pairs(s.coins, number, s.depth, s.swap, s.alternate, shown, room.orders[1, :n])
+    return True
+
+
+@borrowing
+def drawn_step(s: Drawing, m: Memory, room: Room, docs: FloatArray, places: int, clicks: bool) -> bool:
+    """The step of `PDGD`; says whether there was anything to learn."""
+    n, delta = docs.shape[0], room.delta
+    shown, standing = room.orders[0, :n], room.orders[2, :n]
+    if not pair_coefficients(room.scores[:n], shown, standing, min(places, s.depth), clicks, s.step, room.work):
+        return False
+    delta[:] = 0.0
+    for i in range(n):
+        if room.work[i] != 0.0:
+            shift(delta, docs[shown[i]], room.work[i])
+    shift(m.w, delta, 1.0)
+    return True
+
+
+@borrowing
+def fair_step(s: Drawing, m: Memory, room: Room, docs: FloatArray, clicks: bool) -> int:
+    """The step of `FairPairs`: how many pairs there were, −1 if something is not finite."""
+    n, sound = docs.shape[0], True
+    count = preferred_pairs(room.orders[0, :n], room.orders[1, :n], room.orders[2, :n], clicks, room.pairs)
+    if count:
+        write_dense_differences(docs, room.pairs, room.deltas[:count])
+        sound = adagrad_pairs(room.deltas[:count], s.step, m.w, m.squares)
+    shift(m.total, m.w, 1.0)
+    return count if sound else -1
+
+
+@borrowing
+def perturbed_step(m: Memory, room: Room, docs: FloatArray, discounts: FloatArray) -> bool:
+    """The step of 3PR; says whether there was anything to learn."""
+    n = docs.shape[0]
+    shown, after, weight = room.orders[0, :n], room.orders[3, :n], room.work[:n]
+    if not exchange_pairs(shown, room.orders[1, :n], room.orders[2, :n], after):
+        return False
+    weight[:] = 0.0
+    for i in range(discounts.shape[0]):
+        weight[after[i]] += discounts[i]
+    for i in range(discounts.shape[0]):
+        weight[shown[i]] -= discounts[i]
+    room.delta[:] = 0.0
+    for k in range(n):
+        if weight[k] != 0.0:
+            shift(room.delta, docs[k], weight[k])
+    shift(m.w, room.delta, 1.0)
+    return True
+
+
+@borrowing
+def drawn_learn(
+    s: Drawing, m: Memory, room: Room, docs: FloatArray, discounts: FloatArray, places: int, clicks: bool
+) -> bool:
+    """One step; says no if it left the finite numbers."""
+    if s.kind == DRAWN:
+        m.counts[SILENT] += not drawn_step(s, m, room, docs, places, clicks)
+    elif s.kind == FAIR:
+        count = fair_step(s, m, room, docs, clicks)
+        if count < 0:
+            return False
+        m.counts[SILENT] += count == 0
+    else:
+        m.counts[SILENT] += not perturbed_step(m, room, docs, discounts)
+    return True
+
+
+@borrowing
+def note(q: Queries, record: Record, t: int, first: int, shown: IntArray, better: IntArray) -> None:
+    """Write a round down."""
+    n = shown.shape[0]
+    for i in range(min(record.shown.shape[1], n)):
+        record.shown[t, i] = shown[i]
+    if record.utilities.shape[0] > 0:
+        truth, discounts = q.truth[first : first + n], q.discounts[:n]
+        record.utilities[t, 0] = utility(shown, truth, discounts)
+        record.utilities[t, 1] = utility(better, truth, discounts)
+
+
+@borrowing
+def clicked_ranking(room: Room, n: int, count: int) -> None:
+    """Write the ranking that clicks stand for, from their standing."""
+    shown, standing, better = room.orders[0, :n], room.orders[2, :n], room.orders[3, :n]
+    for i in range(count):
+        better[i] = room.clicked[0, i]
+    for i in range(n):
+        if standing[shown[i]] == 1:
+            better[count] = shown[i]
+            count += 1
+
+
+@borrowing
+def clicking_rounds(
+    q: Queries,
+    order: IntArray,
+    s: Drawing,
+    m: Memory,
+    user: Person,
+    record: Record,
+    room: Room,
+    rng: np.random.Generator,
+) -> int:
+    """`drawn_rounds` with a user who tells its clicks: the quick ones, which make no arrays."""
+    last_round, measured = order.shape[0] - 1, record.utilities.shape[0] > 0
+    for t in range(order.shape[0]):
+        first, last = q.starts[order[t]], q.starts[order[t] + 1]
+        n = last - first
+        m.counts[DECIDED] += 1
+        if not show(q, s, m, room, first, last, q.starts[order[min(t + 1, last_round)]]):
+            return t
+        shown, standing = room.orders[0, :n], room.orders[2, :n]
+        looks = min(n, user.depth)
+        count = click_into(user, shown, q.labels[first:last], rng, looks, room.draws, room.clicked)
+        places = stand_clicked(shown, room.clicked[0, :count], standing)
+        if measured:
+            clicked_ranking(room, n, count)
+        note(q, record, t, first, shown, room.orders[3, :n])
+        if not drawn_learn(s, m, room, q.X[first:last], q.discounts[:n], places, True):
+            return t
+    return len(order)
+
+
+@kernel
+def drawn_rounds(
+    q: Queries, order: IntArray, s: Drawing, m: Memory, user: Person, record: Record, rng: np.random.Generator
+) -> int:
+    """One query after the other; returns how many were played: all, unless a step left the finite numbers."""
+    longest = np.max(q.starts[1:] - q.starts[:-1])
+    room = room_for(longest, s.depth, q.X.shape[1])
+    if user.kind == CLICKING and user.tells:
+        return clicking_rounds(q, order, s, m, user, record, room, rng)
+    for t in range(order.shape[0]):
+        first, last = q.starts[order[t]], q.starts[order[t] + 1]
+        n = last - first
+        m.counts[DECIDED] += 1
+        if not show(q, s, m, room, first, last, q.starts[order[min(t + 1, order.shape[0] - 1)]]):
+            return t
+        shown, standing = room.orders[0, :n], room.orders[2, :n]
+        if user.kind == CLICKING:
+            better = put_first(clicked_by(user, shown, q.labels[first:last], rng), shown)
+        else:
+            better = put_first(answer(q, first, shown, user, rng), shown)
+        places = stand_placed(better, standing)
+        note(q, record, t, first, shown, better)
+        if not drawn_learn(s, m, room, q.X[first:last], q.discounts[:n], places, False):
+            return t
+    return len(order)

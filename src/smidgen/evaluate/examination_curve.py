@@ -1,0 +1,193 @@
+"""How far people look: the examination curve, estimated from rankings whose neighbours were exchanged at random.
+
+Under the position-based model a document of attraction γ at place k is clicked with probability read[k]·γ. Where two
+neighbours stand in either order equally often, whatever they are, the clicks at the two places are in the ratio
+read[k + 1]/read[k]; ratios of neighbours give the curve. Lists that came in unequal shares are weighed until the shares
+are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.errors import InvalidArgument
+from smidgen.learners.rank.plackett_luce import exchange_odds, suffix_sums
+from smidgen.structures import Clicks
+from smidgen.types import Decision, FloatArray, IntArray
+
+#: How drawn lists are weighed, P(R) and P(R*) their chances before and after the exchange.
+WEIGHTS = {"overlap": "2 P(R*)/(P(R) + P(R*))", "inverse": "(P(R) + P(R*))/(2 P(R))"}
+
+
+@kernel
+def _weigh_drawn(scores: FloatArray, order: IntArray, overlap: bool, out: FloatArray) -> None:
+    """One of `WEIGHTS` for each pair of neighbours, R* the list with the two exchanged."""
+    n = order.shape[0]
+    at, left = np.empty(n), np.empty(n + 1)
+    safe = suffix_sums(scores, order, 1, at, left)
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+        if k + 1 < n:
+            odds = exchange_odds(at, left, k, k + 1, safe)
+            out[k] = 2.0 / (1.0 + odds) if overlap else 0.5 * (1.0 + 1.0 / odds)
+
+
+@kernel
+def _weigh_swapped(greedy: IntArray, order: IntArray, teams: IntArray, swap: float, out: FloatArray) -> None:
+    """1/(2p) for each swapped pair, 1/(2(1 − p)) for one that was left, 0 for neighbours that are no pair."""
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+        if k + 1 < order.shape[0] and teams[k] >= 0 and teams[k] == teams[k + 1]:
+            out[k] = 0.5 / (1.0 - swap if order[k] == greedy[k] else swap)
+
+
+@kernel
+def _count(order: IntArray, clicked: IntArray, weight: FloatArray, above: FloatArray, below: FloatArray) -> None:
+    """The weighed clicks at the upper and at the lower place of each pair of neighbours."""
+    n = order.shape[0]
+    hit = np.zeros(n, np.bool_)
+    for i in range(n):
+        for c in range(clicked.shape[0]):
+            hit[i] |= order[i] == clicked[c]
+    for k in range(weight.shape[0]):
+        above[k] = weight[k] if k < n and hit[k] else 0.0
+        below[k] = weight[k] if k + 1 < n and hit[k + 1] else 0.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Examination:
+    """How likely people look at each place, the first taken as 1.
+
+    Attributes
+    ----------
+    read
+        The curve, from the first place; NaN from the place on that no clicks tell of.
+    low, high
+        Its interval, place by place.
+    rounds
+        How many answered rounds it comes from.
+    """
+
+    read: FloatArray
+    low: FloatArray
+    high: FloatArray
+    rounds: int
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{r:.2f}" for r in self.read)
+        return f"Examination([{told}], {self.rounds} rounds)"
+
+
+def examination(
+    log: Iterable[tuple[Decision, Any]],
+    *,
+    places: int = 10,
+    swap: float = 0.5,
+    weights: str = "overlap",
+    confidence: float = 0.95,
+) -> Examination:
+    """Estimate how far people look, from decisions of one learner and the clicks on them.
+
+    Parameters
+    ----------
+    log
+        Pairs (decision, `Clicks`), of `PDGD`, of `PerturbedPreferencePerceptron`, or of `FairPairs` with
+        ``alternate=True``: fixed pairs cannot relate places 2 and 3. Other feedback than clicks is passed over.
+    places
+        How many places to tell of.
+    swap
+        How likely pairs were swapped, if they were: that of `PerturbedPreferencePerceptron`.
+    weights
+        How lists that `PDGD` drew are weighed: ``"overlap"`` or ``"inverse"``, see below.
+    confidence
+        Of the interval.
+
+    Returns
+    -------
+    Examination
+
+    Notes
+    -----
+    **Estimate** read[k + 1]/read[k] = Σ weight·click at k + 1 / Σ weight·click at k, over the lists in which the two
+    places are a pair; the curve is the product of such ratios. Weights: swapped pairs 1/(2p), others 1/(2(1 − p)).
+    Drawn lists, P the learner's own, R* with the two neighbours exchanged: inverse (P(R) + P(R*))/(2 P(R)), overlap
+    2 P(R*)/(P(R) + P(R*)). Both make R and R* count alike. Inverse weights have no limit: once the learner is sure of
+    itself a single rare list can outweigh all others. Overlap weights stay below 2, and give little to pairs whose
+    order is nearly certain [2].
+    **Interval** by the delta method on the log of the curve, each round's clicks taken together.
+    **Assumes** the position-based model. Of people who stop after a click it tells how likely a place is reached, on
+    average over what stood above it.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> from smidgen.evaluate import examination
+    >>> stream = smidgen.data.ranking_stream(queries=3000, docs=5, dim=3, seed=1)
+    >>> learner = smidgen.FairPairs(dim=3, alternate=True)
+    >>> grades = lambda query: (query.docs @ stream.w_star > 0).astype(int)
+    >>> user = smidgen.users.PositionBased(labels=grades, click=[0.2, 0.8], read=[1.0, 0.6, 0.3])
+    >>> log = []
+    >>> for query in stream.contexts:
+    ...     decision = learner.decide(query)
+    ...     log.append((decision, user(query, decision.action)))
+    ...     learner.learn(*log[-1])
+    >>> found = examination(log, places=3)
+    >>> bool((found.low <= [1.0, 0.6, 0.3]).all() and (found.high >= [1.0, 0.6, 0.3]).all())
+    True
+
+    References
+    ----------
+    .. [1] T. Joachims, A. Swaminathan, T. Schnabel. Unbiased learning-to-rank with biased feedback. WSDM 2017.
+       Section 5.3: swaps of the first place with another.
+    .. [2] F. Li, K. L. Morgan, A. M. Zaslavsky. Balancing covariates via propensity score weighting. JASA 113, 2018.
+    """
+    wanted = checks.whole("places", places, "leave it out for 10", at_least=2, below=10_001)
+    p = checks.number("swap", swap, "give the learner's own, e.g. 0.5", above=0.0, at_most=1.0)
+    level = checks.number("confidence", confidence, "leave it out for 0.95", above=0.0, at_most=0.9999)
+    overlap = checks.one_of("weights", weights, WEIGHTS) == "overlap"
+    above: list[FloatArray] = []
+    below: list[FloatArray] = []
+    for decision, feedback in log:
+        if not isinstance(feedback, Clicks):
+            continue
+        upper, lower = np.empty(wanted - 1), np.empty(wanted - 1)
+        each = _weights(decision, wanted - 1, p, overlap)
+        _count(np.asarray(decision.action), feedback.documents, each, upper, lower)
+        above.append(upper)
+        below.append(lower)
+    return _curve(np.array(above).reshape(-1, wanted - 1), np.array(below).reshape(-1, wanted - 1), level)
+
+
+def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> FloatArray:
+    """What a click counts at each pair of neighbours."""
+    out = np.empty(pairs)
+    if not isinstance(decision, Decision) or decision.log_propensity is None or decision.scores is None:
+        raise InvalidArgument(
+            "the log holds a decision whose places were not drawn", "give those of PDGD, of 3PR or of FairPairs"
+        )
+    if decision.teams is None:
+        _weigh_drawn(decision.scores, decision.action, overlap, out)
+    else:
+        if swap == 1.0:
+            raise InvalidArgument("swap is 1.0 and every pair was swapped", "only swaps by chance can tell")
+        _weigh_swapped(decision.greedy, decision.action, decision.teams, swap, out)
+    return out
+
+
+def _curve(above: FloatArray, below: FloatArray, level: float) -> Examination:
+    upper, lower = above.sum(axis=0), below.sum(axis=0)
+    known = np.logical_and.accumulate((upper > 0) & (lower > 0))
+    safe_upper, safe_lower = np.where(known, upper, 1.0), np.where(known, lower, 1.0)
+    logs = np.cumsum(np.where(known, np.log(safe_lower / safe_upper), np.nan))
+    influence = np.cumsum(below / safe_lower - above / safe_upper, axis=1)
+    half = NormalDist().inv_cdf(0.5 + level / 2.0) * np.sqrt((influence**2).sum(axis=0))
+    curves = (np.concatenate([[1.0], np.exp(values)]) for values in (logs, logs - half, logs + half))
+    read, low, high = curves
+    return Examination(read=read, low=low, high=high, rounds=len(above))

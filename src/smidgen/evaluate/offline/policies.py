@@ -1,0 +1,183 @@
+"""What a policy that was not shown would have earned: by weights, by a model, or by both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smidgen import checks
+from smidgen.errors import InvalidArgument
+from smidgen.evaluate.offline.betting import mean_between, ratio_between
+from smidgen.evaluate.offline.estimate import Estimate
+from smidgen.evaluate.offline.given import (
+    as_actions,
+    as_alpha,
+    as_numbers,
+    as_policy,
+    as_propensities,
+    same_length,
+)
+from smidgen.evaluate.offline.sequence import FEW, asymptotic
+from smidgen.types import FloatArray
+
+
+def ips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, bound: float | None = None) -> Estimate:
+    """Inverse propensity scoring: the mean of r·π/p (Horvitz and Thompson 1952). Unbiased; noisy where p is small.
+
+    Parameters
+    ----------
+    rewards
+        The reward of what was shown in each round, in [0, 1].
+    propensities
+        p: the probability with which it was shown (``decision.propensity``).
+    target
+        π: the probability with which the new policy would have shown just that.
+    alpha
+        The interval fails with this probability, whenever one looks.
+    bound
+        The largest weight π/p that could have come: 1/p of the rarest choice. Left out, the smallest propensity in the
+        log is taken for it, which is right if that is what the floor of the old policy was.
+
+    Examples
+    --------
+    >>> from smidgen import offline
+    >>> shown_twice_as_often = offline.ips([1, 0, 1, 1] * 50, [0.5] * 200, [1, 0, 0, 1] * 50)
+    >>> shown_twice_as_often.value, shown_twice_as_often.effective
+    (1.0, 100.0)
+    """
+    r, w, a, most = _weighted(rewards, propensities, target, alpha, bound)
+    terms = r * w
+    enough = int(np.count_nonzero(terms)) >= FEW
+    low, high = mean_between(terms / most, a) if enough else (0.0, 1.0)
+    if enough:
+        low, high = min(1.0, low * most), min(1.0, high * most)
+    return Estimate(float(terms.mean()), low, high, effective_sample_size(w), len(r), enough)
+
+
+def snips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, bound: float | None = None) -> Estimate:
+    """The same divided by the mean weight (Swaminathan and Joachims 2015): a little bias, much less noise.
+
+    The value lies within the rewards that were seen. The interval is that of the m with E[w·(r − m)] = 0, by betting.
+
+    Parameters
+    ----------
+    rewards, propensities, target, alpha, bound
+        As in `ips`.
+
+    Examples
+    --------
+    >>> from smidgen import offline
+    >>> offline.snips([1, 0, 1, 1] * 50, [0.5] * 200, [1, 0, 0, 0] * 50).value
+    1.0
+    """
+    r, w, a, most = _weighted(rewards, propensities, target, alpha, bound)
+    enough = int(np.count_nonzero(w)) >= FEW
+    low, high = ratio_between(w / most, r, a) if enough else (0.0, 1.0)
+    total = float(w.sum())
+    value = float((r * w).sum()) / total if total > 0.0 else 0.0
+    return Estimate(value, low, high, effective_sample_size(w), len(r), enough)
+
+
+def direct(target: Any, predicted: Any, *, alpha: float = 0.05, n0: int = 100) -> Estimate:
+    """The direct method: the mean of Σ_k π_k·f_k, what a model of the rewards predicts. No noise of weights.
+
+    **The interval knows nothing of the model's own error**: it is that of the mean prediction over the contexts.
+
+    Parameters
+    ----------
+    target
+        The probabilities of all candidates under the new policy, n × K.
+    predicted
+        The rewards that a model predicts, n × K; cut to [0, 1].
+    alpha, n0
+        As in `confidence_sequence`.
+
+    Examples
+    --------
+    >>> from smidgen import offline
+    >>> offline.direct([[0.5, 0.5], [0.0, 1.0]], [[0.2, 0.4], [0.1, 0.5]]).value
+    0.4
+    """
+    policy, f = as_policy("target", target), _predictions(predicted)
+    same_length(target=policy, predicted=f)
+    if policy.shape != f.shape:
+        raise InvalidArgument(f"target is {policy.shape} and predicted {f.shape}", "give both for the same candidates")
+    return asymptotic((policy * f).sum(axis=1), as_alpha(alpha), checks.whole("n0", n0, "give a number of values"))
+
+
+def doubly_robust(
+    rewards: Any,
+    propensities: Any,
+    actions: Any,
+    target: Any,
+    predicted: Any,
+    *,
+    alpha: float = 0.05,
+    bound: float | None = None,
+) -> Estimate:
+    """The direct method, corrected by weighted residuals (Dudík, Langford and Li 2011): Σ_k π_k·f_k + w·(r − f_shown).
+
+    Unbiased if either the propensities or the predictions are right; less noisy than `ips` if these are any good.
+
+    Parameters
+    ----------
+    rewards, propensities, alpha, bound
+        As in `ips`.
+    actions
+        Which candidate was shown.
+    target
+        The probabilities of all candidates under the new policy, n × K.
+    predicted
+        The rewards that a model predicts, n × K; cut to [0, 1]. It must not have been fitted to these very rounds, or
+        only to those before each.
+
+    Examples
+    --------
+    >>> from smidgen import offline
+    >>> offline.doubly_robust([1.0, 0.0], [0.5, 0.5], [0, 1], [[1, 0], [1, 0]], [[0.9, 0.1], [0.9, 0.1]]).value
+    1.0
+    """
+    policy, f = as_policy("target", target), _predictions(predicted)
+    if policy.shape != f.shape:
+        raise InvalidArgument(f"target is {policy.shape} and predicted {f.shape}", "give both for the same candidates")
+    shown = as_actions(actions, f.shape[1])
+    n = same_length(target=policy, actions=shown)
+    every = np.arange(n)
+    r, w, a, most = _weighted(rewards, propensities, policy[every, shown], alpha, bound)
+    same_length(rewards=r, actions=shown)
+    terms = (policy * f).sum(axis=1) + w * (r - f[every, shown])
+    enough = int(np.count_nonzero(w)) >= FEW
+    low, high = mean_between(np.clip((terms + most) / (1.0 + 2.0 * most), 0.0, 1.0), a) if enough else (0.0, 1.0)
+    if enough:
+        low, high = (min(1.0, max(0.0, end * (1.0 + 2.0 * most) - most)) for end in (low, high))
+    return Estimate(float(terms.mean()), low, high, effective_sample_size(w), n, enough)
+
+
+def effective_sample_size(weights: FloatArray) -> float:
+    """(Σw)²/Σw²: how many rounds of equal weight would be as noisy (Kish 1965); 0 if all weights are."""
+    squares = float((weights * weights).sum())
+    return float(weights.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+
+def _weighted(
+    rewards: Any, propensities: Any, target: Any, alpha: float, bound: float | None
+) -> tuple[FloatArray, FloatArray, float, float]:
+    """Rewards, weights, α, and the largest weight there can be."""
+    r, p, pi = as_numbers("rewards", rewards, 0.0, 1.0), as_propensities(propensities), _shown(target)
+    same_length(rewards=r, propensities=p, target=pi)
+    with np.errstate(over="ignore"):
+        w = pi / p
+    hint = "give the largest weight there can be: 1 over the smallest propensity"
+    most = 1.0 / max(float(p.min()), 1e-300) if bound is None else checks.number("bound", bound, hint, above=0.0)
+    if not np.isfinite(w).all() or w.max() > most * (1.0 + 1e-9):
+        raise InvalidArgument(f"bound is {most:g} and a weight is {w.max():g}", hint)
+    return r, np.minimum(w, most), as_alpha(alpha), most
+
+
+def _shown(target: Any) -> FloatArray:
+    return as_numbers("target", target, 0.0, 1.0)
+
+
+def _predictions(predicted: Any) -> FloatArray:
+    return np.clip(as_numbers("predicted", predicted, -1e100, 1e100, ndim=2), 0.0, 1.0)

@@ -1,0 +1,133 @@
+"""Names of features and their columns: one column each while they are few, shared ones beyond."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.errors import CorruptFile
+from smidgen.features import limits
+from smidgen.types import IntArray
+
+CONSTANT = "(constant)"
+
+
+def bounded(name: str) -> str:
+    """A name of at most `limits.NAME` characters: what is cut off a longer one is told apart by a digest."""
+    if len(name) <= limits.NAME:
+        return name
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{name[: limits.NAME - 18]}…#{digest}"
+
+
+class Book:
+    """Names in the order in which they were learnt, and the column of each.
+
+    The first ``dim`` names have a column of their own. The next ``dim`` share columns by a hash, and are remembered, so
+    that a shared column can say who shares it. Names beyond that are hashed and not remembered.
+
+    An *id* is the place of a name in the book; ids from ``capacity`` on stand for columns that a name without a place
+    shares.
+    """
+
+    __slots__ = ("_first", "capacity", "columns", "crowded", "dim", "ids", "names")
+
+    def __init__(self, dim: int, constant: bool) -> None:
+        self.dim, self.capacity = dim, 2 * dim
+        self._first = int(constant)
+        self.names: list[str] = []
+        self.ids: dict[str, int] = {}
+        self.columns: NDArray[np.uint32] = np.zeros(self.capacity + dim, np.uint32)
+        self.columns[self.capacity :] = np.arange(dim)
+        self.crowded: NDArray[np.bool_] = np.zeros(dim, np.bool_)  # columns that forgotten names share
+        if constant:
+            self.add((CONSTANT,))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def columns_in_use(self) -> int:
+        """How many columns have a name."""
+        return min(len(self.names), self.dim)
+
+    def find(self, name: str) -> int:
+        """The id of a name; −1 if it has none yet and can still get one."""
+        found = self.ids.get(name, -1)
+        if found < 0 and len(self.names) >= self.capacity:
+            return self.capacity + self._shared(name)
+        return found
+
+    def planned(self, names: Sequence[str]) -> IntArray:
+        """The ids that names have, or would get if they were added now, in this order."""
+        taken = len(self.names)
+        out = np.empty(len(names), np.int64)
+        for k, name in enumerate(names):
+            found = self.ids.get(name, -1)
+            if found < 0 and taken < self.capacity:
+                found, taken = taken, taken + 1
+            elif found < 0:
+                found = self.capacity + self._shared(name)
+            out[k] = found
+        return out
+
+    def columns_of(self, names: Sequence[str], ids: IntArray) -> NDArray[np.uint32]:
+        """The columns of what `planned` gave."""
+        out = np.empty(len(names), np.uint32)
+        for k, (name, i) in enumerate(zip(names, ids.tolist(), strict=True)):
+            out[k] = self._column(name, i)
+        return out
+
+    def add(self, names: Iterable[str]) -> None:
+        """Give places to names, in this order; those that have one keep it."""
+        for name in names:
+            if name in self.ids:
+                continue
+            i = len(self.names)
+            if i >= self.capacity:
+                self.crowded[self._shared(name)] = True
+                continue
+            self.columns[i] = self._column(name, i)
+            self.ids[name] = i
+            self.names.append(name)
+
+    def forgotten(self, ids: IntArray) -> IntArray:
+        """The columns of ids that stand for names without a place."""
+        return np.unique(ids[ids >= self.capacity]) - self.capacity
+
+    def by_column(self) -> list[tuple[int, str]]:
+        """Every column in use, and its name; of a shared one, all names that are known to share it."""
+        known: dict[int, list[str]] = {}
+        for i, name in enumerate(self.names):
+            known.setdefault(int(self.columns[i]), []).append(name)
+        return [(c, " | ".join([*names, *(["…"] if self.crowded[c] else [])])) for c, names in known.items()]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The names but for the constant's (no bytes if there are none), and which columns forgotten names share."""
+        told = msgspec.json.encode(self.names[self._first :]) if len(self.names) > self._first else b""
+        return {"names": np.frombuffer(told, np.uint8), "crowded": self.crowded}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        try:
+            names = msgspec.json.decode(state["names"].tobytes() or b"[]", type=list[str])
+        except msgspec.DecodeError as error:
+            raise CorruptFile(f"the saved names cannot be read: {error}", "restore the file from a copy") from error
+        self.names, self.ids = [], {}
+        self.add([CONSTANT, *names] if self._first else names)
+        self.crowded = np.array(state["crowded"])
+
+    def _column(self, name: str, i: int) -> int:
+        if i >= self.capacity:
+            return i - self.capacity
+        return i if i < self.dim else self._shared(name)
+
+    def _shared(self, name: str) -> int:
+        spread = self.dim - self._first
+        return self._first + zlib.crc32(name.encode("utf-8", "surrogatepass")) % spread if spread else 0

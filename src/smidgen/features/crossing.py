@@ -1,0 +1,178 @@
+"""Features of the context times features of each candidate: so "phones prefer short articles" can be learnt at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from smidgen.errors import InvalidArgument
+from smidgen.features import limits
+from smidgen.features.book import Book, bounded
+from smidgen.features.gathered import Gathered
+from smidgen.features.told import Known, Told
+from smidgen.types import FloatArray, IntArray
+
+SIGN = " × "
+Pairs = tuple[tuple[str, str], ...]
+
+
+def as_pairs(crosses: Any) -> str | Pairs:
+    """Check what is to be crossed: "auto", or pairs of field paths."""
+    hint = (
+        'say "auto", () for none, or pairs of paths: the context\'s, then the candidate\'s, e.g. [("device", "kind")]'
+    )
+    if isinstance(crosses, str):
+        if crosses != "auto":
+            raise InvalidArgument(f"crosses is {crosses!r}", hint)
+        return crosses
+    if not isinstance(crosses, Iterable):
+        raise InvalidArgument(f"crosses is {crosses!r}", hint)
+    pairs = []
+    for pair in crosses:
+        whole = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
+        if not whole or not all(isinstance(path, str) and path for path in pair):
+            raise InvalidArgument(f"crosses holds {pair!r}", hint)
+        pairs.append((pair[0].removeprefix("context."), pair[1]))
+    return tuple(pairs)
+
+
+def path_of(name: str) -> str:
+    """The field that a feature comes from."""
+    return name.partition("=")[0]
+
+
+def lies_under(path: str, of: str) -> bool:
+    """Whether a field is the one asked for, or a part of it."""
+    return path == of or path.startswith(f"{of}.")
+
+
+def _only(known: Known, which: Any) -> Known:
+    """Some of the features."""
+    return known._replace(rows=known.rows[which], ids=known.ids[which], values=known.values[which])
+
+
+class Crossing:
+    """Makes crosses by what the book knows; the tables are a quick way to it, and hold known names only."""
+
+    __slots__ = ("_book", "_tables", "pairs")
+
+    def __init__(self, book: Book, pairs: str | Pairs) -> None:
+        self._book, self.pairs = book, pairs
+        self._tables: dict[str, dict[int, int]] = {}
+
+    def forget(self) -> None:
+        """Drop the tables; they fill up again."""
+        self._tables = {}
+
+    def cross(
+        self, context: list[Told], known: Known, fresh: list[tuple[int, str, float, bool]], into: Gathered
+    ) -> Any:
+        """Cross a context with all candidates.
+
+        ``fresh`` are features without an id yet: row, name, value, whether it is a number. Returns the known crosses as
+        rows, ids and values, and those with a new name as (row, place, value).
+        """
+        rows: list[IntArray] = []
+        ids: list[IntArray] = []
+        values: list[FloatArray] = []
+        new: list[tuple[int, int, float]] = []
+        chosen = context[: limits.CROSSES]
+        kept, later = self._within_limit(len(chosen), known, fresh)
+        for told in chosen:
+            part = self._fitting(told, kept)
+            if len(part.rows):
+                unique, inverse = np.unique(part.ids, return_inverse=True)
+                found = np.array([self._id(told.name, i, into) for i in unique.tolist()], np.int64)[inverse]
+                worth = told.value * part.values
+                old = found >= 0
+                rows.append(part.rows[old])
+                ids.append(found[old])
+                values.append(worth[old])
+                missing = ~old
+                new += zip(
+                    part.rows[missing].tolist(), (-1 - found[missing]).tolist(), worth[missing].tolist(), strict=True
+                )
+            for row, name, value, number in later:
+                apart = self.pairs != "auto" or not (told.number and number)
+                if apart and self._asked(told.name, name):
+                    new.append((row, into.place(bounded(told.name + SIGN + name)), told.value * value))
+        if not rows:
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), new
+        return np.concatenate(rows), np.concatenate(ids), np.concatenate(values), new
+
+    def within(self, features: list[Told], into: Gathered) -> list[tuple[int, float]]:
+        """Crosses of a record with itself, by pairs: ids and values; new names go into what was gathered."""
+        out: list[tuple[int, float]] = []
+        if isinstance(self.pairs, str):
+            return out
+        left = limits.CROSSES
+        for first, second in self.pairs:
+            for a in features:
+                for b in features:
+                    if left and lies_under(path_of(a.name), first) and lies_under(path_of(b.name), second):
+                        left -= 1
+                        out.append((self._named(bounded(a.name + SIGN + b.name), into), a.value * b.value))
+        return out
+
+    def _named(self, name: str, into: Gathered) -> int:
+        found = self._book.find(name)
+        return found if found >= 0 else -1 - into.place(name)
+
+    def _id(self, name: str, other: int, into: Gathered) -> int:
+        """The id of a cross; −1 − its place where the name is new."""
+        table = self._tables.get(name)
+        if table is not None and other in table:
+            return table[other]
+        capacity = self._book.capacity
+        second = self._book.names[other] if other < capacity else f"#{other - capacity}"
+        found = self._named(bounded(name + SIGN + second), into)
+        if 0 <= found < capacity:
+            self._tables.setdefault(name, {})[other] = found
+        return found
+
+    def _fitting(self, told: Told, known: Known) -> Known:
+        """The features that one of the context is crossed with."""
+        part = known
+        if told.number:  # a number with a number: only where it is asked for
+            stop = known.categories if self.pairs == "auto" else len(known.rows)
+            part = _only(known, slice(stop))
+        if self.pairs != "auto":
+            names, capacity = self._book.names, self._book.capacity
+            asked = [i < capacity and self._asked(told.name, names[i]) for i in part.ids.tolist()]
+            mask = np.array(asked, np.bool_)
+            part = _only(part, mask)
+        if len(part.values) and not part.values.all():
+            mask = part.values != 0.0
+            part = _only(part, mask)
+        return part
+
+    def _asked(self, name: str, other: str) -> bool:
+        if isinstance(self.pairs, str):
+            return True
+        path, second = path_of(name).removeprefix("context."), path_of(other)
+        return any(lies_under(path, a) and lies_under(second, b) for a, b in self.pairs)
+
+    def _within_limit(
+        self, size: int, known: Known, fresh: list[tuple[int, str, float, bool]]
+    ) -> tuple[Known, list[tuple[int, str, float, bool]]]:
+        """The first features of each candidate, as many as the limit lets be crossed with so many of the context."""
+        each = limits.CROSSES // max(size, 1)
+        counts: dict[int, int] = {}
+        if len(known.rows):
+            most = np.bincount(known.rows)
+            counts = dict(enumerate(most.tolist()))
+            if most.max() > each:
+                order = np.argsort(known.rows, kind="stable")
+                rank = np.empty(len(order), np.int64)
+                rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(most) - most, most)
+                mask = rank < each
+                stop = int(mask[: known.categories].sum())
+                known = _only(known, mask)._replace(categories=stop)
+        later = []
+        for entry in fresh:
+            counts[entry[0]] = counts.get(entry[0], 0) + 1
+            if counts[entry[0]] <= each:
+                later.append(entry)
+        return known, later

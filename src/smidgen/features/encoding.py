@@ -1,0 +1,205 @@
+"""From what was gathered to rows: statistics, weights of words, indicators, crosses, columns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smidgen.features.crossing import Crossing
+from smidgen.features.encoded import Encoded, lay_rows
+from smidgen.features.gathered import Gathered
+from smidgen.features.memory import CONTEXT, Memory
+from smidgen.features.one_row import one_row
+from smidgen.features.reading import Reader
+from smidgen.features.told import Known, Told, known, new_names, told, weighed
+from smidgen.features.words import weigh
+from smidgen.types import FloatArray, IntArray
+
+
+class Some(NamedTuple):
+    """Features of some rows: those with an id as arrays, those whose name is new as (row, place, value)."""
+
+    rows: IntArray
+    ids: IntArray
+    values: FloatArray
+    new: list[tuple[int, int, float]]
+
+
+def _some(entries: list[tuple[int, int, float]]) -> Some:
+    """Entries (row, id, value) apart; an id of −1 − place stands for a new name."""
+    old = [entry for entry in entries if entry[1] >= 0]
+    new = [(row, -1 - found, value) for row, found, value in entries if found < 0]
+    rows, ids = np.array([entry[0] for entry in old], np.int64), np.array([entry[1] for entry in old], np.int64)
+    return Some(rows, ids, np.array([entry[2] for entry in old], np.float64), new)
+
+
+class Encoder:
+    """Encodes records and candidates by what memory knows; changes nothing but its own tables of known names."""
+
+    __slots__ = ("_absent", "_constant", "_cross", "_memory", "_scale", "reader")
+
+    def __init__(self, memory: Memory, reader: Reader, crossing: Crossing, constant: bool, scale: bool) -> None:
+        self._memory, self.reader, self._cross = memory, reader, crossing
+        self._constant, self._scale = constant, scale
+        self._absent: dict[int, int] = {}  # of each number, the id of its indicator
+
+    def forget(self) -> None:
+        """Drop all tables; they fill up again."""
+        self.reader.forget()
+        self._cross.forget()
+        self._absent = {}
+
+    def record(self, record: Any) -> Encoded:
+        """One record as one row."""
+        g = Gathered()
+        self.reader.read(record, self.reader.root(""), "", g)
+        self._notice_absent(g, "")
+        if self._constant:
+            g.cats.append(0)
+        more: list[Some] = []
+        if self._cross.pairs and self._cross.pairs != "auto":
+            features = told(g, self._memory, self._scale, self._constant)
+            more.append(_some([(0, found, value) for found, value in self._cross.within(features, g)]))
+        if not g.names and not more and len(g.texts) < 2:
+            return one_row(g, self._memory, self._scale)
+        g.end_row()
+        return self._laid(g, known(g, self._memory, self._scale), more)
+
+    def laid(self, g: Gathered) -> Encoded:
+        """Many records as rows, without a context."""
+        every = known(g, self._memory, self._scale)
+        return self._laid(g, every, [self._indicators(g, every), self._constants(g.row)])
+
+    def candidates(self, g: Gathered, context: Any, mains: bool, ids: Any, top: int | None) -> Encoded:
+        """Candidates, crossed with their context; with ``mains`` also what is the same for all of them."""
+        about, every, n = Gathered(), known(g, self._memory, self._scale), g.row
+        more = [self._indicators(g, every)]
+        if mains:
+            more.append(self._constants(n))
+        if context is not None:
+            self.reader.read(context, self.reader.root(CONTEXT), CONTEXT, about)
+            self._notice_absent(about, CONTEXT)
+            features = told(about, self._memory, self._scale, False)
+            if features and self._cross.pairs:
+                fresh = [(row, name, 1.0, False) for (row, _), name in zip(g.new, new_names(g), strict=True)]
+                more.append(Some(*self._cross.cross(features, every, fresh, g)))
+            if mains:
+                more += [self._shared(each, n, g) for each in features]
+        return self._laid(g, every, more, about, candidates=True, ids=ids, top=top)
+
+    def _constants(self, n: int) -> Some:
+        n = n if self._constant else 0
+        return Some(np.arange(n), np.zeros(n, np.int64), np.ones(n), [])
+
+    def _shared(self, each: Told, n: int, g: Gathered) -> Some:
+        """What the context says by itself, the same in every row."""
+        found = self._memory.book.find(each.name)
+        if found < 0:
+            place = g.place(each.name)
+            return Some(*(np.empty(0, np.int64),) * 2, np.empty(0), [(row, place, each.value) for row in range(n)])
+        return Some(np.arange(n), np.full(n, found), np.full(n, each.value), [])
+
+    def _notice_absent(self, g: Gathered, kind: str) -> None:
+        """Add the indicators of numbers that are absent from one record."""
+        for slot in sorted(self._memory.expected[kind].difference(g.slots)):
+            found = self._indicator(slot, g)
+            if found >= 0:
+                g.cats.append(found)
+            else:
+                g.new.append((g.row, -1 - found))
+
+    def _indicator(self, slot: int, g: Gathered) -> int:
+        """The id of a number's indicator; −1 − its place where the name is new."""
+        found = self._absent.get(slot)
+        if found is not None:
+            return found
+        name = f"{self._memory.scaling.paths[slot]} (missing)"
+        found = self._memory.book.find(name)
+        if 0 <= found < self._memory.book.capacity:
+            self._absent[slot] = found
+        return found if found >= 0 else -1 - g.place(name)
+
+    def _indicators(self, g: Gathered, every: Known) -> Some:
+        """The numbers that are absent from some of many rows."""
+        missing = self._memory.expected[""].difference(g.full)
+        entries: list[tuple[int, int, float]] = []
+        if missing:
+            present = np.zeros((g.row, len(self._memory.scaling.paths)), np.bool_)
+            present[every.rows[every.categories :], every.slots] = True
+            for slot in sorted(missing):
+                absent = np.flatnonzero(~present[:, slot]).tolist()
+                found = self._indicator(slot, g) if absent else 0
+                entries += [(row, found, 1.0) for row in absent]
+        return _some(entries)
+
+    def _laid(
+        self, g: Gathered, every: Known, more: list[Some], about: Gathered | None = None, **settings: Any
+    ) -> Encoded:
+        """All rows: known features and more; texts; the numbers and words of the context counted once."""
+        new = [(row, place, 1.0) for row, place in g.new]
+        new += [(row, place, 0.0 if self._scale else number) for row, place, number in g.new_numbers]
+        blocks = [self._block(block) for block in g.text_blocks]
+        parts = [*more, *([self._words(g)] if g.terms else []), *(part for part, _ in blocks)]
+        for part in parts:
+            new += part.new
+        rows = np.concatenate([every.rows, *(part.rows for part in parts)])
+        ids = np.concatenate([every.ids, *(part.ids for part in parts)])
+        columns = self._memory.book.columns[ids]
+        values = np.concatenate([every.values, *(part.values for part in parts)])
+        starts, indices, laid = lay_rows(g.row, rows, columns, values)
+        slots, raw, numbers = every.slots, every.raw, [(place, number) for _, place, number in g.new_numbers]
+        terms, new_terms = [i for i in g.terms if i >= 0], list(g.places.values())
+        for block in g.text_blocks:
+            new_terms += block[4].values()
+        texts: dict[str, int] = {}
+        for path, _, _ in [*g.texts, *(about.texts if about else [])]:
+            texts[path] = texts.get(path, 0) + 1
+        for block in g.text_blocks:
+            texts[block[0]] = texts.get(block[0], 0) + int(np.count_nonzero(np.diff(block[1])))
+        if about is not None:
+            slots, raw = np.concatenate([slots, about.slots]).astype(np.int64), np.concatenate([raw, about.raw])
+            old = list(about.names)
+            numbers += [(g.place(old[place]), number) for _, place, number in about.new_numbers]
+            terms += [i for i in about.terms if i >= 0]
+            new_terms += [g.place(old[place]) for place in about.places.values()]
+        return Encoded(
+            dim=self._memory.book.dim,
+            starts=starts,
+            indices=indices,
+            values=laid,
+            names=tuple(g.names),
+            new_rows=np.array([entry[0] for entry in new], np.int64),
+            new_names=np.array([entry[1] for entry in new], np.int64),
+            new_values=np.array([entry[2] for entry in new], np.float64),
+            slots=slots,
+            raw=raw,
+            new_numbers=np.array([place for place, _ in numbers], np.int64),
+            new_raw=np.array([number for _, number in numbers], np.float64),
+            terms=np.concatenate([np.array(terms, np.int64), *(known_terms for _, known_terms in blocks)]),
+            new_terms=np.array(new_terms, np.int64),
+            texts=tuple(texts),
+            text_counts=np.array(list(texts.values()), np.int64),
+            forgotten=self._memory.book.forgotten(ids),
+            clipped=every.clipped,
+            **settings,
+        )
+
+    def _words(self, g: Gathered) -> Some:
+        """The terms of all texts."""
+        worth, terms = weighed(g, self._memory), np.array(g.terms, np.int64)
+        starts = np.array([*(first for _, _, first in g.texts), len(terms)])
+        where, old = np.repeat(np.array([row for _, row, _ in g.texts]), np.diff(starts)), terms >= 0
+        new = [(int(where[at]), place, float(worth[at])) for at, place in g.places.items()]
+        return Some(where[old], terms[old], worth[old], new)
+
+    def _block(self, block: tuple[str, IntArray, IntArray, FloatArray, dict[int, int]]) -> tuple[Some, IntArray]:
+        """The same for the texts of a whole column; and the ids of its known terms."""
+        path, starts, ids, worth, places = block
+        seen = np.full(len(starts) - 1, float(self._memory.frequencies.rows.get(path, 0)))
+        weigh(self._memory.frequencies.df, starts, ids, seen, worth)
+        where, old = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), ids >= 0
+        new = [(int(where[at]), place, float(worth[at])) for at, place in places.items()]
+        if not new:
+            return Some(where, ids, worth, []), ids
+        return Some(where[old], ids[old], worth[old], new), ids[old]

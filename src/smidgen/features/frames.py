@@ -1,0 +1,83 @@
+"""Frames of pandas and polars, column by column. Neither is needed: they are known by what they can do."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.errors import InvalidFeatures
+from smidgen.types import IntArray
+
+
+class Coded(NamedTuple):
+    """A column of categories: for every row a place among the distinct values, −1 where there is none."""
+
+    codes: IntArray
+    values: list[Any]
+
+    def listed(self) -> list[Any]:
+        """Row by row."""
+        return [self.values[code] if code >= 0 else None for code in self.codes.tolist()]
+
+
+def missing(value: Any) -> bool:
+    """Whether a value is one of pandas' words for nothing: NaN, NaT, NA."""
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def is_frame(value: Any) -> bool:
+    """Whether this is a frame of pandas or polars."""
+    return (
+        getattr(value, "ndim", 2) == 2 and hasattr(value, "columns") and (_pandas(value) or hasattr(value, "iter_rows"))
+    )
+
+
+def _pandas(value: Any) -> bool:
+    return hasattr(value, "to_dict") and hasattr(value, "iloc")
+
+
+def frame_records(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a frame as records."""
+    if not _pandas(frame):
+        return list(frame.iter_rows(named=True))
+    made: list[dict[str, Any]] = frame.to_dict("records")
+    return [{key: None if missing(value) else value for key, value in record.items()} for record in made]
+
+
+def frame_columns(frame: Any, texts: frozenset[str]) -> tuple[list[Any], list[Any]]:
+    """The names and the columns of a frame: arrays of numbers or bools, `Coded` categories, or lists."""
+    names = list(frame.columns)
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise InvalidFeatures(f"the frame has two columns called {twice!r}", "give every column a name of its own")
+    make = _pandas_column if _pandas(frame) else _polars_column
+    return names, [make(frame[name], name in texts) for name in names]
+
+
+def _pandas_column(column: Any, text: bool) -> Any:
+    kind, plain = column.dtype.kind, isinstance(column.dtype, np.dtype)
+    if kind in "iufb" and (plain or kind != "b"):
+        return _array(column.to_numpy() if plain else column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if kind not in "OU" or text:
+        return [None if missing(value) else value for value in column.tolist()]
+    try:
+        codes, values = column.factorize()
+    except TypeError:  # lists, objects
+        return [None if missing(value) else value for value in column.tolist()]
+    return Coded(np.asarray(codes, np.int64), list(values))
+
+
+def _polars_column(column: Any, text: bool) -> Any:
+    if column.dtype.is_numeric() and not column.dtype.is_decimal():
+        if column.null_count():
+            return np.array([np.nan if value is None else value for value in column.to_list()], np.float64)
+        return _array(column.to_numpy())
+    return column.to_list()
+
+
+def _array(values: NDArray[Any]) -> NDArray[Any]:
+    return values if values.dtype.kind == "b" else np.asarray(values, np.float64)

@@ -1,0 +1,31 @@
+"""How much a record may hold: what lies beyond is refused at once, so that nothing from outside costs unbounded time.
+
+The guide "Records in, names out" states every number; a test compares it with these.
+"""
+
+from __future__ import annotations
+
+#: Fields of one record, those of nested objects counted too.
+FIELDS = 1_000
+#: Objects inside objects.
+DEPTH = 8
+#: Characters of the name of a field.
+KEY = 200
+#: Characters of a category.
+CATEGORY = 1_000
+#: Characters of a text.
+TEXT = 131_072
+#: Entries of a list.
+LIST = 1_000
+#: Numbers beyond ± this are refused.
+LARGEST = 1e100
+#: Characters of a feature's name; a longer one is cut, and told apart by a digest.
+NAME = 200
+#: Crosses of one candidate with its context.
+CROSSES = 256
+#: Candidates of one decision.
+CANDIDATES = 10_000
+#: Numbers of a kind of record (context, or candidate and plain record) that get an indicator when they are absent.
+INDICATORS = 64
+#: Fields whose look-up tables are kept at a time.
+TABLES = 4_096

@@ -1,0 +1,220 @@
+"""Records in, numbers inside, names out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen._kernel import constant, ordinary
+from smidgen.errors import InvalidArgument, InvalidRecord
+from smidgen.features.crossing import Crossing, as_pairs
+from smidgen.features.encoded import Encoded
+from smidgen.features.encoding import Encoder
+from smidgen.features.gathered import Gathered
+from smidgen.features.many import listed, read_many
+from smidgen.features.memory import Memory
+from smidgen.features.reading import Reader
+from smidgen.features.row import Row
+from smidgen.records import structure
+from smidgen.settings import Versioned, asked_for
+from smidgen.types import IntArray
+
+_NONE: IntArray = np.empty(0, np.int64)
+_NO_COLUMNS: NDArray[np.uint32] = np.empty(0, np.uint32)
+
+
+@structure
+class Vectorizer(Versioned):
+    """Turns records into rows of features, and remembers the names of their columns.
+
+    A record is what JSON can say: numbers, bools, strings, null, lists of strings, objects inside objects; also a
+    dataclass, a mapping, a row of a frame. A string is a category (``country=se``), a list of strings a set, a field
+    named in ``text`` is words and word pairs, a string with a date is split into its parts, null is nothing.
+
+    Parameters
+    ----------
+    dim
+        The number of columns. While there are fewer names each has a column of its own; later ones share.
+    text
+        The paths of fields that hold texts, e.g. ``("title", "seller.note")``.
+    crosses
+        What is crossed: "auto", every feature of the context with every category of a candidate (and its categories
+        with every number), up to a limit; () for nothing; or pairs of paths, the context's then the candidate's. In one
+        record, a pair is two of its own fields.
+    constant
+        Whether a column is 1 in every row, so that there can be an offset. It lies within ``dim``.
+    scale
+        Whether numbers are brought to comparable size: z = (v − mean)/sd, clipped to ±4.
+    id_feature
+        Whether the id of a candidate is one of its categories.
+
+    Notes
+    -----
+    Encoding changes nothing. What a vectorizer knows (names and their columns, statistics of numbers, frequencies of
+    words) changes in `learn` only; inside a `Pipeline`, when the pipeline learns. A name that is not known yet is put
+    into the column that it would get if it were learnt next.
+
+    A z is 0 until two different values are known. Of each number the lowest and the highest value so far are held back;
+    what is counted is brought within four standard deviations. So one value of 1e100 spoils nothing.
+
+    Words weigh (1 + ln n)·ln(1 + (t + 1)/(df + 1)) for n occurrences, t rows learnt and df of them with the word; a
+    text has unit length.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> features = smidgen.Vectorizer(dim=16)
+    >>> for age, country in ((31, "se"), (45, "no"), (28, "se")):
+    ...     features.learn({"age": age, "country": country})
+    >>> row = features.row({"age": 31, "country": "se"})
+    >>> {features.names[i]: round(float(v), 2) for i, v in zip(row.indices, row.values)}
+    {'(constant)': 1.0, 'age': -0.49, 'country=se': 1.0}
+    """
+
+    def __init__(
+        self,
+        *,
+        dim: int = 4096,
+        text: Any = (),
+        crosses: Any = "auto",
+        constant: bool = True,
+        scale: bool = True,
+        id_feature: bool = True,
+    ) -> None:
+        self.dim = checks.whole("dim", dim, "give the number of columns, e.g. dim=4096", at_least=2, below=2**24)
+        self.text = _as_paths(text)
+        self.crosses = as_pairs(crosses)
+        self.constant = checks.flag("constant", constant, "say True or False")
+        self.scale = checks.flag("scale", scale, "say True or False")
+        self.id_feature = checks.flag("id_feature", id_feature, "say True or False")
+        self._memory = Memory(self.dim, self.constant)
+        reader = Reader(self._memory.book, self._memory.scaling, self.text)
+        crossing = Crossing(self._memory.book, self.crosses)
+        self._encoder = Encoder(self._memory, reader, crossing, self.constant, self.scale)
+
+    def row(self, record: Any) -> Row:
+        """One record as a row that every learner takes. Changes nothing."""
+        encoded = self.encode(record)
+        _, indices, values = self._complete(encoded)
+        return Row(constant(indices), ordinary(values), self.dim)
+
+    def rows(self, records: Any) -> Any:
+        """Many records (a list, a frame), or `Candidates`, as a CSR matrix: one row each. Changes nothing."""
+        from scipy import sparse
+
+        encoded = self.encode_many(records)
+        starts, indices, values = self._complete(encoded)
+        return sparse.csr_array((values, indices.astype(np.int32), starts), shape=(len(encoded), self.dim))
+
+    def learn(self, record: Any) -> None:
+        """Learn the names, the numbers and the words of one record. A `Pipeline` does so by itself."""
+        encoded = self.encode(record)
+        self.absorb(encoded, self.planned(encoded)[0])
+
+    @property
+    def names(self) -> list[str]:
+        """The names known so far; the first ``dim`` of them are those of the columns."""
+        return list(self._memory.book.names)
+
+    @property
+    def clipped(self) -> int:
+        """How many numbers of learnt records lay so far out that they were clipped."""
+        return self._memory.scaling.clipped
+
+    @property
+    def columns_in_use(self) -> int:
+        """How many columns have a name."""
+        return self._memory.book.columns_in_use
+
+    def named_columns(self) -> list[tuple[int, str]]:
+        """Every column in use and its name; a shared one has the names of all that are known to share it."""
+        return self._memory.book.by_column()
+
+    def encode(self, record: Any) -> Encoded:
+        """One record, with all that is needed to learn from it later."""
+        return self._encoder.record(record)
+
+    def encode_many(self, records: Any) -> Encoded:
+        """Many records, or candidates, in the same form."""
+        if hasattr(records, "records") and hasattr(records, "context"):
+            return self.encode_candidates(records)
+        given, gathered = listed(records), Gathered()
+        read_many(self._encoder.reader, given, gathered)
+        return self._encoder.laid(gathered)
+
+    def encode_candidates(self, candidates: Any, mains: bool = True) -> Encoded:
+        """Candidates with their context; with ``mains`` also what is the same for all of them."""
+        given, gathered, ids = candidates.records, Gathered(), candidates.ids
+        read_many(self._encoder.reader, given, gathered)
+        if ids is not None and self.id_feature:
+            self._encoder.reader.read_ids(ids, gathered)
+        return self._encoder.candidates(gathered, candidates.context, mains, ids, candidates.top)
+
+    def planned(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32]]:
+        """Ids and columns that new names get, if this is learnt next."""
+        return self._memory.planned(encoded) if encoded.names else (_NONE, _NO_COLUMNS)
+
+    def columns_with(self, ids: IntArray) -> int:
+        """How many columns are in use once names with these ids are known."""
+        return self._memory.columns_with(ids)
+
+    def absorb(self, encoded: Encoded, ids: IntArray) -> None:
+        """Learn the names, numbers and words of what was encoded; ``ids`` is what `planned` gave."""
+        self._memory.absorb(encoded, ids)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that has been learnt, as arrays."""
+        return self._memory.state()
+
+    def check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Refuse arrays that `restore` cannot take: other ones than a fresh vectorizer has, or of another kind."""
+        fresh = self._memory.state()
+        fits = fresh.keys() == state.keys() and all(
+            array.dtype == state[name].dtype and array.ndim == state[name].ndim for name, array in fresh.items()
+        )
+        if not fits or state["crowded"].shape != (self.dim,) or len(state["df"]) > 2 * self.dim:
+            raise InvalidRecord("the arrays are not those of such a vectorizer", "restore the file from a copy")
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what `state` gave."""
+        self._memory.restore(state)
+        self._encoder.forget()
+
+    def fresh(self) -> Vectorizer:
+        """One with the same settings that has learnt nothing."""
+        return type(self).from_settings(self.to_settings())
+
+    def to_record(self) -> dict[str, Any]:
+        """The settings."""
+        return {
+            "dim": self.dim,
+            "text": self.text,
+            "crosses": self.crosses,
+            "constant": self.constant,
+            "scale": self.scale,
+            "id_feature": self.id_feature,
+        }
+
+    def __repr__(self) -> str:
+        told = asked_for(type(self), self.to_record(), self.built_at)
+        return f"Vectorizer({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+
+    def _complete(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32], Any]:
+        if not encoded.names:
+            return encoded.starts, encoded.indices, encoded.values
+        return encoded.with_columns(self.planned(encoded)[1])
+
+
+def _as_paths(text: Any) -> tuple[str, ...]:
+    paths = (text,) if isinstance(text, str) else text
+    try:
+        given = tuple(paths)
+    except TypeError:
+        given = (None,)
+    if not all(isinstance(path, str) and path for path in given):
+        raise InvalidArgument(f"text is {text!r}", 'give the paths of fields that hold texts, e.g. text=("title",)')
+    return given

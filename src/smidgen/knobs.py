@@ -1,0 +1,232 @@
+"""Knobs: settings with names and units of their own, for the tune loop.
+
+    from smidgen import Knobs, knobs
+    Knobs({"threads": knobs.Integer(1, 64), "timeout": knobs.Log(0.01, 10), "ratio": (0, 1)})
+
+A tuner works in the unit cube, one edge per knob; what goes out, and what `best` says, is in the knobs' own units.
+Names of things (which database, which colour) have no order and are no knobs: choose among them with a learner of the
+choose loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smidgen import checks
+from smidgen.errors import InvalidArgument
+from smidgen.geometry import Box
+from smidgen.records import structure
+from smidgen.types import FloatArray
+
+__all__ = ["Best", "Integer", "Knobs", "Linear", "Log"]
+
+#: The most knobs of one tuner.
+MOST = 1000
+_HINT = 'give a name and limits for each, e.g. {"threads": knobs.Integer(1, 64), "ratio": (0, 1)}'
+
+
+@structure("smidgen.knobs.Linear")
+@dataclass(frozen=True)
+class Linear:
+    """A number between two limits; a plain pair ``(low, high)`` means the same.
+
+    Examples
+    --------
+    >>> from smidgen import knobs
+    >>> knobs.Linear(0, 10).value(0.25), knobs.Linear(0, 10).share(2.5)
+    (2.5, 0.25)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _limits(self.low, self.high)
+
+    def value(self, share: float) -> float:
+        """The value at a share of the way from low to high."""
+        return min(max(self.low + share * (self.high - self.low), self.low), self.high)
+
+    def share(self, value: float) -> float:
+        """How far a value is on the way from low to high."""
+        return (value - self.low) / (self.high - self.low)
+
+
+@structure("smidgen.knobs.Log")
+@dataclass(frozen=True)
+class Log:
+    """A number above 0 whose size counts in factors: from .01 to .1 is as far as from 1 to 10.
+
+    Examples
+    --------
+    >>> from smidgen import knobs
+    >>> round(knobs.Log(0.01, 10).value(1 / 3), 6)
+    0.1
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _limits(self.low, self.high)
+        if not self.low > 0.0:
+            raise InvalidArgument(f"the lower limit of a Log is {self.low!r} and must be > 0", "use a pair (low, high)")
+
+    def value(self, share: float) -> float:
+        """The value at a share of the way from low to high, in factors."""
+        factor: float = (self.high / self.low) ** share
+        return min(max(self.low * factor, self.low), self.high)
+
+    def share(self, value: float) -> float:
+        """How far a value is on the way from low to high, in factors."""
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+
+@structure("smidgen.knobs.Integer")
+@dataclass(frozen=True)
+class Integer:
+    """A whole number from low to high, both included; each has the same share of the way.
+
+    Examples
+    --------
+    >>> from smidgen import knobs
+    >>> [knobs.Integer(1, 4).value(share) for share in (0.0, 0.3, 0.99, 1.0)]
+    [1, 2, 4, 4]
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        for name, limit in (("low", self.low), ("high", self.high)):
+            if not checks.is_whole(limit):
+                raise InvalidArgument(f"{name} of an Integer is {limit!r}", "give whole numbers, e.g. Integer(1, 64)")
+        _limits(self.low, self.high)
+
+    def value(self, share: float) -> int:
+        """The value whose stretch of the way holds this share of it."""
+        return int(min(max(math.floor(self.low + share * (self.high - self.low + 1)), self.low), self.high))
+
+    def share(self, value: float) -> float:
+        """The middle of the stretch that belongs to a value."""
+        return (value - self.low + 0.5) / (self.high - self.low + 1)
+
+
+Knob = Linear | Log | Integer
+
+
+@structure("smidgen.Knobs")
+class Knobs:
+    """Named knobs, each with limits in units of its own: what a tuner of the tune loop may be given as its space.
+
+    Parameters
+    ----------
+    knobs
+        A knob by name: ``(low, high)``, `Log`, `Integer`, or `Linear`.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> from smidgen import knobs
+    >>> space = smidgen.Knobs({"threads": knobs.Integer(1, 64), "timeout": knobs.Log(0.01, 10), "ratio": (0, 1)})
+    >>> tuner = smidgen.QuadraticTuner(space=space)
+    >>> decision = tuner.ask()
+    >>> sorted(decision.action)
+    ['ratio', 'threads', 'timeout']
+    >>> tuner.tell(decision, 3.2)
+    """
+
+    def __init__(self, knobs: Mapping[str, Any], /) -> None:
+        if not isinstance(knobs, Mapping) or not 1 <= len(knobs) <= MOST:
+            raise InvalidArgument(f"knobs is {knobs!r}", _HINT)
+        self.knobs: dict[str, Knob] = {}
+        for name, knob in knobs.items():
+            if not isinstance(name, str) or not name or name == "$":
+                raise InvalidArgument(f"the name of a knob is {name!r}", _HINT)
+            self.knobs[name] = _knob(name, knob)
+        self.dim = len(self.knobs)
+        self.box = Box(low=np.zeros(self.dim), high=np.ones(self.dim))  #: where tuners work
+
+    def __repr__(self) -> str:
+        return f"Knobs({self.knobs!r})"
+
+    def __len__(self) -> int:
+        return self.dim
+
+    @property
+    def names(self) -> list[str]:
+        """The names, in the order given."""
+        return list(self.knobs)
+
+    def point(self, shares: Any) -> dict[str, float | int]:
+        """The knobs' own values at a point of the unit cube."""
+        pairs = zip(self.knobs.items(), np.asarray(shares, dtype=np.float64).tolist(), strict=True)
+        return {name: knob.value(share) for (name, knob), share in pairs}
+
+    def shares(self, point: Any) -> FloatArray:
+        """The point of the unit cube that belongs to the knobs' own values; refused if they are none."""
+        if not isinstance(point, Mapping) or set(point) != set(self.knobs):
+            raise InvalidArgument(f"the point is {point!r}", f"give a value for each of {', '.join(self.knobs)}")
+        shares = np.empty(self.dim)
+        for i, (name, knob) in enumerate(self.knobs.items()):
+            value = checks.number(name, point[name], f"give a number from {knob.low:g} to {knob.high:g}")
+            if not knob.low <= value <= knob.high:
+                raise InvalidArgument(
+                    f"{name} is {value!r} and must lie from {knob.low:g} to {knob.high:g}", "give a value within"
+                )
+            shares[i] = knob.share(value)
+        return shares
+
+    def to_record(self) -> dict[str, Any]:
+        """The fields that rebuild these knobs."""
+        return {"knobs": [[name, knob] for name, knob in self.knobs.items()]}
+
+    @classmethod
+    def from_record(cls, fields: dict[str, Any]) -> Knobs:
+        """Rebuild from `to_record`."""
+        return cls(dict(fields["knobs"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """What a tuner thinks best, in own units.
+
+    Attributes
+    ----------
+    point
+        The point: values by name, for knobs; an array for other spaces.
+    loss
+        The loss that it expects there; None if it cannot say.
+    low, high
+        An interval for that loss, about 95 %.
+    """
+
+    point: Any
+    loss: float | None
+    low: float | None
+    high: float | None
+
+
+def _knob(name: str, knob: Any) -> Knob:
+    if isinstance(knob, (Linear, Log, Integer)):
+        return knob
+    if isinstance(knob, (tuple, list)) and len(knob) == 2:
+        return Linear(*knob)
+    raise InvalidArgument(
+        f"the knob {name} is {knob!r}",
+        "give a pair (low, high), knobs.Log(low, high) or knobs.Integer(low, high); names of things belong to choose",
+    )
+
+
+def _limits(low: Any, high: Any) -> None:
+    a, b = (
+        checks.number(name, limit, "give two numbers, the lower first")
+        for name, limit in (("low", low), ("high", high))
+    )
+    if not a < b or not math.isfinite(b - a):
+        raise InvalidArgument(f"the limits are {low!r} and {high!r}, and the first must be below", "order the limits")

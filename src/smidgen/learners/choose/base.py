@@ -1,0 +1,289 @@
+"""What the learners that choose by reward have in common: candidates in, one of them out, a number in [0, 1] back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
+from smidgen.features import Rows
+from smidgen.learners.base import Learner
+from smidgen.learners.choose.candidates import candidates, chosen
+from smidgen.learners.choose.history import RewardHistory
+from smidgen.learners.choose.round import (
+    KEEP,
+    RIDGE,
+    ROUNDS,
+    TOO_MUCH,
+    decide_columns,
+    decide_root,
+    pack,
+    sample_columns,
+    sample_root,
+)
+from smidgen.learners.choose.shares import SAMPLES, Mask
+from smidgen.learners.choose.stream import Played, Shown, play_columns, play_root
+from smidgen.learners.choose.table import as_played
+from smidgen.learners.revival import check_shapes
+from smidgen.learners.reward import as_reward
+from smidgen.randomness import COIN, DIRECTION, stream_key
+from smidgen.state.columns import ColumnRidge
+from smidgen.state.offers import Offer, offer
+from smidgen.state.root import FULL, LEARNT, Slots, root_learn
+from smidgen.state.root_ridge import RootRidge
+from smidgen.types import Decision, FloatArray
+
+#: Columns in use up to which A is kept in full where that is left to the learner.
+LARGE = 256
+_ALL: Mask = np.empty(0, np.bool_)
+_NO_MARKS: Slots = np.empty(0, np.int32)
+_Ridge: TypeAlias = RootRidge | ColumnRidge
+
+
+def bytes_of_state(settings: Mapping[str, Any]) -> int:
+    """Bytes of state for given settings: of A in full, as far as it may grow, or of its diagonal."""
+    dim, columns = int(settings["dim"]), 3 if settings.get("forgetting", 1.0) < 1.0 else 2
+    if settings.get("covariance", "auto") == "diagonal":
+        return 8 * columns * dim
+    rows = dim if settings.get("covariance") == "full" else min(dim, LARGE)
+    wide = -(-(rows + 2) // 8) * 8  # rows are padded to lanes
+    return 8 * (rows * wide * (columns - 1) + columns * (dim if dim > rows else 0))
+
+
+class RewardLearner(Learner):
+    """One of several candidates goes out; a reward for it, and for no other, comes back.
+
+    A ridge regression of rewards on joint features, one weight vector for all candidates. How its estimates lead to a
+    choice is up to the rule.
+    """
+
+    def __init__(
+        self,
+        rule: int,
+        *,
+        dim: int,
+        ridge: float,
+        covariance: str,
+        forgetting: float,
+        floor: float,
+        min_share: float,
+        params: Mapping[str, Any],
+        seed: int,
+        width: float = 1.0,
+        gamma: float = 0.0,
+        draw: bool = True,
+        samples: int = 0,
+    ) -> None:
+        self.dim = checks.dimension(dim)
+        ridge = checks.number("ridge", ridge, "give a number > 0, e.g. ridge=1.0", above=0.0)
+        hint = "give a number in (0, 1]; 1 forgets nothing"
+        keep = checks.number("forgetting", forgetting, hint, above=0.0, at_most=1.0)
+        hint = "give the share of the choices that is spread evenly, in [0, 1]"
+        floor = checks.number("floor", floor, hint, at_least=0.0, at_most=1.0)
+        hint = "give the least probability of each candidate, in [0, 1]"
+        min_share = checks.number("min_share", min_share, hint, at_least=0.0, at_most=1.0)
+        checks.one_of("covariance", covariance, {"auto": 0, "full": 0, "diagonal": 0})
+        settings = {"dim": self.dim, "ridge": ridge, **params, "covariance": covariance, "forgetting": keep}
+        super().__init__(params={**settings, "floor": floor, "min_share": min_share}, seed=seed)
+        self._numbers = pack(
+            rule,
+            width=width,
+            gamma=gamma,
+            floor=floor,
+            min_share=min_share,
+            draws=draw,
+            ridge=ridge,
+            keep=keep,
+            count=samples,
+        )
+        self._keys = np.concatenate([stream_key(self._seed, COIN), stream_key(self._seed, DIRECTION)])
+        self._ridge: _Ridge
+        if covariance == "diagonal":
+            self._ridge = ColumnRidge(self.dim, ridge, keep)
+        else:
+            claimed = covariance == "auto" and self.dim > LARGE
+            self._ridge = RootRidge(self.dim, ridge, keep, LARGE if claimed else None)
+        self._samples = rule == SAMPLES
+        self._marks = np.full(self.dim, -1, np.int32) if self._samples else _NO_MARKS
+
+    @property
+    def weights(self) -> FloatArray:
+        """A copy of the weights w: the estimate of a reward is w·x."""
+        ridge = self._ridge
+        return ridge.weights if isinstance(ridge, RootRidge) else ridge.faded(self._numbers[ROUNDS])[0]
+
+    @property
+    def covariance(self) -> str:
+        """The form of A in force: "full" or "diagonal"."""
+        return self._ridge.covariance
+
+    def run(self, items: Any, rewards: Any, *, available: Any = None) -> RewardHistory:
+        """Play a stream in which the reward of every candidate is known: round for round what the two verbs would do.
+
+        The learner hears the reward of what it shows and of nothing else. What it learns, it keeps; call it again to
+        go on.
+
+        Parameters
+        ----------
+        items
+            The features of the candidates: an array of T × K × dim; or, if they are the same in every round, K × dim;
+            or a CSR matrix of T·K rows (those of the first round first), or of K.
+        rewards
+            The rewards, T × K numbers in [0, 1].
+        available
+            Which candidates may be chosen: K bools, or T × K; all of them if left out.
+
+        Examples
+        --------
+        >>> import numpy as np, smidgen
+        >>> learner = smidgen.LinUCB(dim=2, floor=0.0)
+        >>> learner.run(np.eye(2), np.tile([0.2, 0.8], (100, 1))).actions[-3:]
+        array([1, 1, 1])
+        """
+        played = as_played(items, rewards, available, self.dim)
+        table, first = played[3], self._decided + 1
+        T = len(table)
+        shown: Shown = (np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T))
+        before = deepcopy(self._ridge), self._numbers.copy()
+        try:
+            self._play(played, first, shown)
+        except BaseException:
+            self._ridge, self._numbers = before
+            raise
+        self._learnt.add_range(first, first + T)
+        self._decided += T
+        actions, greedy, p = shown
+        masks = played[2].reshape(-1, table.shape[1]) if len(played[2]) else np.ones((1, 1), np.bool_)
+        best = np.where(masks, table, -np.inf).max(axis=1)
+        return RewardHistory(actions, greedy, table[np.arange(T), actions], best, p)
+
+    def _play(self, played: Played, first: int, shown: Shown) -> None:
+        """Play the rounds; where the state must change its form, do so and go on."""
+        t, T = 0, len(played[3])
+        while t < T:
+            ridge, place = self._ridge, (first, t)
+            if isinstance(ridge, RootRidge):
+                parts = ridge.R, ridge.slots, ridge.used, ridge.F
+                t, why = play_root(*parts, self._numbers, self._keys, played, place, shown)
+            else:
+                t, why = play_columns(ridge.D, self._marks, self._numbers, self._keys, played, place, shown)
+            if t < T and why == FULL:
+                self._make_room(played[0], t * played[1] + int(shown[0][t]))
+            elif t < T:
+                _refuse(why)
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        rows, mask = candidates(context, self.dim)
+        out = np.empty((3, rows.shape[0]))
+        action, greedy = self._choose(offer(rows), 0, mask, number, out)
+        if action < 0:
+            _refuse(action)
+        p = out[2]
+        return Decision(
+            kind=self._kind,
+            settings=self._settings,
+            number=number,
+            action=action,
+            greedy=greedy,
+            context=context,
+            explored=action != greedy,
+            propensity=float(p[action]),
+            propensities=p,
+            scores=out[0],
+            widths=out[1],
+        )
+
+    def _choose(self, rows: Offer, first: int, mask: Mask, number: int, out: FloatArray) -> tuple[int, int]:
+        """The action and the greedy one among rows from the first-th on."""
+        ridge, numbers, keys, (idx, val, starts) = self._ridge, self._numbers, self._keys, rows
+        if isinstance(ridge, RootRidge):
+            R, slots = ridge.R, ridge.slots
+            if self._samples:
+                return sample_root(R, slots, ridge.used, idx, val, starts, first, mask, numbers, keys, number, out)
+            return decide_root(R, slots, idx, val, starts, first, mask, numbers, keys, number, out)
+        if self._samples:
+            return sample_columns(ridge.D, self._marks, idx, val, starts, first, mask, numbers, keys, number, out)
+        return decide_columns(ridge.D, idx, val, starts, first, mask, numbers, keys, number, out)
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        reward = as_reward(feedback)
+        try:
+            rows, mask = candidates(decision.context, self.dim)
+        except InvalidArgument as error:
+            raise DecisionMismatch(f"decision {decision.id}: {error.problem}", "give it whole") from error
+        self._hear(rows, chosen(decision.action, rows, mask), reward)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        """Learn the reward of a known example: the answer is (action, reward)."""
+        rows, mask = candidates(context, self.dim)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            raise InvalidFeedback(f"the answer is {answer!r}", "give (action, reward): what was shown, and its reward")
+        reward = as_reward(answer[1])
+        self._hear(rows, chosen(answer[0], rows, mask), reward)
+
+    def _hear(self, rows: Rows, action: int, reward: float) -> None:
+        """Learn the reward of one row."""
+        ridge, given = self._ridge, offer(rows)
+        if isinstance(ridge, RootRidge):
+            if ridge.keep == 1.0:
+                idx, val, starts = given
+                why = root_learn(ridge.R, ridge.slots, ridge.used, idx, val, starts, action, reward)
+            else:
+                why = ridge.fade(given, action, reward)
+            if why == FULL:
+                self._make_room(given, action)
+                self._hear(rows, action, reward)
+                return
+        else:
+            why = ridge.hear(given, action, reward, self._numbers[ROUNDS])
+        if why != LEARNT:
+            _refuse(-1)
+        self._numbers[ROUNDS] += 1.0
+
+    def _make_room(self, given: Offer, row: int) -> None:
+        """More rows for columns that come into use; beyond the most that there may be, A becomes its diagonal."""
+        ridge = self._ridge
+        if isinstance(ridge, RootRidge):
+            wanted = int(ridge.used[0]) + ridge.missing(given, row)
+            if wanted <= LARGE:
+                ridge.grow(min(LARGE, max(wanted, 2 * len(ridge.R))))
+            else:
+                now, n = self._numbers[ROUNDS], self._numbers
+                self._ridge = ColumnRidge.of(ridge.weights, ridge.diagonal, n[RIDGE], n[KEEP], now)
+
+    def _predict(self, context: Any) -> int:
+        rows, mask = candidates(context, self.dim)
+        out = np.empty((3, rows.shape[0]))
+        action, greedy = self._choose(offer(rows), 0, mask, 0, out)
+        return greedy if action >= 0 else _refuse(action)
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"rounds": self._numbers[: ROUNDS + 1], **self._ridge.arrays()}
+
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """A must have one of the forms that these settings can lead to: rows by need, or its diagonal."""
+        ridge, like = self._ridge, {**self._state()}
+        claimed = isinstance(ridge, RootRidge) and ridge.most is not None
+        if claimed and "D" in state:
+            like = {"rounds": like["rounds"], **ColumnRidge(self.dim, ridge.ridge, ridge.keep).arrays()}
+        elif claimed and isinstance(ridge, RootRidge):
+            like |= ridge.of_rows(len(state["R"]) if "R" in state else 0)
+            ridge.check_slots(state)
+        check_shapes(like, state)
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._numbers[ROUNDS] = state["rounds"][0]
+        if "D" in state and isinstance(self._ridge, RootRidge):
+            self._ridge = ColumnRidge(self.dim, self._numbers[RIDGE], self._numbers[KEEP])
+        self._ridge.restore(state)
+
+
+def _refuse(why: int) -> NoReturn:
+    if why == TOO_MUCH:
+        raise InvalidArgument("min_share times the number of candidates is above 1", "offer fewer, or lower min_share")
+    raise NotFinite("the features lead to estimates that are not finite", "scale them down")

@@ -1,0 +1,118 @@
+"""What learners have in common that show rankings with some randomness in them, and learn from clicks."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen import checks
+from smidgen.errors import DecisionMismatch, InvalidArgument, NotFinite
+from smidgen.features import Rows
+from smidgen.learners.base import Learner
+from smidgen.learners.rank.answers import Answer, read_answer
+from smidgen.randomness import COIN, stream_key
+from smidgen.structures import Clicks, Ranking
+from smidgen.structures.ranking import _write_ranked
+from smidgen.types import Decision, FloatArray, IntArray
+
+DEPTH = "give how many of the first places are drawn and learnt from, e.g. depth=10"
+
+
+class RankLearner(Learner):
+    """Rank by w, show it with some of the first places drawn at random, hear clicks or a better ranking, step."""
+
+    def __init__(self, *, dim: int, depth: int, params: Mapping[str, Any], seed: int) -> None:
+        self.dim = checks.dimension(dim)
+        self.depth = checks.whole("depth", depth, DEPTH)
+        super().__init__(params={"dim": self.dim, **params}, seed=seed)
+        self._w: FloatArray = np.zeros(self.dim)
+        self._uninformative = 0
+        self._coins = stream_key(self._seed, COIN)
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        rows = self._rows(context)
+        scores = rows.scores(self._w)
+        greedy: IntArray = np.empty(len(scores), np.int64)
+        order: IntArray = np.empty(len(scores), np.int64)
+        if not _write_ranked(scores, greedy):
+            raise NotFinite("a score is not a number", "scale the features down")
+        chance, teams = self._draw(scores, greedy, number, order)
+        if not math.isfinite(chance):
+            raise NotFinite("the scores are beyond floating point", "scale the features down")
+        greedy.setflags(write=False)
+        order.setflags(write=False)
+        return Decision(
+            kind=self._kind,
+            settings=self._settings,
+            number=number,
+            action=order,
+            greedy=greedy,
+            context=context,
+            explored=order.tobytes() != greedy.tobytes(),
+            propensity=math.exp(chance) or None,
+            log_propensity=float(chance),
+            scores=scores,
+            teams=teams,
+        )
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        context = decision.context
+        if not isinstance(context, Ranking):
+            raise DecisionMismatch(f"decision {decision.id} holds no ranking problem", "give it whole")
+        shown = context.check(decision.action)
+        answer = read_answer(context, shown, feedback)
+        self._uninformative += not self._step(decision, shown, answer)
+
+    def _predict(self, context: Any) -> IntArray:
+        return self._ranked(context, self._w)
+
+    def _ranked(self, context: Any, w: FloatArray) -> IntArray:
+        """The documents by falling score under these weights, equals in the given order."""
+        scores = self._rows(context).scores(w)
+        order: IntArray = context.best(scores)
+        return order
+
+    @abstractmethod
+    def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
+        """Write the order to show; return the log of its first places' probability, and the pairs if there are any."""
+
+    @abstractmethod
+    def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
+        """Take one step; say whether there was anything to learn."""
+
+    def _rows(self, context: Any) -> Rows:
+        """The features of a context that can be ranked here."""
+        if not isinstance(context, Ranking):
+            raise InvalidArgument(f"the context is a {type(context).__name__}", "give a Ranking(docs)")
+        if context.rows.shape[1] != self.dim:
+            context.check_dim(self.dim)
+        return context.rows
+
+    @property
+    def weights(self) -> FloatArray:
+        """A copy of the weights w."""
+        return self._w.copy()
+
+    @property
+    def uninformative(self) -> int:
+        """How many rounds taught nothing: no clicks, or none that prefer one document to another."""
+        return self._uninformative
+
+    def presented(self, decision: Decision) -> list[Any]:
+        """The rankings that a decision puts before the user: one."""
+        return [decision.action]
+
+    def preferred(self, decision: Decision, feedback: Any) -> Any:
+        """The ranking that feedback calls better."""
+        return feedback.better(decision.action) if isinstance(feedback, Clicks) else feedback
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"w": self._w, "uninformative": np.array(self._uninformative)}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._w, self._uninformative = state["w"], int(state["uninformative"])

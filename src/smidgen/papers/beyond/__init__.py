@@ -1,0 +1,17 @@
+"""Beyond the papers: learners of ours on what real people give, beside those of the papers."""
+
+from importlib import import_module
+
+for _module in (
+    "paper",
+    "clicks",
+    "clicks_claims",
+    "clicks_curve",
+    "clicks_log",
+    "filters",
+    "knobs",
+    "labels",
+    "rewards",
+    "rewards_claims",
+):
+    import_module(f"{__name__}.{_module}")

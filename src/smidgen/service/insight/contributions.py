@@ -1,0 +1,73 @@
+"""Why an answer: what each feature adds to its score under the present weights, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smidgen.errors import SmidgenError
+from smidgen.features import Row
+from smidgen.learners import Learner
+from smidgen.learners.records import around
+from smidgen.service.insight.weights import namer
+from smidgen.service.messages import Contributions
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.served import Served
+from smidgen.structures import Choice, Ranking
+from smidgen.types import Decision
+
+#: How many are told of one answer.
+MOST = 100
+
+
+def contributions(engine: Engine, model: Served, key: str | None, decision: Decision) -> Contributions | None:
+    """What the features of the answer add to its score, strongest first; None where no weights say so."""
+    learner = engine.learners.get(model, key).learner
+    try:
+        found = around.contributions(learner, decision)
+        if found is None:
+            found = _by_row(model, learner, decision)
+    except SmidgenError:  # a learner without weights
+        return None
+    if found is None:
+        return None
+    items = sorted(((name, value) for name, value in found if value), key=lambda each: (-abs(each[1]), each[0]))
+    return Contributions(version=model.version, items=items[:MOST])
+
+
+def in_words(found: Contributions | None, most: int = 5) -> str | None:
+    """The strongest of them as a sentence."""
+    if found is None or not found.items:
+        return None
+    told = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:most])
+    return f"By the weights of version {found.version:,} this speaks for it, or against: {told}."
+
+
+def _by_row(model: Served, learner: Learner, decision: Decision) -> list[tuple[str, float]] | None:
+    row = _answered_row(decision)
+    if row is None:
+        return None
+    weights = np.asarray(learner.weights, dtype=np.float64)
+    if weights.ndim == 2:
+        weights = weights[int(decision.action)]
+    columns, values = row
+    if len(columns) and columns.max() >= len(weights):
+        return None
+    name = namer(model, learner)
+    return [(name(int(c)), float(weights[c] * v)) for c, v in zip(columns, values, strict=True)]
+
+
+def _answered_row(decision: Decision) -> tuple[Any, Any] | None:
+    """Columns and values of the row that was labelled, forwarded, chosen, or ranked first."""
+    context = decision.context
+    if isinstance(context, Row):
+        return np.asarray(context.indices, dtype=np.int64), np.asarray(context.values, dtype=np.float64)
+    if not isinstance(context, Ranking | Choice):
+        return None
+    first = int(np.ravel(np.asarray(decision.action))[0])
+    rows = context.rows.public()
+    if isinstance(rows, np.ndarray):
+        return np.arange(rows.shape[1]), rows[first]
+    part = slice(rows.indptr[first], rows.indptr[first + 1])
+    return rows.indices[part], rows.data[part]

@@ -1,0 +1,146 @@
+"""Full second order over the columns in use: a matrix per class that grows with the features that have come.
+
+Hashed features have many columns and few in use. What has not come yet has weight 0 and A⁻¹ = I/start, so it needs no
+room: it adds ‖x‖²/start to a width, and nothing to a score.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen._kernel import borrowing, kernel
+from smidgen.state.classes import Block, Indices
+from smidgen.state.full import FullClasses
+
+Slots = NDArray[np.int32]  # by column: where it stands, or −1
+ROOM = 16  # columns that there is room for at first; it doubles
+
+
+@borrowing
+def take_slots(slots: Slots, idx: Indices, val: Block, where: Indices, values: Block) -> tuple[int, int, float]:
+    """Write the part of a row that is in use by its slots; how long it is, how many columns are new, their ‖x‖²."""
+    n, new, beyond = 0, 0, 0.0
+    for k in range(idx.shape[0]):
+        if val[k] == 0.0:
+            continue
+        if slots[idx[k]] < 0:
+            new += 1
+            beyond += float(val[k]) * float(val[k])
+        else:
+            where[n], values[n] = slots[idx[k]], val[k]
+            n += 1
+    return n, new, beyond
+
+
+@borrowing
+def give_slots(slots: Slots, columns: Indices, used: int, idx: Indices, val: Block) -> int:
+    """Take the columns of a row into use, in their order; how many are in use then."""
+    for k in range(idx.shape[0]):
+        if val[k] != 0.0 and slots[idx[k]] < 0:
+            slots[idx[k]] = used
+            columns[used] = idx[k]
+            used += 1
+    return used
+
+
+@kernel
+def rounds_within(
+    slots: Slots, used: int, limit: int, indices: Indices, values: Block, starts: NDArray[Any], order: NDArray[Any]
+) -> tuple[int, int]:
+    """How many rounds can be learnt before more than ``limit`` columns are in use, and how many are in use then."""
+    seen = slots >= 0
+    for i in range(order.shape[0]):
+        t, more = order[i], 0
+        for k in range(starts[t], starts[t + 1]):
+            more += values[k] != 0.0 and not seen[indices[k]]
+        if used + more > limit:
+            return i, used
+        used += more
+        for k in range(starts[t], starts[t + 1]):
+            seen[indices[k]] |= values[k] != 0.0
+    return order.shape[0], used
+
+
+class ClassesInUse:
+    """w and A⁻¹ of every class over the columns in use, up to a limit.
+
+    Parameters
+    ----------
+    dim, columns
+        Features, and room for classes.
+    start
+        A starts as start·I.
+    dtype
+        float64 or float32.
+    limit
+        How many columns may be in use.
+    """
+
+    covariance = "full"
+
+    def __init__(self, dim: int, columns: int, start: float, dtype: Any, limit: int) -> None:
+        self.start, self.limit = start, limit
+        self.slots: Slots = np.full(dim, -1, np.int32)
+        self.used = 0
+        self.in_use: Indices = np.zeros(limit, np.uint32)  #: column by slot
+        self.full = FullClasses(min(ROOM, limit), columns, start, dtype)
+        self._where, self._values = np.empty(limit, np.uint32), np.empty(limit, dtype)
+
+    @property
+    def columns(self) -> int:
+        """Room for classes."""
+        return self.full.columns
+
+    def part(self, idx: Indices, val: Block) -> tuple[Indices, Block, int, float]:
+        """The part of a row that is in use, how many of its columns are new, and what they add to a width."""
+        n, new, beyond = take_slots(self.slots, idx, val, self._where, self._values)
+        return self._where[:n], self._values[:n], new, beyond / self.start
+
+    def use(self, idx: Indices, val: Block, new: int) -> None:
+        """Take the new columns of a row into use."""
+        self.reserve(self.used + new)
+        self.used = give_slots(self.slots, self.in_use, self.used, idx, val)
+
+    def reserve(self, used: int) -> None:
+        """Make room for so many columns."""
+        room = old = self.full.W.shape[1]
+        while room < used:
+            room = min(2 * room, self.limit)
+        if room > old:
+            grown = FullClasses(room, self.columns, self.start, self.full.W.dtype)
+            grown.W[:, :old], grown.B[:old, :, :old] = self.full.W, self.full.B
+            self.full = grown
+
+    def widen(self, columns: int) -> None:
+        """Make room for more classes, which start as all started."""
+        self.full.widen(columns)
+
+    def block(self) -> Block:
+        """The weights of all columns, one row per class."""
+        W = np.zeros((self.columns, len(self.slots)), self.full.W.dtype)
+        W[:, self.in_use[: self.used]] = self.full.W[:, : self.used]
+        return W
+
+    def weights(self, n_classes: int) -> NDArray[np.float64]:
+        """The weights, one row per class."""
+        return np.array(self.block()[:n_classes], dtype=np.float64)
+
+    def diagonals(self) -> NDArray[np.float64]:
+        """The diagonals of A, one row per class, for the columns in use."""
+        inverses = self.full.inverses(self.columns)[:, : self.used, : self.used]
+        return np.diagonal(np.linalg.inv(inverses), axis1=1, axis2=2)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        return {"in_use": self.in_use[: self.used].copy(), **self.full.arrays()}
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self.used = len(arrays["in_use"])
+        self.in_use[: self.used] = arrays["in_use"]
+        self.slots[:] = -1
+        self.slots[self.in_use[: self.used]] = np.arange(self.used)
+        self.full.restore(arrays)

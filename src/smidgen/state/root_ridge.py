@@ -1,0 +1,123 @@
+"""What a ridge estimator with full A remembers, and how it grows: see `smidgen.state.root` for what is done with it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.errors import InvalidRecord
+from smidgen.state.offers import Offer, row_indices, row_values
+from smidgen.state.root import Slots, fading_learn
+from smidgen.types import FloatArray, IntArray
+from smidgen.vector.memory import aligned, zeros
+
+#: How many rows there are at first where columns claim them one by one.
+FEW = 16
+
+
+def _width(rows: int) -> int:
+    """The length of a row of R: S, w and the diagonal of A, filled up to a multiple of eight."""
+    return -(-(rows + 2) // 8) * 8
+
+
+class RootRidge:
+    """w, a root of A⁻¹ and the diagonal of A: d² operations to ask, 2d² to learn; d³ with forgetting.
+
+    Parameters
+    ----------
+    dim
+        Columns of the features.
+    ridge
+        a; A starts as a·I.
+    keep
+        λ, what is left of the past with every new example.
+    most
+        If given, columns claim rows as they come into use, up to so many; else each has its own from the start.
+    """
+
+    covariance = "full"
+
+    def __init__(self, dim: int, ridge: float, keep: float = 1.0, most: int | None = None) -> None:
+        self.dim, self.ridge, self.keep, self.most = dim, ridge, keep, most
+        self.slots: Slots = np.full(0 if most is None else dim, -1, np.int32)
+        self.used: IntArray = np.array([dim if most is None else 0])
+        self.R, self.F = self._fresh(dim if most is None else min(FEW, most))
+
+    def _fresh(self, rows: int) -> tuple[FloatArray, FloatArray]:
+        R = zeros((rows, _width(rows)), np.float64)
+        every = np.arange(rows)
+        R[every, every], R[:, rows + 1] = 1.0 / math.sqrt(self.ridge), self.ridge
+        F = np.zeros((rows, rows + 1) if self.keep < 1.0 else (0, 0))
+        if self.keep < 1.0:
+            F[every, every] = self.ridge
+        return R, F
+
+    def fade(self, offer: Offer, row: int, y: float) -> int:
+        """Learn one row of an offer, and let all before fade."""
+        idx, val, starts = offer
+        x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
+        return fading_learn(self.R, self.slots, self.used, self.F, indices, x, y, self.ridge, self.keep)
+
+    def missing(self, offer: Offer, row: int) -> int:
+        """How many rows of R the columns of an example still lack."""
+        idx, val, starts = offer
+        x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
+        return int(np.count_nonzero(self.slots[indices[x != 0.0]] < 0))
+
+    def grow(self, rows: int) -> None:
+        """Make room for more rows."""
+        old, R, F = len(self.R), *self._fresh(rows)
+        R[:old, :old], R[:old, rows : rows + 2] = self.R[:, :old], self.R[:, old : old + 2]
+        if self.keep < 1.0:
+            F[:old, :old], F[:old, rows] = self.F[:, :old], self.F[:, old]
+        self.R, self.F = R, F
+
+    @property
+    def columns(self) -> IntArray:
+        """The columns in use, in the order of the rows of R."""
+        if self.most is None:
+            return np.arange(self.dim)
+        known = np.flatnonzero(self.slots >= 0)
+        return known[np.argsort(self.slots[known])]
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights w."""
+        w = np.zeros(self.dim)
+        w[self.columns] = self.R[: self.used[0], len(self.R)]
+        return w
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The diagonal of A."""
+        a = np.full(self.dim, self.ridge)
+        a[self.columns] = self.R[: self.used[0], len(self.R) + 1]
+        return a
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        arrays: dict[str, NDArray[Any]] = {"R": self.R}
+        arrays |= {} if self.most is None else {"slots": self.slots, "used": self.used}
+        return arrays | ({"F": self.F} if self.keep < 1.0 else {})
+
+    def of_rows(self, rows: int) -> dict[str, NDArray[Any]]:
+        """Arrays as they would be for so many rows, within what there may be."""
+        R, F = self._fresh(max(1, min(rows, self.most or rows)))
+        return {"R": R, **({"F": F} if self.keep < 1.0 else {})}
+
+    def check_slots(self, arrays: Any) -> None:
+        """Refuse saved slots that are not those of the rows in use, each once: kernels go where they point."""
+        slots, used, R = arrays.get("slots"), arrays.get("used"), arrays.get("R")
+        if slots is None or used is None or R is None or used.shape != (1,):
+            raise InvalidRecord("the rows in use are not all there", "give what Learner.save wrote")
+        known = np.sort(slots[slots >= 0])
+        if not np.array_equal(known, np.arange(int(used[0]))) or int(used[0]) > len(R) or (slots < -1).any():
+            raise InvalidRecord("columns and rows do not fit together", "give what Learner.save wrote")
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self.R, self.F = aligned(arrays["R"]), arrays.get("F", self.F)
+        self.slots, self.used = arrays.get("slots", self.slots), arrays.get("used", self.used)
