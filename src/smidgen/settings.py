@@ -31,6 +31,12 @@ _EXACT = 2**53  # whole numbers below this are the same as ints and as floats
 class Making(ABCMeta):
     """Makes things from settings, and says in our words where numbers, memory or text run out on the way."""
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The arguments of the constructor, which `__call__` would hide."""
+        whole = inspect.signature(inspect.getattr_static(cls, "__init__"))
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
     def __call__(cls, *args: Any, **arguments: Any) -> Any:
         """An object of the class, or a refusal."""
         try:

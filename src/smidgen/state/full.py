@@ -15,6 +15,10 @@ from smidgen.vector.row_sums import sum_rows
 
 #: How many times larger a number of the diagonal can be than rounding has left it.
 MENDED = 1e6
+#: A width between these is taken as it is, if it is not small beside the squares of the product: rounding is smaller.
+SMALL, LONG = 1e-6, 1e4
+#: How small it may be beside them.
+SHORT = 1e-3
 #: What two sides of an inequality may differ by, and yet be equal but for rounding.
 NEARLY = 1.0 - 1e-6
 #: What the diagonal of A⁻¹ is never below, with rows no longer than 1e100; and the largest width that is told.
@@ -76,6 +80,11 @@ def full_width(B: Block, c: int, product: Block, width: float) -> float:
     Where the two sides contradict each other the diagonal is mended, up to `MENDED` times, and then the width. With
     that no step can run away: |A_new⁻¹x|_i ≤ √(A⁻¹)_ii / 2.
     """
+    largest = 0.0
+    for i in range(product.shape[0]):
+        largest = max(largest, abs(float(product[i])))
+    if max(SHORT * largest * largest, SMALL) < width < LONG:
+        return width
     least = max(width, 0.0)
     for i in range(product.shape[0]):
         least = max(least, float(product[i]) * float(product[i]) / (MENDED * max(float(B[i, c, i]), LEAST)))
