@@ -49,13 +49,6 @@ class Making(ABCMeta):
                 "choose numbers nearer to 1, and less of everything",
             ) from error
 
-    @property
-    def __signature__(cls) -> inspect.Signature:
-        """The constructor's own arguments: forms, adapters and the service ask for them."""
-        made: Any = cls
-        own = inspect.signature(made.__init__)
-        return own.replace(parameters=list(own.parameters.values())[1:])
-
 
 class Versioned(metaclass=Making):
     """Something that is a setting, or has them: a class with arguments, whose defaults may change.
