@@ -39,8 +39,8 @@ class RankLearner(Learner):
         scores = rows.scores(self._w)
         greedy: IntArray = np.empty(len(scores), np.int64)
         order: IntArray = np.empty(len(scores), np.int64)
-        if not _write_ranked(scores, greedy):
-            raise NotFinite("a score is not a number", "scale the features down")
+        if not np.isfinite(scores).all() or not _write_ranked(scores, greedy):
+            raise NotFinite("the features lead to scores that are not finite", "scale them down")
         chance, teams = self._draw(scores, greedy, number, order)
         if not math.isfinite(chance):
             raise NotFinite("the scores are beyond floating point", "scale the features down")
