@@ -11,18 +11,21 @@ from smidgen._kernel import kernel
 from smidgen.types import FloatArray
 from smidgen.vector.arrays import dot
 
+#: What rounding leaves of a number that should have vanished beside it.
+ROUNDING = 1e-14
+
 
 @kernel
 def factor(A: FloatArray, n: int, least: float, L: FloatArray) -> None:
     """A = L·Lᵀ for the leading n × n block; L is lower triangular, and not touched above its diagonal.
 
     ``least`` is a lower bound on the eigenvalues of A. So is it on what stands under each root, and rounding may not
-    lead below it.
+    lead below it; nor below what rounding is beside the diagonal, or columns of very different sizes would run away.
     """
     for i in range(n):
         for j in range(i):
             L[i, j] = (A[i, j] - dot(L[i, :j], L[j, :j])) / L[j, j]
-        L[i, i] = math.sqrt(max(least, A[i, i] - dot(L[i, :i], L[i, :i])))
+        L[i, i] = math.sqrt(max(least, ROUNDING * A[i, i], A[i, i] - dot(L[i, :i], L[i, :i])))
 
 
 @kernel

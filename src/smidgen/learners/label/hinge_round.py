@@ -10,7 +10,7 @@ from smidgen._kernel import borrowing
 from smidgen.randomness import U64, first_uniform
 from smidgen.state.classes import Block, Indices, best_class
 from smidgen.state.diagonal import diagonal_absorb, diagonal_moments
-from smidgen.state.full import full_absorb, full_moments, full_shift
+from smidgen.state.full import full_absorb, full_moments, full_shift, full_width
 from smidgen.types import FloatArray
 
 #: Where things stand in a learner's one array of numbers (numba takes one array sooner than many): the number of the
@@ -45,6 +45,7 @@ def step_full(W: Block, B: Block, P: Block, c: int, reward: float, numbers: Floa
     """The same on full state, given the products P_i = A_i⁻¹x."""
     mean, width = float(moments[0, c]), float(moments[1, c])
     if not settled(mean, reward, numbers[WRONG]):
+        width = full_width(B, c, P[c], width)
         full_shift(W, c, P[c], rate_of(mean, width, reward, numbers[WRONG]))
         full_absorb(B, c, P[c], width)
 
