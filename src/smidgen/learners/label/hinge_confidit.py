@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
@@ -206,13 +205,6 @@ class HingeConfidit(LabelLearner):
         p = None if self._floor == 0.0 else (1.0 - self._floor) * (action == optimist) + self._floor / K
         self._latest = decision = self._record(number, row, action, greedy, scores, p, eps)
         return decision
-
-    def _teach(self, context: Any, answer: Any, number: int) -> None:
-        """The true class, as if it had been shown and been right."""
-        self._classes.index(answer)
-        decision = self._decide(context, number)
-        self._latest = None  # the number is an example's
-        self._learn(structs.replace(decision, action=answer), True)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype)
