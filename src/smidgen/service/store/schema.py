@@ -53,6 +53,20 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         ) STRICT, WITHOUT ROWID;
         """,
     ),
+    3: (
+        "silence that is learnt, decisions that count later, events that take back",
+        """
+        ALTER TABLE decisions ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE decisions ADD COLUMN shown INTEGER NOT NULL DEFAULT 1;
+        ALTER TABLE decisions ADD COLUMN late_hash BLOB;
+        ALTER TABLE slots ADD COLUMN answered INTEGER NOT NULL DEFAULT 0;
+        UPDATE slots SET answered = version + late;
+        CREATE INDEX decision_due ON decisions (expires_at, slot, seq)
+            WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL;
+        CREATE INDEX event_wide ON events (slot, seq) WHERE decision IS NULL;
+        CREATE INDEX event_rewinds ON events (slot, seq) WHERE type IN ('retracted', 'rolled_back');
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 
