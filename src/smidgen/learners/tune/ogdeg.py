@@ -16,7 +16,7 @@ from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.tune import theory
+from smidgen.theory import one_point as theory
 from smidgen.learners.tune.base import ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
 from smidgen.types import FloatArray

@@ -13,7 +13,7 @@ from smidgen.geometry.space import Space
 from smidgen.knobs import Knobs
 from smidgen.learners.card import Card, register
 from smidgen.learners.sizes import vector_and_matrix
-from smidgen.learners.tune import theory
+from smidgen.theory import one_point as theory
 from smidgen.learners.tune.ogdeg import Phased
 from smidgen.optim import Newton
 from smidgen.types import FloatArray

@@ -18,7 +18,7 @@ import numpy as np
 from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.choose_bounds import linucb, linucb_width, ridge_regret, squarecb, thompson
-from smidgen.evaluate.curves import Curve, plain, rounds
+from smidgen.theory.curves import Curve, plain, rounds
 from smidgen.evaluate.filter_bounds import p_ridge_fil, simple_fil
 from smidgen.evaluate.label_bounds import confidit, confidit_margin, determinant_bound
 from smidgen.evaluate.tune_bounds import ogd, ogdeg, ons, onseg

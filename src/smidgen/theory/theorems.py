@@ -12,7 +12,7 @@ from smidgen.evaluate import bounds
 from smidgen.evaluate.losses import Linear, Loss
 from smidgen.geometry import Ball
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 R = TypeVar("R", bound=Rule)
 

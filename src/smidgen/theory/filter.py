@@ -14,7 +14,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.curves import Curve, plain, rounds
+from smidgen.theory.curves import Curve, plain, rounds
 
 
 def simple_fil(*, n: Any, delta: float) -> Curve:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen.evaluate.curves import plain, rounds
+from smidgen.theory.curves import plain, rounds
 
 
 def determinant_bound(*, T: Any, dim: int, n_classes: int, alpha: float) -> Any:

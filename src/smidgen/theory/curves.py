@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen.errors import InvalidArgument
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 Curve = float | FloatArray
 

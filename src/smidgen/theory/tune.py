@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen.evaluate.curves import Curve, plain, rounds
+from smidgen.theory.curves import Curve, plain, rounds
 
 
 def ogd(*, T: Any, D: float, G: float) -> Curve:
