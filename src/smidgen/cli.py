@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from smidgen import __version__
+from smidgen.commands import bring
 from smidgen.errors import SmidgenError
-from smidgen.papers.commands import app as papers
 from smidgen.service import commands as service
 from smidgen.service.log_commands import log, what_if
 
@@ -26,7 +26,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.add_typer(papers, name="papers")
 app.command()(service.serve)
 app.command()(service.models)
 app.command()(service.upgrade)
@@ -102,6 +101,9 @@ def demo(
     run_demo(
         Demo(learner=learner, user=user, alpha=alpha, queries=queries, docs=docs, features=features, seed=seed, out=out)
     )
+
+
+bring(app)
 
 
 def run() -> None:

@@ -21,8 +21,8 @@ from smidgen.service.models.building import Blueprint
 from smidgen.service.models.catalogue import catalogue
 
 SRC = Path(smidgen.__file__).parent
-#: Papers and the players of their streams run algorithms by name; the package's front lists them all.
-ELSEWHERE = ("papers", "learners", "evaluate", "users", "sklearn.py", "__init__.py")
+#: The players of the papers' streams run algorithms by name; the package's front lists them all.
+ELSEWHERE = ("learners", "evaluate", "users", "sklearn.py", "__init__.py")
 
 
 def settings(name: str, dim: int, classes: int, **more: Any) -> dict[str, Any]:
