@@ -1,8 +1,8 @@
-"""The theorems as functions of measured quantities (those of the other loops have files of their own).
+"""The theorems of learning from preferences as functions: bounds on the *average* regret of T rounds.
 
-Each takes numbers that a run can be measured by and returns an upper bound on its average regret. ``T`` may be a
-number or an array of round numbers, for a curve. ``slack`` is Σξ_t, or the sequence ξ_1, ξ_2, … itself (cut or
-accumulated to T). Where the printed theorem needs mending, *Differs* says how.
+Each takes numbers that a run can be measured by. ``T`` may be a number or an array of round numbers, for a curve.
+``slack`` is Σξ_t, or the sequence ξ_1, ξ_2, … itself (cut or accumulated to T). ``per_round=False`` gives the
+cumulative regret. Where the printed theorem needs mending, *Differs* says how.
 
 References
 ----------
@@ -17,36 +17,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.choose_bounds import linucb, linucb_width, ridge_regret, squarecb, thompson
-from smidgen.theory.curves import Curve, plain, rounds
-from smidgen.evaluate.filter_bounds import p_ridge_fil, simple_fil
-from smidgen.evaluate.label_bounds import confidit, confidit_margin, determinant_bound
-from smidgen.evaluate.tune_bounds import ogd, ogdeg, ons, onseg
-
-__all__ = [
-    "batch_preference_perceptron",
-    "confidit",
-    "confidit_margin",
-    "convex_preference_perceptron",
-    "determinant_bound",
-    "expected_preference_perceptron",
-    "exponentiated_preference_perceptron",
-    "linucb",
-    "linucb_width",
-    "lower_bound",
-    "ogd",
-    "ogdeg",
-    "ons",
-    "onseg",
-    "p_ridge_fil",
-    "preference_perceptron",
-    "ridge_regret",
-    "second_order_preference_perceptron",
-    "simple_fil",
-    "slack",
-    "squarecb",
-    "thompson",
-]
+from smidgen.theory.curves import Curve, average, rounds, size
 
 
 def slack(*, alpha: float, shown: Any, better: Any, best: Any) -> Any:
@@ -68,7 +39,9 @@ def slack(*, alpha: float, shown: Any, better: Any, best: Any) -> Any:
     return _alpha(alpha) * (best - shown) - (better - shown)
 
 
-def preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, slack: Any = 0.0, lag: int = 0) -> Curve:
+def preference_perceptron(
+    *, T: Any, R: Any, w_norm: float, alpha: float, slack: Any = 0.0, lag: int = 0, per_round: bool | None = None
+) -> Curve:
     """Theorem 1: Σξ/(αT) + 2R‖w*‖/(α√T).
 
     Parameters
@@ -86,6 +59,8 @@ def preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, slack:
     lag
         How many updates the weights that decided were behind, at most: τ multiplies the second term by √(1 + 2τ),
         since each cross term w_t·Δ_t can then be as large as τ·(2R)² instead of ≤ 0.
+    per_round
+        True, or left out as in the theorem: the average regret. False: the cumulative one.
 
     Examples
     --------
@@ -94,16 +69,18 @@ def preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, slack:
     0.2
     """
     late = np.sqrt(1.0 + 2.0 * checks.whole("lag", lag, "leave it out for none", at_least=0))
-    a, R, w_norm = _alpha(alpha), _size("R", R), _size("w_norm", w_norm)
-    return plain(_average(slack, T) / a + 2.0 * R * w_norm * late / (a * np.sqrt(rounds(T))))
+    t, a, R, w_norm = rounds(T), _alpha(alpha), size("R", R), size("w_norm", w_norm)
+    return average(_mean(slack, T) / a + 2.0 * R * w_norm * late / (a * np.sqrt(t)), t, per_round)
 
 
-def expected_preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, slack: Any = 0.0) -> Curve:
+def expected_preference_perceptron(
+    *, T: Any, R: Any, w_norm: float, alpha: float, slack: Any = 0.0, per_round: bool | None = None
+) -> Curve:
     """Corollary 2: Theorem 1 for the *expected* regret, with the expected slacks ξ̄_t of eq. 7.
 
     Parameters
     ----------
-    T, R, w_norm, alpha
+    T, R, w_norm, alpha, per_round
         As in `preference_perceptron`.
     slack
         Σξ̄_t, or all ξ̄_t.
@@ -114,11 +91,16 @@ def expected_preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: floa
     >>> bounds.expected_preference_perceptron(T=100, R=1.0, w_norm=1.0, alpha=0.5)
     0.4
     """
-    return preference_perceptron(T=T, R=R, w_norm=w_norm, alpha=alpha, slack=slack)
+    return preference_perceptron(T=T, R=R, w_norm=w_norm, alpha=alpha, slack=slack, per_round=per_round)
 
 
-def lower_bound(*, T: Any) -> Curve:
+def lower_bound(*, T: Any, per_round: bool | None = None) -> Curve:
     """Lemma 3: against the adversary of its proof every learner has the average regret 2/√T (‖w*‖ = R = α = 1).
+
+    Parameters
+    ----------
+    T, per_round
+        As in `preference_perceptron`.
 
     Examples
     --------
@@ -126,15 +108,18 @@ def lower_bound(*, T: Any) -> Curve:
     >>> bounds.lower_bound(T=100)
     0.2
     """
-    return plain(2.0 / np.sqrt(rounds(T)))
+    t = rounds(T)
+    return average(2.0 / np.sqrt(t), t, per_round)
 
 
-def batch_preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, batch: int, slack: Any = 0.0) -> Curve:
+def batch_preference_perceptron(
+    *, T: Any, R: Any, w_norm: float, alpha: float, batch: int, slack: Any = 0.0, per_round: bool | None = None
+) -> Curve:
     """Lemma 4: Σξ/(αT) + 2R‖w*‖√k/(α√T), k the batch size.
 
     Parameters
     ----------
-    T, R, w_norm, alpha, slack
+    T, R, w_norm, alpha, slack, per_round
         As in `preference_perceptron`.
     batch
         k, the number of rounds between two updates.
@@ -146,8 +131,8 @@ def batch_preference_perceptron(*, T: Any, R: Any, w_norm: float, alpha: float, 
     0.4
     """
     k = checks.whole("batch", batch, "give the number of rounds between two updates")
-    a, R, w_norm = _alpha(alpha), _size("R", R), _size("w_norm", w_norm)
-    return plain(_average(slack, T) / a + 2.0 * R * w_norm * np.sqrt(k) / (a * np.sqrt(rounds(T))))
+    t, a, R, w_norm = rounds(T), _alpha(alpha), size("R", R), size("w_norm", w_norm)
+    return average(_mean(slack, T) / a + 2.0 * R * w_norm * np.sqrt(k) / (a * np.sqrt(t)), t, per_round)
 
 
 def exponentiated_preference_perceptron(
@@ -159,6 +144,7 @@ def exponentiated_preference_perceptron(
     slack: Any = 0.0,
     w_norm: float = 1.0,
     horizon: int | None = None,
+    per_round: bool | None = None,
 ) -> Curve:
     """Theorem 5, mended: Σξ/(αT) + 2S·(log N + 1)·‖w*‖₁/(α√T).
 
@@ -170,7 +156,7 @@ def exponentiated_preference_perceptron(
         A bound on ‖φ(x, y)‖∞, the one that the learner was given.
     n_features
         N, the number of weights: twice the number of features if they are doubled (signed).
-    alpha, slack
+    alpha, slack, per_round
         As in `preference_perceptron`.
     w_norm
         ‖w*‖₁ (the paper has 1).
@@ -190,12 +176,12 @@ def exponentiated_preference_perceptron(
     0.3996
     """
     t, a, N = rounds(T), _alpha(alpha), checks.whole("n_features", n_features, "give the number of weights")
-    S, w_norm = _size("S", S), _size("w_norm", w_norm)
+    S, w_norm = size("S", S), size("w_norm", w_norm)
     root = np.sqrt(t if horizon is None else float(horizon))
     if horizon is not None and np.max(t) > horizon:
         raise InvalidArgument(f"T is {np.max(t):g}, beyond the horizon {horizon}", "bound at most horizon rounds")
-    total = 2.0 * S * w_norm * (root * np.log(N) + t / root)
-    return plain(_average(slack, T) / a + total / (a * t))
+    growth = 2.0 * S * w_norm * (root * np.log(N) + t / root)
+    return average(_mean(slack, T) / a + growth / (a * t), t, per_round)
 
 
 def convex_preference_perceptron(
@@ -207,12 +193,13 @@ def convex_preference_perceptron(
     slack: Any = 0.0,
     lipschitz: float = 1.0,
     scale: float | None = None,
+    per_round: bool | None = None,
 ) -> Curve:
     """Theorem 6, mended: 2GΣξ⁺/(αT) + (G/α)·(|B|²/(2s√T) + |B|²/T + 4R²s/√T), for the average convex regret.
 
     Parameters
     ----------
-    T, R, alpha
+    T, R, alpha, per_round
         As in `preference_perceptron`.
     diameter
         |B|, twice the radius of the ball that holds w and w*.
@@ -234,11 +221,11 @@ def convex_preference_perceptron(
     >>> bounds.convex_preference_perceptron(T=100, R=1.0, diameter=2.0, alpha=1.0)
     0.64
     """
-    t, a, R = rounds(T), _alpha(alpha), _size("R", R)
+    t, a, R = rounds(T), _alpha(alpha), size("R", R)
     G = checks.number("lipschitz", lipschitz, "give the slope of the loss, > 0", above=0.0)
     s = G if scale is None else checks.number("scale", scale, "give the factor of the step, > 0", above=0.0)
     geometry = diameter**2 / (2.0 * s * np.sqrt(t)) + diameter**2 / t + 4.0 * R**2 * s / np.sqrt(t)
-    return plain(2.0 * G * _average(slack, T, clipped=True) / a + G / a * geometry)
+    return average(2.0 * G * _mean(slack, T, clipped=True) / a + G / a * geometry, t, per_round)
 
 
 def second_order_preference_perceptron(
@@ -253,6 +240,7 @@ def second_order_preference_perceptron(
     lipschitz: float,
     slack: Any = 0.0,
     slack_squares: Any = None,
+    per_round: bool | None = None,
 ) -> Curve:
     """Theorem 8, mended, for the average convex regret of strongly convex losses.
 
@@ -260,7 +248,7 @@ def second_order_preference_perceptron(
 
     Parameters
     ----------
-    T, R, alpha
+    T, R, alpha, per_round
         As in `preference_perceptron`.
     diameter
         |B|, twice the radius of the ball that holds w and w*.
@@ -286,7 +274,7 @@ def second_order_preference_perceptron(
     ...     T=1000, R=1.0, diameter=2.0, dim=10, alpha=1.0, gamma=0.25, epsilon=1.0, lipschitz=4.0), 3)
     0.569
     """
-    t, alpha, R = rounds(T), _alpha(alpha), _size("R", R)
+    t, alpha, R = rounds(T), _alpha(alpha), size("R", R)
     G = checks.number("lipschitz", lipschitz, "give the slope of the loss, > 0", above=0.0)
     gamma = checks.number("gamma", gamma, "give the learner's gamma, > 0", above=0.0)
     epsilon = checks.number("epsilon", epsilon, "give the learner's epsilon, > 0", above=0.0)
@@ -294,26 +282,18 @@ def second_order_preference_perceptron(
         if np.ndim(slack) == 0 and slack != 0.0:
             raise InvalidArgument("slack is a sum and slack_squares was not given", "give both, or all ξ_t as slack")
         slack_squares = np.maximum(0.0, slack) ** 2
-    noise = G * gamma * _average(slack_squares, T) / (2.0 * alpha**2)
-    noise = noise + 2.0 * G * _average(slack, T, clipped=True) / alpha
+    noise = G * gamma * _mean(slack_squares, T) / (2.0 * alpha**2)
+    noise = noise + 2.0 * G * _mean(slack, T, clipped=True) / alpha
     start = G * epsilon * diameter**2 / (alpha * t)
     growth = G * dim * np.log(4.0 * R**2 * t * gamma / epsilon + 1.0) / (2.0 * gamma * alpha * t)
-    return plain(noise + start + growth)
+    return average(noise + start + growth, t, per_round)
 
 
 def _alpha(alpha: float) -> float:
     return checks.number("alpha", alpha, "give a share of the possible gain in (0, 1]", above=0.0, at_most=1.0)
 
 
-def _size(name: str, value: Any) -> Any:
-    """Check a number or a curve that cannot be negative."""
-    size = np.asarray(value, dtype=np.float64)
-    if not (np.isfinite(size).all() and (size >= 0.0).all()):
-        raise InvalidArgument(f"{name} is {value!r} and must be >= 0", "give a norm, or a curve of norms")
-    return size if size.ndim else float(size)
-
-
-def _average(slack: Any, T: Any, *, clipped: bool = False) -> Any:
+def _mean(slack: Any, T: Any, *, clipped: bool = False) -> Any:
     """Σ slack / T: of a given sum, or of the first T terms of a sequence."""
     t = rounds(T)
     if np.ndim(slack) == 0:
