@@ -21,8 +21,8 @@ from smidgen.service.models.catalogue import catalogue
 from smidgen.theory import stated
 
 SRC = Path(smidgen.__file__).parent
-#: The players of the papers' streams run algorithms by name; the package's front lists them all.
-ELSEWHERE = ("learners", "evaluate", "users", "sklearn.py", "__init__.py")
+#: Theorems and the players of the papers' streams are about algorithms by name; the package's front lists them all.
+ELSEWHERE = ("learners", "theory", "evaluate", "users", "sklearn.py", "__init__.py")
 
 
 def settings(name: str, dim: int, classes: int, **more: Any) -> dict[str, Any]:

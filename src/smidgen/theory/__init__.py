@@ -2,7 +2,7 @@
 
 from smidgen.theory import bounds
 from smidgen.theory.guarantees import Guarantee, promised
-from smidgen.theory.theorems import Measured, Terms, Theorem, Verdict, bound_for, state, stated
+from smidgen.theory.theorems import Measured, Terms, Theorem, Verdict, bound_for, find, state, stated
 
 __all__ = [
     "Guarantee",
@@ -12,6 +12,7 @@ __all__ = [
     "Verdict",
     "bound_for",
     "bounds",
+    "find",
     "promised",
     "state",
     "stated",
