@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate import bounds
-from smidgen.evaluate.losses import Linear, Loss
+from smidgen.theory import bounds
+from smidgen.theory.losses import Linear, Loss
 from smidgen.types import FloatArray
 
 if TYPE_CHECKING:

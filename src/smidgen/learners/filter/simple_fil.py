@@ -40,7 +40,6 @@ def _stream(memory: FloatArray, truth: NDArray[np.bool_], first: int, shown: Sho
         loop="filter",
         feedback="relevance",
         paper=f"{PAPER}, Sec. 3",
-        bound="((32/|δ| + 2) ln n + 4)/n (Thm 1)",
         cost="1",
         example={},
         theorem="filtering without features",

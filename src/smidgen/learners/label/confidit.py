@@ -50,7 +50,6 @@ GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for
         feedback=("bit", "reward"),
         draws=True,
         paper="Crammer & Gentile 2013, Fig. 1",
-        bound="O(√(log²T/T)), labels by eq. 2 (Thm 1)",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3, "eta": 0.5, "alpha": 0.6},
         recommended=(Recommended(feedback="bit"),),

@@ -76,7 +76,6 @@ def _bytes_of_state(settings: Mapping[str, Any]) -> int:
         averaged=True,
         size=_bytes_of_state,
         paper="Radlinski & Joachims 2006",
-        bound="none is known",
         cost="argmax + depth draws + N per pair",
         example={"dim": 4, "depth": 4},
     )
