@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
+    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, testing, users
     from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
@@ -61,8 +61,17 @@ if TYPE_CHECKING:
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, QuadraticTuner
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
-    from smidgen.types import Decision, Structure
+    from smidgen.structures import (
+        Candidates,
+        Choice,
+        Clicks,
+        ExtendedRanking,
+        Ranking,
+        Structure,
+        from_chain,
+        from_clicks,
+    )
+    from smidgen.types import Decision
 
 __version__ = "0.1.0"
 
@@ -122,7 +131,7 @@ _HOME = {
     "Simplex": "geometry",
     "SmidgenError": "errors",
     "SquareCB": "learners.choose",
-    "Structure": "types",
+    "Structure": "structures",
     "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
@@ -139,7 +148,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "testing", "users")
 
 __all__ = [
     "AROW",
@@ -220,6 +229,7 @@ __all__ = [
     "simulate",
     "structure",
     "structures",
+    "testing",
     "tune",
     "users",
 ]
