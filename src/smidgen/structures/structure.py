@@ -168,7 +168,7 @@ def vector(value: Any) -> FloatArray:
         given = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
     except (ValueError, TypeError) as error:
         raise InvalidFeatures(f"the feature vector is a {type(value).__name__}: {error}", hint) from error
-    if given.dtype.kind not in "fiub" or given.ndim == 0 or given.size != given.shape[-1]:
+    if given.dtype.kind not in "fiub" or given.ndim == 0 or given.shape[:-1] not in ((), (1,)):
         raise InvalidFeatures(f"the feature vector has shape {given.shape} and dtype {given.dtype}", hint)
     if not np.isfinite(given).all():
         raise InvalidFeatures("the feature vector holds values that are not finite", hint)
