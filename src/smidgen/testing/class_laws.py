@@ -10,7 +10,7 @@ import numpy as np
 from smidgen.errors import NoWeights, SmidgenError
 from smidgen.learners import Learner, cards, learners
 from smidgen.settings import defaults_at
-from smidgen.testing.case import Case, snapshot
+from smidgen.testing.case import Case, decisions_of, snapshot
 from smidgen.testing.laws import hold, refused
 
 
@@ -44,19 +44,22 @@ def params_make_a_twin(case: Case) -> None:
 
 
 def settings_are_recorded(case: Case) -> None:
-    """Another argument is another setting: it is in ``params``, in the fingerprint, and in what is saved."""
+    """Learners of one fingerprint are twins: an argument that makes a difference is in ``params``, and is saved."""
     plain = case.make()
     for name, value in _others(case):
         try:
             changed = case.make(**{name: value})
         except SmidgenError:
             continue
-        hold(
-            changed._settings != plain._settings,
-            f"{name}={value!r} gives the same settings as without: hand it on in params",
-        )
         again = Learner.from_bytes(changed.to_bytes())
         hold(again._settings == changed._settings, f"{name}={value!r} is lost when the learner is saved")
+        if changed._settings == plain._settings:
+            contexts = case.form.contexts(20, 20)
+            logs = [decisions_of(case.play(learner, contexts)) for learner in (case.make(), changed)]
+            hold(
+                logs[0] == logs[1] and snapshot(changed) == _after(case, contexts),
+                f"{name}={value!r} makes a difference, and no setting says so: hand it on in params",
+            )
 
 
 def older_versions_can_be_read(case: Case) -> None:
@@ -97,8 +100,14 @@ def the_card_tells_the_size(case: Case) -> None:
     """`Card.size` is no less than what a fresh learner holds: the service goes by it."""
     learner = case.make()
     held = sum(array.nbytes for array in learner._state().values())
-    told = case.cls.card.size(learner.params)
+    told = case.cls.card.size({**defaults_at(case.cls, case.cls.settings_version), **learner.params})
     hold(told + 256 >= held, f"the card tells {told} bytes for {learner!r}, which holds {held}")
+
+
+def _after(case: Case, contexts: list[Any]) -> dict[str, Any]:
+    learner = case.make()
+    case.play(learner, contexts)
+    return snapshot(learner)
 
 
 def _others(case: Case) -> list[tuple[str, Any]]:
@@ -112,5 +121,5 @@ def _others(case: Case) -> list[tuple[str, Any]]:
         elif isinstance(value, int):
             found.append((name, value + 1))
         elif isinstance(value, float):
-            found += [(name, value / 2), (name, value / 2 + 0.25)]
+            found += [(name, other) for other in (value / 2, value / 2 + 0.25) if other != value]
     return [(name, value) for name, value in found if name not in ("dim", "n_classes")]

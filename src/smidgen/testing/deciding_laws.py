@@ -80,7 +80,9 @@ def global_randomness_is_left_alone(case: Case) -> None:
 
 
 def another_seed_gives_another_run(case: Case) -> None:
-    """What is drawn goes by the seed."""
+    """What is drawn goes by the seed, of those whose cards say that they draw."""
+    if not case.cls.card.draws:
+        return
     contexts = case.form.contexts(4, 40)
     runs = [decisions_of(case.play(case.make(seed=seed), contexts)) for seed in (1, 2, 3)]
     if not any(_drew(decision) for run in runs for decision in run):
@@ -116,8 +118,8 @@ def _generators() -> Any:
 
 
 def _drew(decision: Decision) -> bool:
-    drawn = decision.propensity is not None and decision.propensity < 1.0
-    return decision.explored or drawn or decision.perturbation is not None
+    """Whether the decision says so itself: what explores by its confidence draws nothing."""
+    return decision.perturbation is not None or (decision.propensity is not None and decision.propensity < 1.0)
 
 
 def _chosen(decision: Decision) -> Any:
