@@ -14,9 +14,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
+    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, testing, users
     from smidgen.client import AsyncClient, Client
-    from smidgen.decision import Decision, Structure
+    from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import losses
     from smidgen.evaluate.history import History
@@ -61,7 +61,16 @@ if TYPE_CHECKING:
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, QuadraticTuner
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.structures import (
+        Candidates,
+        Choice,
+        Clicks,
+        ExtendedRanking,
+        Ranking,
+        Structure,
+        from_chain,
+        from_clicks,
+    )
     from smidgen.theory import bounds
     from smidgen.theory.recommend import Recommendation, recommend
 
@@ -123,7 +132,7 @@ _HOME = {
     "Simplex": "geometry",
     "SmidgenError": "errors",
     "SquareCB": "learners.choose",
-    "Structure": "decision",
+    "Structure": "structures",
     "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
@@ -140,7 +149,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "testing", "users")
 
 __all__ = [
     "AROW",
@@ -221,6 +230,7 @@ __all__ = [
     "simulate",
     "structure",
     "structures",
+    "testing",
     "tune",
     "users",
 ]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import TokenRow
+from smidgen.testing.laws import hold
 from smidgen.testing.store_looks import answers_named_questions
-from smidgen.testing.store_play import asked, batch, feedback, hold, model
+from smidgen.testing.store_play import asked, batch, feedback, model
 
 
 def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
