@@ -12,6 +12,7 @@ from smidgen import __version__
 from smidgen.errors import SmidgenError
 from smidgen.papers.commands import app as papers
 from smidgen.service import commands as service
+from smidgen.service import keeping_commands as keeping
 from smidgen.service.log_commands import log, what_if
 
 app = typer.Typer(
@@ -30,6 +31,9 @@ app.add_typer(papers, name="papers")
 app.command()(service.serve)
 app.command()(service.models)
 app.command()(service.upgrade)
+app.command()(keeping.fsck)
+app.command()(keeping.backup)
+app.command()(keeping.restore)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)

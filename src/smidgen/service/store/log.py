@@ -133,7 +133,11 @@ class EventLog:
 
     def all_events(self, model: Served, after: int = 0) -> Iterator[Event]:
         """All events after one, read some at a time."""
-        while chunk := self.reading.events(model.slot, after):
+        return self.events_of(model.slot, after)
+
+    def events_of(self, slot: int, after: int = 0) -> Iterator[Event]:
+        """All events of a slot after one, read some at a time."""
+        while chunk := self.reading.events(slot, after):
             yield from chunk
             after = chunk[-1].seq
 
