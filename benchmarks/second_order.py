@@ -12,7 +12,7 @@ import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
 from smidgen.optim import Newton
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.memory import zeros
 
 STEPS = 100

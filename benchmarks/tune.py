@@ -13,7 +13,7 @@ from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
 from smidgen.evaluate.tune_play import play_tuning
 from smidgen.learners.tune import Tuner
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.memory import zeros
 
 ROUNDS, SOME = 20_000, 500

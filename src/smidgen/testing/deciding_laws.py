@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import Decision
 from smidgen.records import same
 from smidgen.testing.case import Case, decisions_of, picture, snapshot
 from smidgen.testing.laws import hold
-from smidgen.types import Decision
 
 
 def predict_is_pure(case: Case) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from smidgen.service.store.events import Chain
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Expiry
-from smidgen.testing.store_play import asked, batch, feedback, hold, model
+from smidgen.testing.laws import hold
+from smidgen.testing.store_play import asked, batch, feedback, model
 
 
 def _silence(place: int, **changes: Any) -> Expiry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,14 +59,24 @@ def audit_file(recording: FileRecording) -> Audit:
     return _Auditor(recording).run()
 
 
-def audit_model(seen: Inspection, model: Served) -> Audit:
-    """Check a model's log, its table of decisions, and the states that were written aside."""
+def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] = lambda count: None) -> Audit:
+    """Check a model's log, its table of decisions, and the states that were written aside.
+
+    Parameters
+    ----------
+    seen
+        The data folder.
+    model
+        The model.
+    passed
+        Told now and then how many events are done.
+    """
     snapshots = {state.seq: state for state in seen.reading.states(model.slot) if state.own}
     states = {
         key: state for key in seen.reading.state_keys(model.slot) for state in seen.reading.states(model.slot, key)
     }
     recording = DatabaseRecording(seen, model)
-    found = _Auditor(recording, snapshots, states).run()
+    found = _Auditor(recording, snapshots, states, passed).run()
     if (problem := Chain().follow(recording.events())) is not None:
         found.problems.append(problem)
     _compare_tables(seen, model, found)
@@ -78,7 +89,9 @@ class _Auditor:
         recording: Recording,
         snapshots: dict[int, State] | None = None,
         states: dict[str, State] | None = None,
+        passed: Callable[[int], None] = lambda count: None,
     ) -> None:
+        self._passed = passed
         self._recording = recording
         self._snapshots = snapshots or {}
         self._states = states or {}
@@ -94,6 +107,8 @@ class _Auditor:
         try:
             for event in self._recording.lines():
                 self._take(event)
+                if found.events % 1000 == 0:
+                    self._passed(found.events)
         except InvalidRecord as error:
             self._problem(error.problem)
             self._replays = False

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.protocol import Reading
-from smidgen.types import Decision
 
 #: What an event does to a learner: given the decision that it is about, if any, and what the learner is told.
 Step = Callable[[Learner, Decision | None, Any], Learner]

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.service.store.events import Event
-from smidgen.types import Decision
 
 _encode = msgspec.msgpack.Encoder().encode
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.service.clock import stamp
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, Event
 from smidgen.service.store.protocol import Reading
-from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.service.models.served import Served
@@ -117,7 +117,11 @@ class EventLog:
 
     def all_events(self, model: Served, after: int = 0) -> Iterator[Event]:
         """All events after one, read some at a time."""
-        while chunk := self.reading.events(model.slot, after):
+        return self.events_of(model.slot, after)
+
+    def events_of(self, slot: int, after: int = 0) -> Iterator[Event]:
+        """All events of a slot after one, read some at a time."""
+        while chunk := self.reading.events(slot, after):
             yield from chunk
             after = chunk[-1].seq
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.clock import stamp
@@ -21,7 +22,6 @@ from smidgen.service.models.served import Served
 from smidgen.service.store.events import REWINDS, Event
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.log import answered
-from smidgen.types import Decision
 
 #: Every type of event that this smidgen writes; others are passed over, and counted.
 TYPES = (

@@ -8,14 +8,17 @@ from typing import Any
 
 import msgspec
 
-from smidgen.service.store import head
+from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import head, modes
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.protocol import Reading
+from smidgen.service.store.questions import TORN
 from smidgen.service.store.rows import Counts, ModelRow, TokenRow
 from smidgen.service.store.schema import connect
 from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.sqlite_reads import SQLiteReaders
 from smidgen.service.store.sqlite_writes import SQLiteWrites
+from smidgen.service.store.witnesses import Witnesses
 
 _COUNTS = """
     UPDATE slots SET seq = :seq, version = :version, decisions = :decisions, late = :late, keys = :keys,
@@ -26,7 +29,8 @@ _COUNTS = """
 class SQLiteStore(SQLiteWrites):
     """The database of a data folder, for its one writer.
 
-    Opening compares the log with the heads beside it, and refuses if acknowledged events are gone.
+    Opening compares the log with its witnesses, the heads and snapshots beside it, and refuses if acknowledged events
+    are gone. Files that others can read are closed to them.
 
     Parameters
     ----------
@@ -39,10 +43,14 @@ class SQLiteStore(SQLiteWrites):
     def __init__(self, folder: Path, *, synchronous: str = "FULL") -> None:
         self.folder = folder
         self._heads = head.Heads(folder)
-        seen = self._heads.read()  # before the database, which may go on while we look
+        witnesses = Witnesses(folder)  # before the database, which may go on while we look
+        witnesses.refuse_alone()
         super().__init__(connect(folder, synchronous=synchronous), Snapshots(folder))
         try:
-            head.check(seen, self._name, self._chain, self._heads.path)
+            modes.tighten(folder)
+            self._refuse_torn()
+            witnesses.refuse_loss(self.chain, self._name)
+            self._heads.write(self._unseen(witnesses))
         except BaseException:
             self.close()
             raise
@@ -154,6 +162,20 @@ class SQLiteStore(SQLiteWrites):
         """Close the files."""
         super().close()
         self._heads.close()
+
+    def _unseen(self, witnesses: Witnesses) -> dict[int, head.Head]:
+        """The heads that nobody has: their file is new, was torn, or was deleted."""
+        rows = self._rows("SELECT id, seq, chain FROM slots WHERE seq > 0")
+        return {slot: head.Head(seq, chain) for slot, seq, chain in rows if slot not in witnesses.heads}
+
+    def _refuse_torn(self) -> None:
+        """Refuse a log that does not end where the counts of its slot say."""
+        for slot, seq in self._rows(TORN):
+            raise StorageFailed(
+                f"the log of {self._name(slot)} does not end with event {seq}, as the database says elsewhere",
+                f"smidgen fsck --data {self.folder} tells more; put the whole data folder back, or smidgen restore a"
+                " backup with --force",
+            )
 
     def _name(self, slot: int) -> str:
         row = self._row("SELECT m.name FROM slots s JOIN models m ON m.id = s.model WHERE s.id = ?", (slot,))

@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from smidgen.service.store import modes
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.questions import QUESTIONS
 from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
-from smidgen.service.store.schema import connect_reading, of_disk, refusal
-from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store.schema import connect_reading, of_disk, refusal, told
+from smidgen.service.store.snapshots import MARK, Snapshots
 
+_PAGES = 2048  # copied at a time
 _ID = re.compile(r"[0-9a-f]{24}")
 _EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
 _DECISIONS = (
@@ -201,14 +204,15 @@ class SQLiteReads:
         with self._lock:
             self.connection.close()
 
-    def _chain(self, slot: int, seq: int) -> bytes | None:
+    def chain(self, slot: int, seq: int) -> bytes | None:
+        """The chain of a slot at an event; None if there is no such event."""
         row = self._row("SELECT chain FROM events WHERE slot = ? AND seq = ?", (slot, seq))
         return bytes(row[0]) if row is not None else None
 
     def _mark(self, slot: int, seq: int) -> str | None:
         """A short name for an event and all before it, None if there is no such event."""
-        chain = self._chain(slot, seq)
-        return chain[:8].hex() if chain is not None else None
+        chain = self.chain(slot, seq)
+        return chain[:MARK].hex() if chain is not None else None
 
 
 class SQLiteReader(SQLiteReads):
@@ -220,13 +224,35 @@ class SQLiteReader(SQLiteReads):
         The data folder.
     still
         Whether all questions are to be answered as of one moment.
+    access, database
+        See `connect_reading`; the database may be elsewhere than the rest.
     """
 
-    def __init__(self, folder: Path, *, still: bool = False) -> None:
-        super().__init__(connect_reading(folder), Snapshots(folder))
+    def __init__(
+        self, folder: Path, *, still: bool = False, access: str = "mode=ro", database: Path | None = None
+    ) -> None:
+        super().__init__(connect_reading(database or folder, access), Snapshots(folder))
         if still:
             self._rows("BEGIN")
             self._rows("SELECT count(*) FROM models")
+
+    def copy(self, file: Path, passed: Callable[[int, int], None]) -> None:
+        """Copy the database as it is at this moment into a new file, which only its owner can read.
+
+        Parameters
+        ----------
+        file
+            The file; an old one is replaced.
+        passed
+            Told how many pages are copied, and of how many.
+        """
+        file.unlink(missing_ok=True)
+        modes.touch(file)
+        with told(), closing(sqlite3.connect(file, isolation_level=None)) as target:
+            target.execute("PRAGMA synchronous = OFF")  # who keeps it syncs what he makes of it
+            self.connection.backup(
+                target, pages=_PAGES, progress=lambda status, left, total: passed(total - left, total)
+            )
 
 
 class SQLiteReaders(SQLiteReads):
