@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, testing, users
+    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
     from smidgen.client import AsyncClient, Client
     from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
