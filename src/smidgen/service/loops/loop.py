@@ -110,9 +110,13 @@ class Loop(ABC):
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
         """What the learner is told; ``field`` is one of `feedback`."""
 
-    def check(self, body: DecisionBody) -> None:
-        """Refuse a request with fields of other loops, or without those of this one."""
-        own = self.request.__struct_fields__
+    def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
+        """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
+        raise Impossible(f"the loop {self.name} takes no examples", "let it decide, and send feedback")
+
+    def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
+        """Refuse a request with fields of other loops, or without those of this one; ``but`` may be there."""
+        own = (*self.request.__struct_fields__, *but)
         for name in body.__struct_fields__:
             if name not in own and getattr(body, name) is not None:
                 raise Impossible(f"{name} does not belong to the loop {self.name}", self._wanted())
