@@ -145,15 +145,12 @@ class Task(ABC):
         self, line: Line, *, total: int, block: int, rounds: int, seconds: float, seed: int, **where: Any
     ) -> list[Part]:
         """A line's rows, some to a part; ``seconds`` is the time of a round of the perceptron."""
+        asked: Settings = {**where, self.fit: line.fit, "learner": line.learner, "user": line.user, "rounds": rounds}
         return [
             part(
                 self.play,
                 seconds=0.3 + line.cost * seconds * rounds * min(block, total - first),
-                **where,
-                **{self.fit: line.fit},
-                learner=line.learner,
-                user=line.user,
-                rounds=rounds,
+                **asked,
                 first=first,
                 count=min(block, total - first),
                 seed=seed,
