@@ -116,9 +116,12 @@ class Kept:
         return record
 
     def get(self, part: Part) -> Values | None:
-        """The kept answer, or None."""
-        record = self.record(part)
-        return None if record is None else records.unpack(record["values"])
+        """The kept answer, or None; a damaged one counts as absent."""
+        try:
+            values = records.unpack((self.record(part) or {})["values"])
+        except (SmidgenError, KeyError, TypeError):
+            return None
+        return values if isinstance(values, dict) else None
 
 
 def _name(work: str, settings: Values) -> bytes:
