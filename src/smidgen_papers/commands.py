@@ -116,11 +116,15 @@ def pages(
     data: Data = None,
     out: Out = _OUT,
     seed: Seed = 0,
+    prose: Annotated[
+        bool, typer.Option("--prose", help="Only the remarks, into pages that are there; no results are needed.")
+    ] = False,
 ) -> None:
     """Write the documentation's pages about the papers, text and pictures, from the experiments that are complete."""
     from smidgen_papers.pages import write_pages
+    from smidgen_papers.prose import write_prose
 
-    for path in write_pages(_complete(data, out, seed), docs):
+    for path in write_prose(docs) if prose else write_pages(_complete(data, out, seed), docs):
         typer.echo(str(path))
 
 

@@ -37,11 +37,6 @@ def read(id: str) -> str:
     ).strip()
 
 
-def places(text: str) -> list[str]:
-    """What the text asks for, in its order."""
-    return [found[1].strip() for found in _PLACE.finditer(text)]
-
-
 def filled(text: str, outcome: Outcome, findings: Iterable[tuple[Claim, Finding]] = ()) -> str:
     """The text with what was measured."""
     effects = {claim.id: finding.effect for claim, finding in findings}
