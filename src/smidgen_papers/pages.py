@@ -10,7 +10,9 @@ from smidgen_papers.claims import Finding
 from smidgen_papers.drawing import draw, save
 from smidgen_papers.outcome import Table
 from smidgen_papers.part import Run
-from smidgen_papers.report import cell, heading, label
+from smidgen_papers.prose import marked
+from smidgen_papers.remarks import cell, filled
+from smidgen_papers.report import heading, label
 from smidgen_papers.runner import Shown
 
 _SIGNS = {
@@ -61,7 +63,8 @@ def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
             lines += [_row(c.says, c.where, _SIGNS[f.verdict], _effect(f)) for c, f in shown.findings]
             lines += [""]
         if shown.figure.remarks:
-            lines += [shown.figure.remarks.strip(), ""]
+            remarks = filled(shown.figure.remarks, shown.outcome, shown.findings)
+            lines += [marked(shown.figure.id, remarks), ""]
         lines += [f"Again: `smidgen papers run {shown.figure.id}`", ""]
     return "\n".join(lines).rstrip() + "\n"
 
