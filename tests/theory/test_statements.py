@@ -119,7 +119,7 @@ class TestFormulas:
 
     def test_one_bit(self) -> None:
         def share(T: int) -> float:
-            known = theory.find("one bit").terms(settings("one bit", **PROVED), T)
+            known = theory.find("one bit").terms(settings("one bit", **PROVED, alpha=1.0), T)
             assert isinstance(known, Terms)
             return float(stated["one bit"].per_round({"T": T, **known.known}))
 
@@ -157,7 +157,7 @@ class TestGuarantees:
 
     def test_one_bit_speaks_under_its_own_settings(self) -> None:
         assert "eta=" in str(promised("one bit", "", settings("one bit"), [(9, 0)]).why_not)
-        given = settings("one bit", **PROVED)
+        given = settings("one bit", **PROVED, alpha=1.0)
         told = promised("one bit", "", given, [(9, 0)])
         B3 = bounds.determinant_bound(T=9, dim=given["dim"], n_classes=given["n_classes"], alpha=1.0)
         wanted = bounds.confidit(T=9, alpha=1.0, norm_bound=1.0, delta=0.05, log_determinant=B3, per_round=True)
