@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, theory, users
     from smidgen.client import AsyncClient, Client
-    from smidgen.decision import Decision, Structure
+    from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import losses
     from smidgen.evaluate.history import History
@@ -33,7 +33,16 @@ if TYPE_CHECKING:
     from smidgen.learners.records import Explanation
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
+    from smidgen.structures import (
+        Candidates,
+        Choice,
+        Clicks,
+        ExtendedRanking,
+        Ranking,
+        Structure,
+        from_chain,
+        from_clicks,
+    )
     from smidgen.theory import bounds
     from smidgen.theory.recommend import Recommendation, recommend
 
@@ -97,7 +106,7 @@ _HOME = {
     "RewardHistory": "learners.choose",
     "Simplex": "geometry",
     "SmidgenError": "errors",
-    "Structure": "decision",
+    "Structure": "structures",
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
     "bounds": "theory",
@@ -113,7 +122,19 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "theory", "users")
+_ROOMS = (
+    "data",
+    "errors",
+    "geometry",
+    "knobs",
+    "learners",
+    "offline",
+    "optim",
+    "structures",
+    "testing",
+    "theory",
+    "users",
+)
 
 __all__ = [
     "AROW",
@@ -194,6 +215,7 @@ __all__ = [
     "simulate",
     "structure",
     "structures",
+    "testing",
     "theory",
     "tune",
     "users",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate import drawn_state
 from smidgen.evaluate.drawn_round import drawn_rounds
@@ -22,7 +23,6 @@ from smidgen.learners.coactive.ranking_svm import GROWTH, Retrained
 from smidgen.learners.rank import RankLearner
 from smidgen.theory import bounds
 from smidgen.theory.losses import Linear, Loss
-from smidgen.types import FloatArray, IntArray
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 from smidgen.users.strict_alpha import as_alpha, as_utility
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 import numpy as np
 
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.history import History
 from smidgen.evaluate.progress import tracked
@@ -18,7 +19,6 @@ from smidgen.learners.rank import RankLearner
 from smidgen.optim.rule import as_direction
 from smidgen.theory import Measured, Verdict, bound_for
 from smidgen.theory.losses import Loss
-from smidgen.types import Decision, FloatArray
 from smidgen.users.strict_alpha import as_alpha, as_utility
 
 Round = tuple[Decision, Any]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from smidgen import records
+from smidgen import records, registry
 from smidgen.errors import InvalidArgument
 from smidgen.learners.sizes import vectors
 from smidgen.theory import theorems
@@ -181,8 +181,11 @@ def register(card: Card) -> Callable[[L], L]:
 
     def enter(cls: L) -> L:
         name = cls.__name__
-        if name in learners and learners[name].__qualname__ != cls.__qualname__:
-            raise InvalidArgument(f"a learner called {name} is registered already", "give the class another name")
+        if name in learners and not registry.same_class(learners[name], cls):
+            raise InvalidArgument(
+                f"a learner called {name} is registered already, by {learners[name].__module__}",
+                "give the class another name",
+            )
         records.structure(cls)
         cls.card = card
         learners[name], cards[name] = cls, card

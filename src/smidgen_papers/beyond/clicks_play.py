@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from smidgen import users
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.drawn_state import features_for
 from smidgen.evaluate.ranking_play import play_rankings
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.features import dense_scores
 from smidgen.learners import learners
 from smidgen.learners.rank import RankLearner
-from smidgen.types import FloatArray, IntArray
 from smidgen_papers.coactive.web_data import Web, web
 from smidgen_papers.coactive.web_play import stream
 from smidgen_papers.outcome import checkpoints

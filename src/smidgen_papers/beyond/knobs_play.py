@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import smidgen
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.part import Place, Values
 
 Loss = Callable[[FloatArray], float]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 from smidgen_papers.coactive.movies_data import FITS, search_of, source_of, title
 from smidgen_papers.coactive.movies_play import play
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve

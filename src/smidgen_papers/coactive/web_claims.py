@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim
 from smidgen_papers.claims import Estimate, Finding, every, judge, mean, ratio
 from smidgen_papers.coactive.web import ALPHAS, BATCHES, DEPTHS, EXPECTED, batch

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 from smidgen_papers.coactive.web_data import NAMES, SHAPES, main_sources, other_sources, shape
 from smidgen_papers.coactive.web_play import play
 from smidgen_papers.outcome import Outcome, Panel, Table, curve

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.theory import bounds
-from smidgen.types import FloatArray
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
 from smidgen_papers.filtering.remarks import SIMPLE_FIL

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.geometry.ball import project_on_ball
 from smidgen.learners.card import Card, register
@@ -21,7 +22,6 @@ from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices
 from smidgen.state.full import FullClasses
 from smidgen.state.ridge import ridge_full, ridge_full_hear
-from smidgen.types import Decision, FloatArray
 
 TOLERANCE = 1e-10
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeatures, NoWeights
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, Shown, Stream
-from smidgen.types import Decision, FloatArray
 
 PAPER = "Cesa-Bianchi, Conconi & Gentile 2003"
 

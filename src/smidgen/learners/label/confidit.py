@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
@@ -39,7 +40,6 @@ from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses
 from smidgen.state.kernels import Kernel, find_kernel
-from smidgen.types import Decision, FloatArray
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
 

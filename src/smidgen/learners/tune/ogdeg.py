@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
@@ -19,7 +20,6 @@ from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.tune.base import ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
 from smidgen.theory import one_point
-from smidgen.types import FloatArray
 
 #: What is noted of the losses told: how many, their running mean, the largest residual, how many were beyond the bound.
 COUNTED, MEAN, LARGEST, CLIPPED, TOLD = 0, 1, 2, 3, 4

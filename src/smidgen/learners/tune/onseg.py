@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
@@ -16,7 +17,6 @@ from smidgen.learners.sizes import vector_and_matrix
 from smidgen.learners.tune.ogdeg import Phased
 from smidgen.optim import Newton
 from smidgen.theory import one_point
-from smidgen.types import FloatArray
 
 
 @register(
