@@ -12,6 +12,7 @@ from smidgen import __version__
 from smidgen.errors import SmidgenError
 from smidgen.papers.commands import app as papers
 from smidgen.service import commands as service
+from smidgen.service.commands import Import
 from smidgen.service.log_commands import log, what_if
 
 app = typer.Typer(
@@ -55,6 +56,7 @@ def _root(
 def learners(
     loop: Annotated[str | None, typer.Option(help="Only this loop, e.g. rank.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    modules: Import = None,
 ) -> None:
     """List the algorithms: loop, feedback, paper, regret bound, cost per round.
 

@@ -14,13 +14,14 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from smidgen import __version__
 from smidgen.errors import SmidgenError
-from smidgen.service import search
+from smidgen.service.guests import welcome
 from smidgen.service.http.hosts import LoopbackHost
 from smidgen.service.http.inflight import LIMIT, InFlight
+from smidgen.service.http.mounting import guest_routes
 from smidgen.service.http.openapi import document
 from smidgen.service.http.options import Options
 from smidgen.service.http.reading import json_body
@@ -42,6 +43,8 @@ T = TypeVar("T")
 #: How many weights are told if nobody says, and at most.
 WEIGHTS, MOST_WEIGHTS = 100, 10_000
 Endpoint = Callable[[Request], Awaitable[Response]]
+#: Guests of the house: brought in as those of others are.
+HOUSE = ("smidgen.service.search",)
 
 
 async def create_model(request: Request) -> Response:
@@ -170,8 +173,8 @@ async def openapi(request: Request) -> Response:
     return reply(document())
 
 
-def routes() -> list[Route]:
-    """Everything that can be asked."""
+def routes() -> list[BaseRoute]:
+    """Everything that can be asked; guests come last."""
     model = "/v1/models/{name}"
     return [
         Route("/v1/decisions/{id}/feedback", give_feedback, methods=["POST"]),  # the busiest are looked up first
@@ -189,12 +192,13 @@ def routes() -> list[Route]:
         Route("/metrics", show_metrics, methods=["GET"]),
         Route("/openapi.json", openapi, methods=["GET"]),
         *dashboard.routes(),
-        *search.routes(),
+        *guest_routes(),
     ]
 
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
     """The service as an ASGI application. Models are read and kernels compiled aside from the event loop."""
+    welcome((*HOUSE, *options.modules))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
