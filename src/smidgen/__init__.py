@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, testing, users
+    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
     from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
@@ -229,7 +229,6 @@ __all__ = [
     "simulate",
     "structure",
     "structures",
-    "testing",
     "tune",
     "users",
 ]
