@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import folders
 
 
 @contextmanager
 def only_one(data: Path) -> Iterator[None]:
     """Hold the data folder: two services on one log would not know of each other's events."""
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        folders.make(data)
         lock = (data / "lock").open("a")
     except OSError as error:
         raise StorageFailed(

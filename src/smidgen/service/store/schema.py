@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import folders
 from smidgen.service.store.crash_points import reach
 
 FILE = "smidgen.db"
@@ -82,11 +83,14 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
         The file.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folders.make(folder)
         connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
-            refuse_other(schema(connection), folder)  # before anything is written to the file
+            number = schema(connection)
+            refuse_other(number, folder)  # before anything is written to the file
+            if number == 0:  # whoever made the folder may have been killed before its name was sure
+                folders.sync(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from smidgen.service.store import folders
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.rows import State
 
@@ -53,7 +54,7 @@ class Snapshots:
         Files that run ahead of this one belong to another past of the database; they are dropped first.
         """
         folder = self.folder / str(slot)
-        folder.mkdir(parents=True, exist_ok=True)
+        folders.make(folder)
         path = folder / f"{seq:015d}-{mark}.smidgen"
         _replace(path, folder / "aside", content)
         reach("snapshot-synced")
@@ -85,8 +86,4 @@ def _replace(path: Path, aside: Path, content: bytes) -> None:
         aside.unlink(missing_ok=True)
         raise
     reach("snapshot-renamed")
-    handle = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    folders.sync(path.parent)

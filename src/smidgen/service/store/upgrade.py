@@ -25,7 +25,7 @@ from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import resolved
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import bodies, head
+from smidgen.service.store import bodies, folders, head
 from smidgen.service.store.events import Event
 from smidgen.service.store.lock import only_one
 from smidgen.service.store.log import EventLog
@@ -233,11 +233,7 @@ def _exchange(folder: Path, aside: Path) -> None:
         (aside / head.NAME).replace(folder / head.NAME)
     shutil.rmtree(folder / "snapshots", ignore_errors=True)
     shutil.rmtree(aside, ignore_errors=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    folders.sync(folder)
 
 
 @contextmanager
