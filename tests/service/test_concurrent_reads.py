@@ -52,7 +52,8 @@ class Reader:
 
     def _log(self) -> None:
         name = self._rng.choice(NAMES)
-        after = self._rng.choice([0, max(0, sum(map(len, (lines for _, lines in self.logs[name]))) // 2)])
+        known = max((after + len(lines) for after, lines in self.logs[name]), default=0)
+        after = self._rng.choice([0, known // 2, known])
         lines = self._get(f"/v1/models/{name}/log?after={after}").splitlines()
         self.logs[name].append((after, lines))
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from service.bodies import engine_with
 from service.faults.clients import Stubborn
 from service.faults.journal import Kind, read
 from service.faults.power import Disk as Model
 from service.faults.shim import ANYTHING, Action, Control, Files
 from service.faults.tally import Tally
-from service.victims import OPTIONS, Disk, Line, Nursery, Refused, Victim, all_work, check_folder, check_here
+from service.victims import NAMES, OPTIONS, Disk, Line, Nursery, Refused, Victim, all_work, check_folder, check_here
 from smidgen.service.insight.audit import audit_model
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import crash_points
@@ -26,7 +27,7 @@ from smidgen.service.store.inspection import Inspection
 #: The log is copied into the database after so many pages, so that short lives see it happen.
 CHECKPOINT = 25
 #: How long clients write in one life, in seconds.
-LIFE = 0.3
+LIFE = 0.4
 POINTS = [name for name in crash_points.POINTS if name != "migration"]
 PASSINGS = {"snapshot-aside": 3, "snapshot-renamed": 3, "snapshot-synced": 3, "key-state-written": 6}
 
@@ -60,6 +61,10 @@ class Torment:
 
     def close(self) -> None:
         self.control.close()
+
+    def settle(self) -> None:
+        """Make the folder and its models in peace."""
+        engine_with(self.data, list(NAMES)).store.close()
 
     # What can happen
 
@@ -139,10 +144,12 @@ class Torment:
         )
 
         def meanwhile(victim: Victim) -> None:
-            time.sleep(LIFE)
+            _wait(lambda: self.control.fired == self.control.times, 2 * LIFE)
             self.control.peace()
             if action is not Action.DROP:
                 self._until_ready(victim)
+                before = self._acknowledged()
+                _wait(lambda: self._acknowledged() > before + 10, 2 * LIFE)
 
         self._life(what, meanwhile)
         fired = self.control.fired
@@ -203,13 +210,19 @@ class Torment:
         self, what: str, meanwhile: Callable[[Victim], None], crash_at: str = "", journal: Path | None = None
     ) -> None:
         """Start a service, let the clients write, and kill it."""
-        before = sum(writer.acknowledged for writer in self.writers), self._refusals()
+        before = self._acknowledged(), self._refusals()
         try:
             victim = self._start(what, crash_at, journal or self._journal())
         except Refused:
             self.tally.add(what, starts_refused=1)
+            lied = self.control.action == Action.DROP
             self.control.peace()
-            victim = self._start(what, "", journal or self._journal())
+            try:
+                victim = self._start(what, "", journal or self._journal())
+            except Refused:
+                if not lied:  # the disk is well again, and nothing has been lost
+                    raise
+                victim = None
         if victim is not None:
             alive = victim  # for the function below
 
@@ -220,7 +233,7 @@ class Torment:
             all_work(self.writers, victim.url, then_kill)
             code = victim.end(None)
             assert code == -signal.SIGKILL, (code, (self.root / "errors.txt").read_text())
-        after = sum(writer.acknowledged for writer in self.writers), self._refusals()
+        after = self._acknowledged(), self._refusals()
         self.tally.add(what, kills=1, acknowledged=after[0] - before[0], refused=after[1] - before[1])
 
     def _start(self, what: str, crash_at: str, journal: Path) -> Victim | None:
@@ -231,6 +244,9 @@ class Torment:
     def _journal(self) -> Path:
         self._lives += 1
         return self._folder / f"journal-{self._lives}"
+
+    def _acknowledged(self) -> int:
+        return sum(writer.acknowledged for writer in self.writers)
 
     def _refusals(self) -> int:
         return sum(sum(writer.refused.values()) for writer in self.writers)
@@ -293,6 +309,13 @@ WORDS = {
     Action.SHORT: "{} is done in part, and says so",
     Action.DROP: "{} is dropped, and said to be done",
 }
+
+
+def _wait(until: Callable[[], bool], seconds: float) -> None:
+    """Wait for something, but no longer than this."""
+    ends = time.monotonic() + seconds
+    while not until() and time.monotonic() < ends:
+        time.sleep(0.005)
 
 
 def _tells(folder: Path) -> bool:
