@@ -12,19 +12,19 @@ import pytest
 
 from service.bodies import MODELS, decision_body, reaction
 from service.faults import torment as torments
-from service.faults.journal import Kind, read
+from service.faults.journal import Change, Kind, read
 from service.faults.power import Disk as Model
 from service.faults.shim import Action, Control, Files
 from service.faults.tally import Tally
 from service.faults.torment import Torment
 from service.victims import OPTIONS, Disk, Line, Nursery, Victim
 from smidgen.learners import Learner
+from smidgen.service.models.engine import Engine
 from smidgen.service.store.snapshots import Snapshots
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_power_fails(seed: int, nursery: Nursery, tmp_path: Path, tally: Tally) -> None:
-    torment = Torment(nursery, tmp_path, seed, tally)
+def test_the_power_fails(nursery: Nursery, tmp_path: Path, tally: Tally) -> None:
+    torment = Torment(nursery, tmp_path, 0, tally)
     for _ in range(5):
         torment.power(folders=4)
     torment.finish()
@@ -134,6 +134,25 @@ def test_a_commit_is_answered_after_its_sync_and_the_head_never_runs_ahead(nurse
     named = [place for place, change in enumerate(changes) if change[:2] == (Kind.SYNC, str(played.root))]
     assert named, "the data folder's own name was never synced"
     assert made < named[0] < heads[0]
+
+
+def test_a_folder_made_by_somebody_who_was_killed_has_a_name_that_lasts(nursery: Nursery, tmp_path: Path) -> None:
+    """The data folder is there, but whoever made it did not come to sync its name."""
+    played = Played(nursery, tmp_path)
+    played.model.take([Change(Kind.MKDIR, str(played.root / "data"))])
+    (played.root / "data").mkdir()
+    victim = played.start()
+    line = Line(victim.url)
+    assert line("PUT", "/v1/models/rank", MODELS["rank"])[0] == 201
+    line.close()
+    victim.kill()
+    victim.end(None)
+    played.model.take(read(played.journal))
+    for seed in range(10):
+        played.model.lose_power(seed, tmp_path / "after")
+        engine = Engine(tmp_path / "after" / "data")
+        assert list(engine.models) == ["rank"]
+        engine.store.close()
 
 
 def test_a_failed_sync_is_not_taken_for_one(nursery: Nursery, tmp_path: Path, tally: Tally) -> None:
