@@ -119,7 +119,10 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
         connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
-            refuse_other(schema(connection), folder)  # before anything is written to the file
+            number = schema(connection)
+            refuse_other(number, folder)  # before anything is written to the file
+            if number == 0:  # whoever made the folder may have been killed before its name was sure
+                modes.sync_folder(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)
