@@ -30,7 +30,7 @@ from smidgen.service.insight import dashboard
 from smidgen.service.insight.quality import at_a_glance, committed
 from smidgen.service.insight.weights import by_name
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ErrorDetail, ErrorReply, ModelBody
+from smidgen.service.messages import ErrorDetail, ErrorReply, HealthReply, ModelBody
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.stories import tell
 from smidgen.service.models.warming import Warming, recover
@@ -62,7 +62,8 @@ async def list_models(request: Request) -> Response:
 
     def look() -> Response:
         seen = [model for model in here.models() if rights.model in (None, model.name)]
-        return reply({"models": [at_a_glance(here.reading, model) for model in seen]})
+        now = here.engine.clock()
+        return reply({"models": [at_a_glance(here.reading, model, now) for model in seen]})
 
     return await asyncio.to_thread(look)
 
@@ -71,7 +72,7 @@ async def show_model(request: Request) -> Response:
     """GET /v1/models/{name}."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    return reply(await asyncio.to_thread(at_a_glance, here.reading, here.engine.model(name)))
+    return reply(await asyncio.to_thread(at_a_glance, here.reading, here.engine.model(name), here.engine.clock()))
 
 
 async def archive_model(request: Request) -> Response:
@@ -128,6 +129,15 @@ async def show_weights(request: Request) -> Response:
     return reply(await here.writer.do(lambda: by_name(here.engine, here.engine.model(name), key, limit)))
 
 
+async def show_health(request: Request) -> Response:
+    """GET /v1/models/{name}/health."""
+    here, name = service(request), model_name(request)
+    await any_right(request, name)
+    model, now = here.engine.model(name), here.engine.clock()
+    report = await asyncio.to_thread(here.health.of, here.reading, model, now)
+    return reply(HealthReply(findings=report.findings))
+
+
 async def read_log(request: Request) -> Response:
     """GET /v1/models/{name}/log?after=N."""
     here, name = service(request), model_name(request)
@@ -161,7 +171,9 @@ async def show_metrics(request: Request) -> Response:
     """GET /metrics, for Prometheus: any token will do, and one of a single model shows no other."""
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
-    text = here.metrics.text(here.engine, here.writer, rights.model)
+    models, now = [model for model in here.models() if rights.model in (None, model.name)], here.engine.clock()
+    findings = await asyncio.to_thread(here.health.figures, here.reading, models, now)
+    text = here.metrics.text(here.engine, here.writer, findings, rights.model)
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
@@ -182,6 +194,7 @@ def routes() -> list[Route]:
         Route(model, show_model, methods=["GET"]),
         Route(model, archive_model, methods=["DELETE"]),
         Route(model + "/weights", show_weights, methods=["GET"]),
+        Route(model + "/health", show_health, methods=["GET"]),
         Route(model + "/log", read_log, methods=["GET"]),
         Route("/v1/decisions/{id}", tell_story, methods=["GET"]),
         Route("/healthz", alive, methods=["GET"]),

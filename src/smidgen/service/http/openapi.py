@@ -8,7 +8,7 @@ import msgspec
 
 from smidgen import __version__
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ErrorReply, FeedbackReply, ModelBody, ModelReply, Story, WeightsReply
+from smidgen.service.messages import ErrorReply, FeedbackReply, HealthReply, ModelBody, ModelReply, Story, WeightsReply
 
 _REFUSALS = {
     400: "not JSON, or a bad name",
@@ -39,7 +39,7 @@ _EVERY_DECISION: dict[str, Any] = {
 def document() -> dict[str, Any]:
     """The whole document, as the loops describe themselves."""
     bodies = (loops.decision, loops.batch, loops.feedback)
-    structs = (ModelBody, ModelReply, *bodies, FeedbackReply, Story, WeightsReply, ErrorReply)
+    structs = (ModelBody, ModelReply, *bodies, FeedbackReply, Story, WeightsReply, HealthReply, ErrorReply)
     _, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     components["ModelBody"]["properties"]["loop"] = {"enum": list(loops)}
     decision = _decision()
@@ -69,6 +69,10 @@ def document() -> dict[str, Any]:
         "/v1/models/{name}/weights": {
             "parameters": [name, key, limit],
             "get": _operation("names and weights, strongest first", 200, _ref(WeightsReply)),
+        },
+        "/v1/models/{name}/health": {
+            **model,
+            "get": _operation("what is wrong with a model, and the way out, the worst first", 200, _ref(HealthReply)),
         },
         "/v1/models/{name}/log": {
             "parameters": [name, after],

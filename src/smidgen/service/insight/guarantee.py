@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from smidgen.evaluate import bounds
 from smidgen.learners import Card
+from smidgen.service.insight.conditions import Checked
 from smidgen.service.models.served import Served
 
 Rounds = Sequence[tuple[int, int]]
@@ -28,6 +29,8 @@ class Guarantee(NamedTuple):
         Rounds and bound.
     why_not
         Why there is no curve.
+    checked
+        Which conditions the data were asked for, and hold.
     """
 
     theorem: str | None = None
@@ -35,10 +38,11 @@ class Guarantee(NamedTuple):
     assumes: str = ""
     curve: Sequence[tuple[int, float]] = ()
     why_not: str | None = None
+    checked: str = ""
 
 
-def guarantee(model: Served, points: Rounds) -> Guarantee:
-    """The bound after so many rounds.
+def guarantee(model: Served, points: Rounds, conditions: Checked) -> Guarantee:
+    """The bound after so many rounds, if the data refute none of its conditions.
 
     Parameters
     ----------
@@ -46,7 +50,19 @@ def guarantee(model: Served, points: Rounds) -> Guarantee:
         The model.
     points
         Rounds, and by how many updates the deciding weights were behind at most until then.
+    conditions
+        What the data say of the conditions.
     """
+    promise = _promised(model, points)
+    if promise.why_not is not None:
+        return promise
+    if conditions.fails is not None:
+        return Guarantee(theorem=promise.theorem, why_not=conditions.fails)
+    return promise._replace(checked=conditions.holds)
+
+
+def _promised(model: Served, points: Rounds) -> Guarantee:
+    """What theory says, if all conditions hold."""
     learner = model.blueprint.kind
     if model.keyed:
         return Guarantee(why_not="Every key has a learner of its own, with its own rounds; theory speaks of each.")

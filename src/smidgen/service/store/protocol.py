@@ -17,7 +17,9 @@ from smidgen.service.store.events import Event
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, ModelRow, State, TokenRow, Told, Verdict
 
 #: What can be asked of the decisions of a slot; each gives rows.
-Question = Literal["learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally"]
+Question = Literal[
+    "learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally", "lately", "ended", "answers"
+]
 
 
 class Reading(Protocol):
@@ -80,6 +82,13 @@ class Reading(Protocol):
             Keys that have events and begin so, in order.
         ``tally()``
             One row: decisions, learnt, late, and decisions without their event.
+        ``lately(limit)``
+            `Outcome` values of the latest decisions, newest first.
+        ``ended(now, limit)``
+            The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
+            decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
+        ``answers(limit)``
+            The same of the latest decisions from which something was learnt, by falling version.
         """
         ...
 
