@@ -23,6 +23,7 @@ from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.sqlite_reads import SQLiteReaders, SQLiteReads
 from smidgen.service.store.witnesses import Witnesses
 
+_PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
 _EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL, NULL)"
 _COUNTS = """
@@ -50,11 +51,11 @@ class SQLiteStore(SQLiteReads):
         self._heads = head.Heads(folder)
         witnesses = Witnesses(folder)  # before the database, which may go on while we look
         witnesses.refuse_alone()
+        modes.tighten(folder)
         super().__init__(connect(folder, synchronous=synchronous), Snapshots(folder))
         self._salts = Salts()
         self._counting = Counting()
         try:
-            modes.tighten(folder)
             self._refuse_torn()
             witnesses.refuse_loss(self.chain, self._name)
             self._heads.write(self._unseen(witnesses))
@@ -220,9 +221,8 @@ class SQLiteStore(SQLiteReads):
         return super().last_number(slot, key)
 
     def probe(self) -> None:
-        """Write something that means nothing: whether the batch lasts says whether anything would."""
-        (seen,) = self._rows("PRAGMA user_version")[0]
-        self._run(f"PRAGMA user_version = {1 + seen % 2}")
+        """Write as much as an ordinary decision takes: whether the batch lasts says whether anything would."""
+        self._run("INSERT OR REPLACE INTO probe VALUES (1, randomblob(?))", (_PROBE,))
 
     def reader(self) -> Reading:
         """A reading view of its own."""
