@@ -108,6 +108,7 @@ class TestSound:
             rng = random.Random(1)
             for _ in range(20):
                 assert client.post("/v1/models/rank/decisions", json=decision_body("rank", rng)).status_code == 201
+            assert client.get("/v1/models/rank/weights").status_code == 200  # after the snapshot that was due
             before = digests(data)
             report = fsck(data, deep=True)
             live_files = {str(data / "smidgen.db-shm")}  # the service's shared memory
