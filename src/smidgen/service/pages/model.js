@@ -1,6 +1,6 @@
 // One model: how well it does, what theory promises, what it goes by, how late its users answer.
 import { get, model as path } from "./api.js";
-import { band, draw, faded } from "./charts.js";
+import { band, draw, faded, plain } from "./charts.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
 import { loopOf, loops } from "./loops.js";
 import { isPlaying, playSample } from "./sample.js";
@@ -140,8 +140,8 @@ function secondCard(loop) {
     set(card.empty, all.length && still ? idle : "Nothing to draw yet.");
     const line = (c, key, i) => {
       const colour = places ? c.good : lines.length > 1 && i === 0 ? c.accent : c.second;
-      const hover = places ? "<b>%{y:.2f}</b><extra></extra>" : `<b>%{y:.1%}</b> ${key}<extra></extra>`;
-      return { x: all.map((p) => p.to), y: all.map((p) => p[key]), mode: all.length > 1 && (!places || all.length > 30) ? "lines" : places ? "lines+markers" : "markers", name: key, line: { color: colour, width: 2.4, dash: i ? "dot" : "solid" }, marker: { size: places ? 5 : 6, color: colour }, hovertemplate: hover };
+      const hover = places ? "<b>%{y:.2f}</b><extra></extra>" : `<b>%{y:.1%}</b> ${plain(key)}<extra></extra>`;
+      return { x: all.map((p) => p.to), y: all.map((p) => p[key]), mode: all.length > 1 && (!places || all.length > 30) ? "lines" : places ? "lines+markers" : "markers", name: plain(key), line: { color: colour, width: 2.4, dash: i ? "dot" : "solid" }, marker: { size: places ? 5 : 6, color: colour }, hovertemplate: hover };
     };
     const highest = () => Math.max(2, ...all.flatMap((p) => lines.map((key) => p[key])));
     const latest = all.at(-1);
@@ -189,7 +189,7 @@ function weightsCard(model, loop) {
     const bars = told.weights.slice(0, 14).reverse();
     card.chart.style.setProperty("--bars", `${Math.max(150, 26 * bars.length + 40)}px`);
     card.show(bars.length ? (c) => ({
-      traces: [{ type: "bar", orientation: "h", y: bars.map((bar) => bar.name), x: bars.map((bar) => bar.weight), marker: { color: bars.map((bar) => (bar.weight > 0 ? c.accent : c.second)), cornerradius: 4 }, hovertemplate: "%{y}<br><b>%{x:.4g}</b><extra></extra>" }],
+      traces: [{ type: "bar", orientation: "h", y: bars.map((bar) => plain(bar.name)), x: bars.map((bar) => bar.weight), marker: { color: bars.map((bar) => (bar.weight > 0 ? c.accent : c.second)), cornerradius: 4 }, hovertemplate: "%{y}<br><b>%{x:.4g}</b><extra></extra>" }],
       layout: { bargap: 0.42, hovermode: "closest", margin: { l: 8, r: 12, t: 4, b: 30 }, xaxis: { showgrid: true, zeroline: true, zerolinecolor: c.muted, zerolinewidth: 1, nticks: 5 }, yaxis: { type: "category", showgrid: false, tickfont: { color: c.ink, size: 12 }, ticks: "outside", ticklen: 6, tickcolor: faded("#000000", 0) } },
     }) : null, bars.slice(-3).reverse().map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), told);
     return undefined;
