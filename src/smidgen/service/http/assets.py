@@ -1,4 +1,4 @@
-"""The files behind the pages: each from this package or from plotly's, none from outside."""
+"""The files behind the pages: each from this machine, from our package, a guest's or plotly's."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ HEADERS = {
 }
 
 
-def asset(request: Request, name: str) -> Response:
-    """One of our own files."""
-    if name not in _names():  # whatever else it is: a path, a name too long for any file, …
+def asset(request: Request, name: str, folder: Path = PAGES) -> Response:
+    """One of our own files, or of a guest's folder."""
+    if name not in _names(folder):  # whatever else it is: a path, a name too long for any file, …
         raise Unknown(f"there is nothing at {request.url.path[:200]}", "see /")
-    path = PAGES / name
+    path = folder / name
     return _answer(request, path.read_bytes(), _TYPES[path.suffix])
 
 
@@ -59,9 +59,9 @@ def _answer(request: Request, content: bytes, media: str, more: dict[str, str] |
 
 
 @cache
-def _names() -> frozenset[str]:
+def _names(folder: Path) -> frozenset[str]:
     """The files that there are."""
-    return frozenset(path.name for path in PAGES.iterdir() if path.suffix in _TYPES)
+    return frozenset(path.name for path in folder.iterdir() if path.suffix in _TYPES and path.is_file())
 
 
 @cache

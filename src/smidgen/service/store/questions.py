@@ -29,7 +29,7 @@ QUESTIONS: dict[Question, str] = {
     """,
     "latest": """
         SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash,
-            version, measure, position
+            version, measure, position, waits, shown, late_hash
         FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq < :before ORDER BY seq DESC LIMIT :limit
     """,
     "keys": """

@@ -56,6 +56,24 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         ) STRICT, WITHOUT ROWID;
         """,
     ),
+    3: (
+        "silence that is learnt, decisions that count later, events that take back, calls that can be repeated",
+        """
+        ALTER TABLE decisions ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE decisions ADD COLUMN shown INTEGER NOT NULL DEFAULT 1;
+        ALTER TABLE decisions ADD COLUMN late_hash BLOB;
+        ALTER TABLE slots ADD COLUMN answered INTEGER NOT NULL DEFAULT 0;
+        UPDATE slots SET answered = version + late;
+        CREATE INDEX decision_due ON decisions (expires_at, slot, seq)
+            WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL;
+        CREATE TABLE calls (
+            slot INTEGER NOT NULL REFERENCES slots, id TEXT NOT NULL, hash BLOB NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (slot, id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX event_wide ON events (slot, seq) WHERE decision IS NULL;
+        CREATE INDEX event_rewinds ON events (slot, seq) WHERE type IN ('retracted', 'rolled_back');
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 #: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.
@@ -103,7 +121,10 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
         connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
-            refuse_other(schema(connection), folder)  # before anything is written to the file
+            number = schema(connection)
+            refuse_other(number, folder)  # before anything is written to the file
+            if number == 0:  # whoever made the folder may have been killed before its name was sure
+                modes.sync_folder(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)

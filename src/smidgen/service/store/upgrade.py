@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import briefs
 from smidgen.service.messages import ModelBody
@@ -34,7 +35,6 @@ from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Asked, Told
 from smidgen.service.store.schema import FILE, NEWEST, OLD, refuse_other
 from smidgen.service.store.sqlite import SQLiteStore
-from smidgen.types import Decision
 
 #: What the old database is called afterwards.
 KEPT = "smidgen-0.1.db"
