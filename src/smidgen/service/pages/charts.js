@@ -58,6 +58,10 @@ document.addEventListener("themechange", () => {
   }
 });
 
+// Plotly reads some HTML in its texts, links among it. What apps call things is text.
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+export const plain = (name) => String(name).replace(/[&<>]/g, (letter) => ENTITIES[letter]);
+
 // A line with a band between low and high.
 export function band(c, points, { colour, format, name }) {
   const x = points.map((p) => p.to);
