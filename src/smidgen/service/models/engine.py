@@ -22,6 +22,7 @@ from smidgen.service.messages import (
     ShownReply,
     Story,
     TaughtReply,
+    UndoneReply,
 )
 from smidgen.service.models.answers import Answers
 from smidgen.service.models.decisions import Decisions
@@ -33,6 +34,7 @@ from smidgen.service.models.showings import Showings
 from smidgen.service.models.silences import Silences
 from smidgen.service.models.stories import tell
 from smidgen.service.models.undo import Undo
+from smidgen.service.models.undoing import Folded, Undoing
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.log import EventLog, Reply
 from smidgen.service.store.protocol import Store
@@ -88,6 +90,7 @@ class Engine:
         self._answers = Answers(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._silences = Silences(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._showings = Showings(self._models, self.store, self.events, clock)
+        self._undoing = Undoing(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self._refused: set[str] = set()
         self.failed_snapshots = 0
@@ -262,6 +265,14 @@ class Engine:
             if swept < SWEPT:
                 break
         return total
+
+    def retract(self, name: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
+        """Undo what was learnt of a decision; ``ready`` is what was folded aside."""
+        return self.run(lambda: self._undoing.retract(name, allowed, ready))
+
+    def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
+        """Go back to the weights of a version; ``ready`` is what was folded aside."""
+        return self.run(lambda: self._undoing.roll_back(name, version, ready))
 
     def teach(self, name: str, body: ExamplesBody) -> TaughtReply:
         """Learn examples whose answers are known: all of them, once."""
