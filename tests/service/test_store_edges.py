@@ -20,7 +20,7 @@ from smidgen.service.insight import audit
 from smidgen.service.insight.audit import Audit
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import bodies, crash_points, folders, head, schema, upgrade
+from smidgen.service.store import bodies, crash_points, head, modes, schema, upgrade
 from smidgen.service.store.events import erased
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.log import _KEPT, EventLog
@@ -270,8 +270,8 @@ class TestFolders:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         synced: list[Path] = []
-        monkeypatch.setattr(folders, "sync", synced.append)
-        folders.make(tmp_path / "a" / "b")
+        monkeypatch.setattr(modes, "sync_folder", synced.append)
+        modes.make_folder(tmp_path / "a" / "b")
         assert sorted(synced) == [tmp_path, tmp_path / "a"]
-        folders.make(tmp_path / "a" / "b")
+        modes.make_folder(tmp_path / "a" / "b")
         assert len(synced) == 2

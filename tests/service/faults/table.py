@@ -30,15 +30,21 @@ ROWS = {
     "a sync is dropped, and said to be done": "syncs are dropped, and said to be done; then killed",
     "a truncation fails": "truncations fail; then killed",
     "a rename fails": "renames fail; then killed",
-    "power loss": "power loss: each unsynced write is there, gone or torn at sectors of 512 bytes; unsynced names are undone",
-    "a sync fails, then the power": "syncs fail, then the power: what they covered may be gone although later syncs succeed",
-    "a write is dropped, and said to be done": "*a disk that lies*: writes are dropped, and said to be done; then killed",
+    "power loss": "power loss: unsynced writes are there, gone or torn in sectors, unsynced names undone",
+    "a sync fails, then the power": "syncs fail, then the power: later syncs do not bring back what was lost",
+    "a write is dropped, and said to be done": "*a disk that lies*: writes are dropped; then killed",
     "power loss after syncs that were a lie": "*a disk that lies*: syncs are dropped, then power loss",
 }
-HEAD = """\
-| what was tried | services | operations gone wrong | folders checked | acknowledged | answered 503 | lost, twice or wrong | noticed |
-|---|--:|--:|--:|--:|--:|--:|--:|
-"""
+COLUMNS = (
+    "services",
+    "operations gone wrong",
+    "folders checked",
+    "acknowledged",
+    "answered 503",
+    "lost, twice or wrong",
+    "noticed",
+)
+HEAD = f"| what was tried | {' | '.join(COLUMNS)} |\n|---|{'--:|' * len(COLUMNS)}\n"
 
 
 def table(counts: dict[str, dict[str, int]]) -> str:
