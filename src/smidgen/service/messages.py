@@ -24,6 +24,8 @@ Record = dict[str, float | str | bool | list[Any] | dict[str, Any] | None]
 #: How many decisions one call may ask for, how many candidates a decision may have, how many labels a model.
 ROWS = CANDIDATES = 10_000
 LABELS = 100_000
+Seconds = Annotated[float, Meta(gt=0, le=1e9)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
 
 
@@ -56,9 +58,13 @@ class ModelBody(Message):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
     labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
-    window_s: Annotated[float, Meta(gt=0, le=1e9)] = 86400.0
+    window_s: Seconds | None = None
     keyed: bool = False
     id_feature: bool = True
+    reward_range: tuple[float, float] | None = None
+    default_reward: float | None = None
+    explore: Share | None = None
+    min_share: Share | None = None
 
 
 class Compact(Message):
@@ -87,6 +93,7 @@ class DecisionBody(Message):
 
     id: Id | None = None
     key: Id | None = None
+    activate: bool = True
 
 
 class BatchBody(Message):
@@ -136,6 +143,12 @@ class FeedbackReply(Struct, kw_only=True):
 
     status: Literal["learnt", "duplicate", "late"]
     model_version: int
+
+
+class ShownReply(Struct, kw_only=True):
+    """Whether the decision counts now, has counted before, or is too old."""
+
+    status: Literal["shown", "duplicate", "late"]
 
 
 class TaughtReply(Struct, kw_only=True):
@@ -256,6 +269,10 @@ class ModelReply(Struct, kw_only=True):
     features: list[str] | dict[str, Any] | None
     labels: list[str] | None
     window_s: float
+    reward_range: tuple[float, float] | None
+    default_reward: float | None
+    explore: float | None
+    min_share: float | None
     keyed: bool
     created_at: str
     archived_at: str | None

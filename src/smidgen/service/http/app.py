@@ -71,6 +71,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
                 synchronous=options.synchronous,
             )
             recover(engine.models.values(), engine.learners, warming, stopping.is_set)
+            engine.sweep_all(stopping.is_set)  # windows that closed meanwhile come before any feedback
             return engine
 
         opening = asyncio.ensure_future(asyncio.to_thread(opened))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
 from smidgen.service.messages import ModelReply, Quality
@@ -60,7 +61,7 @@ def committed(reading: Reading, model: Served) -> Counts:
 
 def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     """A model's settings, counts and figures, at a moment."""
-    body, counts = model.blueprint.body, committed(reading, model)
+    body, terms, counts = model.blueprint.body, model.blueprint.terms, committed(reading, model)
     return ModelReply(
         name=model.name,
         loop=body.loop,
@@ -69,7 +70,11 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         params=model.blueprint.params,
         features=model.blueprint.shown_features,
         labels=body.labels,
-        window_s=body.window_s,
+        window_s=terms.window_s,
+        reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
+        default_reward=terms.default_reward,
+        explore=model.blueprint.settings.get("floor"),
+        min_share=model.blueprint.settings.get("min_share"),
         keyed=model.keyed,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,

@@ -9,6 +9,7 @@ import msgspec
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.served import Served
+from smidgen.service.models.terms import read
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Unknown
 from smidgen.service.store import bodies
@@ -87,14 +88,19 @@ class Registry:
 
 def resolved(blueprint: Blueprint) -> dict[str, Any]:
     """What is recorded with a model beside its body: what was left open there and settled when it was made."""
-    return {"learner": blueprint.kind, "settings": blueprint.record(), "guarded": blueprint.guarded}
+    return {
+        "learner": blueprint.kind,
+        "settings": blueprint.record(),
+        "guarded": blueprint.guarded,
+        "terms": msgspec.to_builtins(blueprint.terms),
+    }
 
 
 def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
     """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
     if settings is not None:
-        return Blueprint.recorded(body, settings, guarded=guarded)
+        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded)
     blueprint = Blueprint(body)
     blueprint.guarded = guarded
     return blueprint

@@ -37,6 +37,8 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     elif row.status is None:
         over = now > row.expires_at
         why_not = "no feedback came within the window" if over else "no feedback has come yet"
+        if not row.shown:
+            why_not = "it was never shown" if over else "it has not been shown yet"
     return Story(
         decision=name,
         model=model.name,

@@ -16,6 +16,8 @@ from smidgen.service.refusals import Busy, StorageFailed
 T = TypeVar("T")
 _Job = tuple[Callable[[], Any], "asyncio.Future[Any]"]
 _Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
+#: How often windows are looked after when nobody asks for anything.
+WATCH_S = 0.5
 _log = logging.getLogger("smidgen.service")
 
 
@@ -88,11 +90,15 @@ class Writer:
 
     def _work(self) -> None:
         while (batch := self._taken()) is not None:
-            self._one_commit(batch)
+            if batch or self.engine.overdue():
+                self._one_commit(batch)
 
     def _taken(self) -> list[_Job] | None:
-        """What is queued, at least one; None at the end."""
-        first = self._waiting.get()
+        """What is queued; nothing, if nothing comes for a while; None at the end."""
+        try:
+            first = self._waiting.get(timeout=WATCH_S)
+        except queue.Empty:
+            return []
         if first is None:
             return None
         batch = [first]
@@ -114,6 +120,7 @@ class Writer:
             if self._stale:
                 self._undo()
             self.engine.begin()
+            self.engine.sweep()  # windows that are over come before what is asked now
             for command, future in batch:
                 try:
                     answers.append((future, self.engine.attempt(command), None))
@@ -131,7 +138,7 @@ class Writer:
             answers = [(future, None, refusal) for _, future in batch]
         self.commits += committed
         self.commands += len(batch)
-        if self._loop is not None:
+        if self._loop is not None and answers:
             self._loop.call_soon_threadsafe(_tell, answers)
         if committed:
             try:

@@ -255,12 +255,12 @@ def _outcomes(tables: Tables, rows: list[DecisionRow]) -> list[tuple[Any, ...]]:
 
 
 def _lately(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
-    rows = sorted(_of(tables, slot), key=lambda row: -row.seq)
+    rows = sorted((row for row in _of(tables, slot) if row.shown), key=lambda row: -row.seq)
     return _outcomes(tables, rows[:limit])
 
 
 def _ended(tables: Tables, slot: int, *, now: float, limit: int) -> list[tuple[Any, ...]]:
-    rows = sorted((row for row in _of(tables, slot) if row.expires_at < now), key=lambda row: -row.seq)
+    rows = sorted((row for row in _of(tables, slot) if row.shown and row.expires_at < now), key=lambda row: -row.seq)
     return _outcomes(tables, rows[:limit])
 
 

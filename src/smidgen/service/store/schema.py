@@ -76,6 +76,8 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
     ),
 }
 NEWEST = max(MIGRATIONS)
+#: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.
+_PROBE = "CREATE TABLE IF NOT EXISTS probe (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT"
 
 
 def of_disk(error: BaseException) -> bool:
@@ -214,3 +216,4 @@ def _migrate(connection: sqlite3.Connection) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    connection.execute(_PROBE)

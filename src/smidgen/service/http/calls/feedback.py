@@ -10,7 +10,7 @@ from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import reply, service
 from smidgen.service.http.tokens import require
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import FeedbackReply
+from smidgen.service.messages import FeedbackReply, ShownReply
 
 
 async def give_feedback(request: Request) -> Response:
@@ -25,7 +25,26 @@ async def give_feedback(request: Request) -> Response:
     return reply(answer, 202 if answer.status == "late" else 200)
 
 
+async def show(request: Request) -> Response:
+    """POST /v1/decisions/{id}/shown."""
+    here = service(request)
+    rights = here.tokens.rights(request.headers.get("authorization"))
+    require(rights, "feedback", rights.model)
+    id = request.path_params["id"]
+    answer = await here.writer.do(lambda: here.engine.shown(id, rights.model))
+    return reply(answer, 202 if answer.status == "late" else 200)
+
+
 CALLS = [
+    Call(
+        method="POST",
+        path=DECISION + "/shown",
+        answer=show,
+        name="showDecision",
+        summary="let a decision count that was asked for with activate: false",
+        reply=ShownReply,
+        status=(200, 202),
+    ),
     Call(
         method="POST",
         path=DECISION + "/feedback",
