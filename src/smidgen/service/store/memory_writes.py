@@ -251,8 +251,7 @@ class MemoryWrites(MemoryReads):
             tables.counts[slot] = copy.copy(counts)
 
         self._do(enter)
-        if (live := self.counts(slot)) is not None:
-            _copy(counts, live)
+        _copy(counts, self._live.setdefault(slot, copy.copy(counts)))
         return counts.seq
 
 
