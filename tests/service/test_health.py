@@ -443,7 +443,7 @@ def thresholds() -> list[tuple[str, float]]:
     found = []
     for module in sorted(modules, key=lambda each: each.__name__):
         found += numbers(module)
-    wanted = ("DECISIONS", "WITH_FEATURES", "FEEDBACKS", "FIRST_EVENTS")
+    wanted = ("DECISIONS", "WITH_FEATURES", "FEEDBACKS", "STEPS", "FIRST_EVENTS")
     return found + [(name, value) for name, value in numbers(evidence) if name in wanted]
 
 

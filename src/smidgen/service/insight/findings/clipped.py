@@ -18,7 +18,7 @@ CLIPPED_WARNING = 0.05
 class Clipped(Check):
     """Of records: numbers more than four standard deviations from their mean. Of rows: rows scaled down by the guard.
 
-    The latest 100 decisions of models that take records, the latest 200 feedbacks of others.
+    The latest 100 decisions of models that take records, the latest 100 feedbacks of others.
     """
 
     code = "clipped"
