@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
 from smidgen.features import Row
 from smidgen.features.lengths import longest as longest_of
 from smidgen.structures import Choice, Ranking, structured
-from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.learners.base import Learner

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import Rows, as_rows, check_dim
 from smidgen.features.lengths import longest_row
 from smidgen.records import same, structure
 from smidgen.structures.structure import Structure
-from smidgen.types import FloatArray
 
 Mask = NDArray[np.bool_]
 _NO_MASK: Mask = np.empty(0, np.bool_)

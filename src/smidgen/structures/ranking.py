@@ -10,12 +10,12 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features import as_rows, check_dim
 from smidgen.features.lengths import longest_row
 from smidgen.records import same, structure
 from smidgen.structures.structure import Structure
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.places import before
 
 RUN = 32  # so many are sorted by counting those before each

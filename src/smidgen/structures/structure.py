@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback, SmidgenError
-from smidgen.types import FloatArray
 
 #: What ``phi`` may raise for an object that it cannot describe.
 STRANGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from smidgen import registry
+from smidgen.decision import Decision
 from smidgen.learners import Learner
 from smidgen.structures import Candidates
 from smidgen.testing.forms import Form
-from smidgen.types import Decision
 
 Log = list[tuple[Decision, Any]]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.random import mtrand
 
+from smidgen.decision import Decision
 from smidgen.records import same
 from smidgen.testing.case import Case, decisions_of, picture, snapshot
 from smidgen.testing.laws import hold
-from smidgen.types import Decision
 
 
 def predict_is_pure(case: Case) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from smidgen.decision import Decision
 from smidgen.records import structure
 from smidgen.structures import Choice, Clicks, Ranking
-from smidgen.types import Decision
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.testing.case import Case
 from smidgen.testing.laws import hold
-from smidgen.types import Decision
 
 #: A timestamp of our days, in milliseconds.
 MILLISECONDS = 1.7e12

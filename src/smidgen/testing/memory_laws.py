@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import smidgen
+from smidgen.decision import Decision
 from smidgen.errors import AlreadyLearnt, DecisionMismatch, NotTeachable
 from smidgen.learners import Learner, cards, learners
 from smidgen.testing.case import Case, decisions_of, snapshot
 from smidgen.testing.laws import hold, refused
-from smidgen.types import Decision
 
 
 def save_load_continue_is_bit_identical(case: Case) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import Decision
 from smidgen.structures import Candidates
 from smidgen.testing.forms import Form
-from smidgen.types import Decision
 
 #: Records that no vectorizer takes.
 HOSTILE: list[Any] = [

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from smidgen.decision import Decision
 from smidgen.testing.forms import Form, times
-from smidgen.types import Decision
 
 
 def labels_of(learner: Any) -> list[Any]:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from smidgen import records, registry
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeedback, NotSaveable, SmidgenError
 from smidgen.learners import Learner, cards, learners
 from smidgen.records import same
 from smidgen.structures.structure import STRANGE, Structure, structured, vector
 from smidgen.testing.case import picture
 from smidgen.testing.laws import hold, refused
-from smidgen.types import Decision, FloatArray
 
 #: What is an object of no structure.
 NOTHING: tuple[Any, ...] = (object(), lambda: None)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
 from smidgen.optim import Additive, Rule
 from smidgen.optim.rule import as_direction
 from smidgen.structures import Choice, Clicks, Ranking, structured
-from smidgen.types import Decision, FloatArray
 
 PAPER = "Shivaswamy & Joachims 2015"
 _NOT_FINITE = ("the features lead to scores that are not finite", "scale them down")

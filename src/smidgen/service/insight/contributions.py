@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.features import Row
 from smidgen.learners import Learner
@@ -16,7 +17,6 @@ from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
 from smidgen.structures import Choice, Ranking, structured
 from smidgen.structures.structure import vector
-from smidgen.types import Decision
 
 #: How many are told of one answer.
 MOST = 100

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidRecord
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Feedback
@@ -20,7 +21,6 @@ from smidgen.service.messages import CANDIDATES, Candidate, CompactCandidates
 from smidgen.service.refusals import Impossible
 from smidgen.structures import Candidates as Offer
 from smidgen.structures import Choice, Clicks, Ranking, structured
-from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
