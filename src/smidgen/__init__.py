@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
     from smidgen.client import AsyncClient, Client
+    from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
-    from smidgen.evaluate import bounds, losses
+    from smidgen.evaluate import losses
     from smidgen.evaluate.history import History
-    from smidgen.evaluate.recommend import Recommendation, recommend
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
@@ -61,8 +61,18 @@ if TYPE_CHECKING:
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, QuadraticTuner
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
-    from smidgen.types import Decision, Structure
+    from smidgen.structures import (
+        Candidates,
+        Choice,
+        Clicks,
+        ExtendedRanking,
+        Ranking,
+        Structure,
+        from_chain,
+        from_clicks,
+    )
+    from smidgen.theory import bounds
+    from smidgen.theory.recommend import Recommendation, recommend
 
 __version__ = "0.1.0"
 
@@ -83,7 +93,7 @@ _HOME = {
     "CoactiveLearner": "learners.coactive",
     "Confidit": "learners.label",
     "ConvexPreferencePerceptron": "learners.coactive",
-    "Decision": "types",
+    "Decision": "decision",
     "DuelingBandit": "learners.coactive",
     "Explanation": "learners.records",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
@@ -111,7 +121,7 @@ _HOME = {
     "QuadraticTuner": "learners.tune",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
-    "Recommendation": "evaluate.recommend",
+    "Recommendation": "theory.recommend",
     "Recommended": "learners",
     "RewardHistory": "learners.choose",
     "RidgeFil": "learners.filter",
@@ -122,16 +132,16 @@ _HOME = {
     "Simplex": "geometry",
     "SmidgenError": "errors",
     "SquareCB": "learners.choose",
-    "Structure": "types",
+    "Structure": "structures",
     "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
-    "bounds": "evaluate",
+    "bounds": "theory",
     "from_chain": "structures",
     "from_clicks": "structures",
     "load": "learners",
     "losses": "evaluate",
-    "recommend": "evaluate.recommend",
+    "recommend": "theory.recommend",
     "recommended": "learners.recommended",
     "register": "learners",
     "register_kernel": "state.kernels",
@@ -139,7 +149,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "testing", "users")
 
 __all__ = [
     "AROW",
@@ -220,6 +230,7 @@ __all__ = [
     "simulate",
     "structure",
     "structures",
+    "testing",
     "tune",
     "users",
 ]

@@ -12,6 +12,7 @@ from smidgen import __version__
 from smidgen.commands import bring
 from smidgen.errors import SmidgenError
 from smidgen.service import commands as service
+from smidgen.service import keeping_commands as keeping
 from smidgen.service.log_commands import log, what_if
 
 app = typer.Typer(
@@ -29,6 +30,9 @@ app = typer.Typer(
 app.command()(service.serve)
 app.command()(service.models)
 app.command()(service.upgrade)
+app.command()(keeping.fsck)
+app.command()(keeping.backup)
+app.command()(keeping.restore)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 Scale = Literal["linear", "log"]
 Style = Literal["line", "dashed", "dotted", "points", "bars"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers import coactive, coactive2012
 from smidgen_papers.catalogue import claims, figures, study
 from smidgen_papers.coactive.series import Rows, plus_minus

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.evaluate.filter_bounds import p_ridge_fil, simple_fil
+from smidgen.theory.filter import p_ridge_fil, simple_fil
 from smidgen_papers.catalogue import claims, figures
 from smidgen_papers.claims import Finding
 from smidgen_papers.filtering import forms, p_ridge, readings, ridge_model, simple, threshold, topics

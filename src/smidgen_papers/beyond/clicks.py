@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.beyond.clicks_play import play
 from smidgen_papers.catalogue import add_figure, add_study
 from smidgen_papers.coactive.web_data import NAMES, shape

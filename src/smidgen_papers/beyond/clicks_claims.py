@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.beyond.clicks import NORMALIZED, USERS, answer_of, competitors, last, sources
 from smidgen_papers.catalogue import add_claim
 from smidgen_papers.claims import Finding, every, judge, mean, ratio

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from smidgen.data.clicks import Impressions, yandex
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate import position_ips
-from smidgen.types import FloatArray, IntArray
 from smidgen_papers.catalogue import add_claim, add_study
 from smidgen_papers.claims import Estimate, Finding, judge, untestable
 from smidgen_papers.coactive.clicks_play import position_effect

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from smidgen import users
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.drawn_state import features_for
 from smidgen.evaluate.ranking_play import play_rankings
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.features import dense_scores
 from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron, RankLearner
-from smidgen.types import FloatArray, IntArray
 from smidgen_papers.coactive.algorithms import ALGORITHMS
 from smidgen_papers.coactive.web_data import Web, web
 from smidgen_papers.coactive.web_play import stream

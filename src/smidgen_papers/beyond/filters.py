@@ -10,8 +10,8 @@ from scipy import sparse
 from smidgen.data.texts import newsgroups
 from smidgen.data.tfidf import tfidf_stream
 from smidgen.data.words import bag_of_words
+from smidgen.decision import FloatArray
 from smidgen.learners.filter import RidgeFil
-from smidgen.types import FloatArray
 from smidgen_papers.beyond import paper
 from smidgen_papers.catalogue import add_figure, add_study
 from smidgen_papers.filtering import documents

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.geometry import Box
 from smidgen.learners.tune import OGDEG, QuadraticTuner
-from smidgen.types import FloatArray
 from smidgen_papers.part import Place, Values
 
 Loss = Callable[[FloatArray], float]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen._kernel import kernel
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 
 def geometric(ratios: Any) -> str:

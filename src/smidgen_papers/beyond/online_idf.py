@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from smidgen._kernel import kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.beyond.reward_worlds import matrix
 from smidgen_papers.store import Arrays
 

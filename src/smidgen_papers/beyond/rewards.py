@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.beyond import paper, reward_peers
 from smidgen_papers.beyond.reward_worlds import WORLDS
 from smidgen_papers.beyond.rewards_play import play

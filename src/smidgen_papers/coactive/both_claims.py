@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim
 from smidgen_papers.claims import Estimate, Finding, Verdict, every, judge, mean, ratio
 from smidgen_papers.coactive import movies, movies_convex, movies_series, web, web_convex, web_series

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim, add_study
 from smidgen_papers.claims import Finding, every, judge, mean, untestable
 from smidgen_papers.coactive.clicks_play import ASSESSORS, CONDITIONS, DISCOUNTS, QUESTIONS, SUBJECTS, clicks

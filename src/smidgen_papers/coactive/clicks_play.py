@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from smidgen.data.clicks import Impressions, yandex
+from smidgen.decision import FloatArray, IntArray
 from smidgen.structures import Ranking, from_chain
 from smidgen.structures.ranking import ExtendedRanking
-from smidgen.types import FloatArray, IntArray
 from smidgen.users import ClickModel
 from smidgen.users.click_model import MODELS
 from smidgen_papers.coactive.web_data import web

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.coactive.series import Line, Rows, Settings
 from smidgen_papers.outcome import Curve, curve
 

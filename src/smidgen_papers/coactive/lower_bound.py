@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.evaluate import bounds
 from smidgen.evaluate.simulate import simulate
+from smidgen.theory import bounds
 from smidgen.users import Adversary
 from smidgen_papers.catalogue import add_claim, add_study
 from smidgen_papers.claims import Finding
@@ -36,7 +36,7 @@ def adversary(place: Place, *, learner: str, settings: dict[str, Any], horizon: 
         "regret": float(history.average_regret[-1]),
         "slack": float(np.abs(history.slacks).max()),
         "w_norm": float(np.linalg.norm(user.w_star())),
-        "bound": float(bounds.lower_bound(T=horizon)),
+        "bound": float(bounds.lower_bound(T=horizon, per_round=True)),
     }
 
 
@@ -55,7 +55,7 @@ def gather(run: Run, answers: Answers) -> Outcome:
         Curve(name, horizons, np.array([answer["regret"] for answer in answers.where(learner=name)]), style="points")
         for name in LEARNERS
     ]
-    limit = Curve("2/√T", horizons, np.asarray(bounds.lower_bound(T=horizons)), style="dashed")
+    limit = Curve("2/√T", horizons, np.asarray(bounds.lower_bound(T=horizons, per_round=True)), style="dashed")
     panel = Panel("adversary of Lemma 3", "rounds T = features", "average regret", [*curves, limit], "log", "log")
     rows = [
         [answer.settings["learner"], answer.settings["horizon"], f"{answer['regret']:.4f}", f"{answer['bound']:.4f}"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
 from smidgen_papers.coactive.movies import (

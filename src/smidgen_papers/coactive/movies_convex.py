@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_study
 from smidgen_papers.coactive import orders
 from smidgen_papers.coactive.movies_data import DATA, FITS, title

@@ -11,8 +11,8 @@ from smidgen.data.movielens import Ratings, movielens
 from smidgen.data.rating_model import rating_matrix
 from smidgen.data.svd import choose_features, movie_features
 from smidgen.data.tastes import UserUtilities, user_utilities
+from smidgen.decision import FloatArray
 from smidgen.evaluate.item_table import ItemTable
-from smidgen.types import FloatArray
 from smidgen_papers.part import Place, Run
 from smidgen_papers.store import Arrays, prepared
 

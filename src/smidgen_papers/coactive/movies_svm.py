@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.learners.coactive import RankingSVM
 from smidgen.learners.coactive.base import Coactive
 from smidgen.learners.coactive.ranking_svm import Retrained
-from smidgen.types import FloatArray
 
 
 class _Held(Retrained):

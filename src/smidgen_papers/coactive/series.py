@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run, Values, part
 

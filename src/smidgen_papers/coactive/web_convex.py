@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_study
 from smidgen_papers.coactive import orders
 from smidgen_papers.coactive.orders import GAMMAS, RADIUS, averages, convex, cumulative, flat

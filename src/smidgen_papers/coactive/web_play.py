@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from smidgen import users
+from smidgen.decision import IntArray
 from smidgen.evaluate import losses
 from smidgen.evaluate.ranking_play import play_rankings
 from smidgen.learners.coactive import ExponentiatedPreferencePerceptron
-from smidgen.types import IntArray
 from smidgen_papers.coactive.algorithms import ALGORITHMS
 from smidgen_papers.coactive.web_data import Web, web
 from smidgen_papers.outcome import checkpoints

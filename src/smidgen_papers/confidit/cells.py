@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.confidit.corpora import TASKS
 from smidgen_papers.confidit.folds import cross_validate, final_errors
 from smidgen_papers.part import Answers, Part, Run, part

@@ -12,7 +12,7 @@ from smidgen.data.text_model import documents as generated
 from smidgen.data.texts import Texts, amazon, new_york_times, newsgroups, reuters
 from smidgen.data.tfidf import unit_rows
 from smidgen.data.words import bag_of_words
-from smidgen.types import IntArray
+from smidgen.decision import IntArray
 from smidgen_papers.part import Place
 from smidgen_papers.store import Arrays, prepared
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean
 from smidgen_papers.confidit.versions import KNOBS, VERSIONS, play

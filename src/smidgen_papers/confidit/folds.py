@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 from smidgen_papers.confidit.algorithms import build, grid
 from smidgen_papers.confidit.corpora import documents as prepared_documents
 from smidgen_papers.confidit.corpora import matrix

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen.data.speech import Frames, digits, peterson_barney, vowels
 from smidgen.data.speech_model import frames as generated
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 from smidgen_papers.confidit.algorithms import build, grid
 from smidgen_papers.part import Place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_figure, add_study
 from smidgen_papers.confidit.algorithms import BANDITS, FOUR, LETTERS, NAMES
 from smidgen_papers.confidit.cells import DATA_NOTE, NOISES, OTHER, cell, distance, tasks_of, title

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.learners.label.confidit import Confidit
-from smidgen.types import FloatArray, IntArray
 from smidgen_papers.part import Place
 
 #: The knob of every version: η, or the factor of ‖U‖².

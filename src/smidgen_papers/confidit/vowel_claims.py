@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim
 from smidgen_papers.claims import Finding, every, judge, mean, untestable
 from smidgen_papers.confidit.algorithms import NAMES

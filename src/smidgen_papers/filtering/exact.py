@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.learners.filter import FilterHistory
 from smidgen.learners.filter.exploring import RIDGES, RULES, count_label, threshold_of
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
-from smidgen.types import FloatArray
 
 Flags = NDArray[np.bool_]
 BLOCK = 192

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen.evaluate.filter_bounds import p_ridge_fil
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
+from smidgen.theory import bounds
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Estimate, Finding, every, judge, mean, ratio
 from smidgen_papers.filtering.model_plays import lemma, randomised
@@ -46,7 +46,9 @@ def plan(run: Run) -> list[Part]:
 
 def _bound(answer: Answer) -> FloatArray:
     given = answer.settings
-    return np.asarray(p_ridge_fil(n=np.array(given["horizons"]), dim=given["dim"], margin=given["margin"]))
+    return np.asarray(
+        bounds.p_ridge_fil(n=given["horizons"], dim=given["dim"], margin=given["margin"], per_round=False)
+    )
 
 
 def _exponents(answer: Answer, name: str = "regret") -> FloatArray:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 from smidgen_papers.claims import Estimate
 from smidgen_papers.filtering.documents import COMMON, RARE
 from smidgen_papers.part import Answer, Answers

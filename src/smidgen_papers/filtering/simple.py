@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen.evaluate.filter_bounds import simple_fil
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
+from smidgen.theory import bounds
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
 from smidgen_papers.filtering.simple_plays import simple
@@ -37,7 +37,7 @@ def gather(run: Run, answers: Answers) -> Outcome:
     curves, rows = [], []
     for answer in answers:
         n, regret, delta = answer["items"], answer["regret"], answer.settings["delta"]
-        bound = simple_fil(n=n[n > 1], delta=delta)
+        bound = bounds.simple_fil(n=n[n > 1], delta=delta, per_round=False)
         if delta < 0:
             curves.append(curve(f"δ = {delta:g}", n, regret))
             curves.append(Curve(f"Theorem 1, δ = {delta:g}", n[n > 1].astype(float), np.asarray(bound), style="dotted"))
@@ -125,7 +125,8 @@ def _theorem(run: Run, answers: Answers) -> Finding:
     found = {}
     for answer in answers:
         n = answer["items"]
-        shares = answer["regret"] / np.asarray(simple_fil(n=np.maximum(n, 1), delta=answer.settings["delta"]))
+        bound = bounds.simple_fil(n=np.maximum(n, 1), delta=answer.settings["delta"], per_round=False)
+        shares = answer["regret"] / np.asarray(bound)
         worst = len(n) - 1 - int(np.argmax(shares.mean(axis=0)[::-1]))
         found[f"δ = {answer.settings['delta']:g}"] = judge(
             mean(shares[:, worst]), below=1.0, what=f"regret over bound where it is largest, n = {int(n[worst])}"

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from smidgen.evaluate import bounds
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
+from smidgen.theory import bounds
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
 from smidgen_papers.onseg.horizons import FORMS, READING, horizon
@@ -50,12 +50,9 @@ def printed(form: str, T: FloatArray, answers: Answers, *, whole: bool = True) -
     learner, lipschitz, _ = FORMS[form]
     L = G if lipschitz else None
     if learner == "OGDEG":
-        return np.asarray(bounds.ogdeg(T=rounds, dim=dim, F=F, R=D / 2.0, r=r, lipschitz=L))
-    total = np.asarray(bounds.onseg(T=rounds, dim=dim, F=F, D=D, r=r, lipschitz=L))
-    if whole:
-        return total
-    # the last term is all that depends on σ, and it does as 1/σ
-    return np.asarray(bounds.onseg(T=rounds, dim=dim, F=F, D=D, r=r, lipschitz=L, sigma=1e300))
+        return np.asarray(bounds.ogdeg(T=rounds, dim=dim, F=F, R=D / 2.0, r=r, lipschitz=L, per_round=False))
+    sigma = 1.0 if whole else 1e300  # the last term is all that depends on σ, and it does as 1/σ
+    return np.asarray(bounds.onseg(T=rounds, dim=dim, F=F, D=D, r=r, lipschitz=L, sigma=sigma, per_round=False))
 
 
 def slope_of_bound(form: str, answers: Answers) -> float:

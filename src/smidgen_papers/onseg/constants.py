@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from smidgen.learners.tune import theory
+from smidgen.theory import one_point
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every
 from smidgen_papers.onseg.paper import EPOCHS, PRINTED
@@ -38,7 +38,7 @@ def betas(data: str, where: Answer) -> dict[str, float]:
     settings = where.settings
     space = space_of(int(where["dim"]), settings["space"], settings["radius"])
     T, F, d, D = EPOCHS * PRINTED[data].rows, float(where["F"]), int(where["dim"]), float(where["D"])
-    delta, _ = theory.onseg(space, F, None, T)
+    delta, _ = one_point.onseg_constants(space, F, None, T)
     practical, alpha = delta / (4.0 * d * F * D), (delta / (d * F)) ** 2
     return {
         "ons": 0.5 * min(1.0 / (4.0 * float(where["G"]) * D), float(where["exp_concavity"])),
@@ -70,7 +70,7 @@ def gather(run: Run, answers: Answers) -> Outcome:
         found = answers.where(table=data)
         first = next(iter(found))
         T, d = EPOCHS * printed.rows, printed.dim
-        unit, gamma = theory.onseg(space_of(d, "ball", 1.0), 1.0, None, T)
+        unit, gamma = one_point.onseg_constants(space_of(d, "ball", 1.0), 1.0, None, T)
         sizes.append(
             [
                 printed.title,

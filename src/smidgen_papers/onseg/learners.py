@@ -9,8 +9,9 @@ import numpy as np
 from smidgen.evaluate.point_losses import LeastSquares, Logistic
 from smidgen.geometry import Ball, Space
 from smidgen.geometry import Box as BoxSpace
-from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, Tuner, theory
+from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, Tuner
 from smidgen.optim import Newton
+from smidgen.theory import one_point
 from smidgen_papers.onseg.paper import PRINTED
 
 _FROZEN = 1e12
@@ -58,7 +59,7 @@ def reach_of(space: Space, F: float, rounds: int, reach: str) -> tuple[float, fl
     """δ and γ as the theorems (or we) would have them, which may be too large for the set."""
     if reach == "fifth":
         return 0.2 * space.inner_radius, 0.2
-    return (theory.onseg if reach == "theorem" else theory.fkm)(space, F, None, rounds)
+    return (one_point.onseg_constants if reach == "theorem" else one_point.fkm_constants)(space, F, None, rounds)
 
 
 def beta_of(space: Space, F: float, delta: float, beta: str, data: str) -> float:

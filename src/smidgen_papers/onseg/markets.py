@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from smidgen.data import price_stream, read_prices, require
+from smidgen.decision import FloatArray
 from smidgen.evaluate.point_losses import Portfolio
 from smidgen.evaluate.tune_play import play_tuning
 from smidgen.geometry import L1Ball, Simplex, Space
-from smidgen.learners.tune import OGD, OGDEG, ONSEG, Tuner, theory
-from smidgen.types import FloatArray
+from smidgen.learners.tune import OGD, OGDEG, ONSEG, Tuner
+from smidgen.theory import one_point
 from smidgen_papers.onseg.paper import STOCKS, STOCKS_BETA, WEEKS
 from smidgen_papers.outcome import checkpoints
 from smidgen_papers.part import Place
@@ -60,7 +61,7 @@ def invest(
         found.append(-100.0 * run.losses)
         uniform.append(100.0 * float(returns.mean()))
         best.append(100.0 * float(returns.mean(axis=0).max()))
-    delta, gamma = theory.onseg(region, loss.bound(region), None, len(returns))
+    delta, gamma = one_point.onseg_constants(region, loss.bound(region), None, len(returns))
     return {
         "at": np.array(at),
         "returns": np.array(found),

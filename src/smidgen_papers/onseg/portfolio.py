@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, judge, mean, untestable
 from smidgen_papers.onseg.markets import CHOICES, MARKET, SPACES, invest

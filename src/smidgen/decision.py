@@ -1,8 +1,8 @@
-"""The `Decision`, and the shapes of the things that pass between the rooms."""
+"""The `Decision`, and the shapes of the arrays that pass between the rooms."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -178,19 +178,3 @@ _CHECKED: dict[str, Any] = {
     "widths": np.ndarray,
     "teams": np.ndarray,
 }
-
-
-@runtime_checkable
-class Structure(Protocol):
-    """A problem instance: what may go out, how it is described, and which is best under given weights.
-
-    `Ranking` and `Choice` are two; any object with these two methods is another.
-    """
-
-    def phi(self, y: Any, /) -> FloatArray:
-        """The joint feature vector of the object ``y`` in this context."""
-        ...
-
-    def argmax(self, w: FloatArray, /) -> Any:
-        """The object with the highest utility ``w · phi(y)``."""
-        ...

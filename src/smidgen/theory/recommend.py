@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate import tune_bounds
 from smidgen.geometry import Space
-from smidgen.learners.tune import theory
+from smidgen.theory import bounds, one_point
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,11 @@ class Recommendation:
     def __str__(self) -> str:
         F, slope = self.loss_bound, self.lipschitz
         if self.gamma < 1.0:
-            room = (
+            space = (
                 f"By theory OGDEG tries points δ = {self.delta:.3g} away and keeps clear of γ = {self.gamma:.0%} of it."
             )
         else:
-            room = (
+            space = (
                 f"Theory asks OGDEG for γ = {self.gamma:.3g}, which leaves nothing of the space: "
                 f"it needs {self.allowed_from:,} rounds at least."
             )
@@ -67,7 +66,7 @@ class Recommendation:
         sentences = (
             f"{self.space!r} with {self.space.free_dim} free coordinates, |loss| at most {F:g}, "
             f"{self.horizon:,} rounds, {'no Lipschitz constant' if slope is None else f'slopes up to {slope:g}'}.",
-            room,
+            space,
             f"The expected regret per round is at most {self.ogdeg:.3g}. That says {says}, since no learner can have "
             f"more than 2F = {self.trivial:.3g}.",
             f"The bound is below F = {F:g} from {self.useful_from:,} rounds on.",
@@ -110,9 +109,10 @@ def recommend(space: Space, loss_bound: float, horizon: int, lipschitz: float | 
     L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "leave it out", at_least=0.0)
     d, r, R, D = space.free_dim, space.inner_radius, space.outer_radius, space.diameter
     power = 1 / 6 if L is None else 1 / 4  # the bound per round falls like T^(−power)
-    delta, gamma = theory.fkm(space, F, L, T)
-    first_gamma = theory.fkm(space, F, L, 1)[1]
-    first_bound = float(tune_bounds.ogdeg(T=1, dim=d, F=F, R=R, r=r, lipschitz=L, mended=True))
+    delta, gamma = one_point.fkm_constants(space, F, L, T)
+    first_gamma = one_point.fkm_constants(space, F, L, 1)[1]
+    known = {"dim": d, "F": F, "R": R, "r": r, "lipschitz": L, "mended": True}
+    first_bound = float(bounds.ogdeg(T=1, per_round=True, **known))
     return Recommendation(
         space=space,
         loss_bound=F,
@@ -120,12 +120,12 @@ def recommend(space: Space, loss_bound: float, horizon: int, lipschitz: float | 
         lipschitz=L,
         delta=delta,
         gamma=gamma,
-        ogdeg=first_bound * T**-power,
-        onseg=float(tune_bounds.onseg(T=T, dim=d, F=F, D=D, r=r, lipschitz=L)) / T,
+        ogdeg=float(bounds.ogdeg(T=T, per_round=True, **known)),
+        onseg=float(bounds.onseg(T=T, dim=d, F=F, D=D, r=r, lipschitz=L, per_round=True)),
         trivial=2.0 * F,
         allowed_from=_beyond(first_gamma ** (1.0 / power)),
         useful_from=_beyond((first_bound / F) ** (1.0 / power)),
-        first_phase=theory.first_phase(space, F, L, theory.fkm),
+        first_phase=one_point.first_phase(space, F, L, one_point.fkm_constants),
         suggested_delta=r / 5.0,
     )
 

@@ -14,13 +14,15 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.curves import Curve, plain, rounds
+from smidgen.theory.curves import Curve, plain, rounds, size, total
+from smidgen.theory.statement import Theorem, state
 
 
 def linucb_width(
@@ -61,7 +63,7 @@ def linucb_width(
     3.86
     """
     t, d, a = rounds(T), checks.dimension(dim), _positive("ridge", ridge)
-    S, L, R = _size("w_norm", w_norm), _size("row_norm", row_norm), _size("noise", noise)
+    S, L, R = size("w_norm", w_norm), size("row_norm", row_norm), size("noise", noise)
     confidence = 2.0 * np.log(1.0 / _delta(delta))
     return plain(R * np.sqrt(_growth(t, d, a, L) + confidence) + np.sqrt(a) * S)
 
@@ -93,7 +95,7 @@ def linucb(
     lag
         τ: how many rewards were still missing when a decision was made, at most.
     per_round
-        True: the average regret. False or None: the cumulative one, as in the theorem.
+        True: the average regret. False, or left out as in the theorem: the cumulative one.
 
     Notes
     -----
@@ -108,10 +110,10 @@ def linucb(
     >>> round(bounds.linucb(T=100_000, dim=5, per_round=True), 3)
     0.297
     """
-    t, d, a, L = rounds(T), checks.dimension(dim), _positive("ridge", ridge), _size("row_norm", row_norm)
+    t, d, a, L = rounds(T), checks.dimension(dim), _positive("ridge", ridge), size("row_norm", row_norm)
     beta = linucb_width(T=T, dim=dim, ridge=ridge, w_norm=w_norm, row_norm=row_norm, delta=delta, noise=noise)
     beta = np.maximum(1.0, beta)
-    kappa = float(np.max(beta)) if width is None else _size("width", width)
+    kappa = float(np.max(beta)) if width is None else size("width", width)
     if kappa < np.max(beta):
         raise InvalidArgument(
             f"width is {kappa:g} and the theorem needs {np.max(beta):g} or more",
@@ -119,12 +121,19 @@ def linucb(
         )
     tau = checks.whole("lag", lag, "leave it out for none", at_least=0)
     explored = checks.number("floor", floor, "give the learner's floor, in [0, 1]", at_least=0.0, at_most=1.0)
-    total = (beta + kappa) * np.sqrt(1.0 + tau * L**2 / a) * np.sqrt(2.0 * t * _growth(t, d, a, L))
-    return _per(total + explored * t, t, per_round)
+    sums = (beta + kappa) * np.sqrt(1.0 + tau * L**2 / a) * np.sqrt(2.0 * t * _growth(t, d, a, L))
+    return total(sums + explored * t, t, per_round)
 
 
 def ridge_regret(
-    *, T: Any, dim: int, ridge: float = 1.0, w_norm: float = 1.0, row_norm: float = 1.0, residual: float = 1.0
+    *,
+    T: Any,
+    dim: int,
+    ridge: float = 1.0,
+    w_norm: float = 1.0,
+    row_norm: float = 1.0,
+    residual: float = 1.0,
+    per_round: bool | None = None,
 ) -> Curve:
     """How much more squared error ridge regression makes on the fly than the best w: a‖w*‖² + Y²·d·ln(1 + TL²/(ad)).
 
@@ -134,6 +143,8 @@ def ridge_regret(
         As in `linucb_width`.
     residual
         Y, the largest |r − w·x| of the run.
+    per_round
+        As in `linucb`, for the squared error.
 
     Notes
     -----
@@ -147,8 +158,8 @@ def ridge_regret(
     27.52
     """
     t, d, a = rounds(T), checks.dimension(dim), _positive("ridge", ridge)
-    S, L, Y = _size("w_norm", w_norm), _size("row_norm", row_norm), _size("residual", residual)
-    return plain(a * S**2 + Y**2 * _growth(t, d, a, L))
+    S, L, Y = size("w_norm", w_norm), size("row_norm", row_norm), size("residual", residual)
+    return total(a * S**2 + Y**2 * _growth(t, d, a, L), t, per_round)
 
 
 def squarecb(
@@ -169,7 +180,7 @@ def squarecb(
     floor
         The learner's floor.
     per_round
-        True: the average regret. False or None: the cumulative one, as in the theorem.
+        True: the average regret. False, or left out as in the theorem: the cumulative one.
 
     Notes
     -----
@@ -185,9 +196,9 @@ def squarecb(
     451.0
     """
     t, K = rounds(T), checks.whole("n_actions", n_actions, "give the number of candidates")
-    c, regret = _positive("gamma", gamma), _size("regression", regression)
+    c, regret = _positive("gamma", gamma), size("regression", regression)
     explored = checks.number("floor", floor, "give the learner's floor, in [0, 1]", at_least=0.0, at_most=1.0)
-    return _per(1.0 + 4.0 * K * np.sqrt(t) / c + c * np.sqrt(t) * regret / 4.0 + explored * t, t, per_round)
+    return total(1.0 + 4.0 * K * np.sqrt(t) / c + c * np.sqrt(t) * regret / 4.0 + explored * t, t, per_round)
 
 
 def thompson(
@@ -223,23 +234,49 @@ def thompson(
     >>> round(bounds.thompson(T=100_000, dim=5, delta=0.001, per_round=True), 3)
     0.314
     """
-    t, d, a, L = rounds(T), checks.dimension(dim), _positive("ridge", ridge), _size("row_norm", row_norm)
+    t, d, a, L = rounds(T), checks.dimension(dim), _positive("ridge", ridge), size("row_norm", row_norm)
     beta = linucb_width(T=T, dim=dim, ridge=ridge, w_norm=w_norm, row_norm=row_norm, delta=delta, noise=noise)
     explored = checks.number("floor", floor, "give the learner's floor, in [0, 1]", at_least=0.0, at_most=1.0)
-    total = 2.0 * np.maximum(1.0, beta) * np.sqrt(2.0 * t * _growth(t, d, a, L))
-    return _per(total + (delta + explored) * t, t, per_round)
+    sums = 2.0 * np.maximum(1.0, beta) * np.sqrt(2.0 * t * _growth(t, d, a, L))
+    return total(sums + (delta + explored) * t, t, per_round)
+
+
+def _hidden(settings: Mapping[str, Any], T: int) -> str:
+    return "The bound needs ‖w*‖ and how long the features of candidates get, which no log tells for sure"
+
+
+state(
+    Theorem(
+        name="optimism",
+        title="Abbasi-Yadkori, Pál & Szepesvári 2011",
+        formula="O(d·log T/√T), width by the theorem",
+        bound=linucb,
+        terms=_hidden,
+    )
+)
+state(
+    Theorem(
+        name="inverse gaps",
+        title="Foster & Rakhlin 2020",
+        formula="O(√(K·log T/T)) times √d, expected",
+        bound=squarecb,
+        terms=_hidden,
+    )
+)
+state(
+    Theorem(
+        name="posterior sampling",
+        title="Russo & Van Roy 2014",
+        formula="O(d·log T/√T), expected under the prior",
+        bound=thompson,
+        terms=_hidden,
+    )
+)
 
 
 def _growth(t: Any, d: int, a: float, L: float) -> Any:
     """The most that ln(|A_T|/|A_0|) can be: d·ln(1 + T·L²/(a·d))."""
     return d * np.log1p(t * L**2 / (a * d))
-
-
-def _per(total: Any, t: Any, per_round: bool | None) -> Curve:
-    """The bound in the unit that was asked for."""
-    if per_round is None or not checks.flag("per_round", per_round, "say True, False, or leave it out"):
-        return plain(total)
-    return plain(total / t)
 
 
 def _positive(name: str, value: float) -> float:
@@ -248,11 +285,3 @@ def _positive(name: str, value: float) -> float:
 
 def _delta(delta: float) -> float:
     return checks.number("delta", delta, "give a probability in (0, 1]", above=0.0, at_most=1.0)
-
-
-def _size(name: str, value: Any) -> Any:
-    """Check a number or a curve that cannot be negative."""
-    size = np.asarray(value, dtype=np.float64)
-    if not (np.isfinite(size).all() and (size >= 0.0).all()):
-        raise InvalidArgument(f"{name} is {value!r} and must be >= 0", "give a finite number")
-    return size if size.ndim else float(size)

@@ -13,7 +13,7 @@ import reference_tune as judges
 import smidgen
 from smidgen import OGDEG, Ball, Box, Simplex, bounds
 from smidgen.errors import InvalidArgument
-from smidgen.learners.tune import theory
+from smidgen.theory import one_point
 
 positive = st.floats(0.1, 10.0)
 rounds = st.integers(2, 10**6)
@@ -53,7 +53,7 @@ def test_onseg_is_what_its_proof_adds_up_to(
 def test_the_delta_of_the_theorems_is_that_of_the_learner() -> None:
     space, T = Box(low=[0.0, 0.0], high=[1.0, 2.0]), 10**5
     for L in (None, 0.7):
-        delta, _ = theory.onseg(space, 1.5, L, T)
+        delta, _ = one_point.onseg_constants(space, 1.5, L, T)
         shared: dict[str, Any] = {"T": T, "dim": 2, "F": 1.5, "D": space.diameter, "r": 0.5, "lipschitz": L}
         assert bounds.onseg(**shared) == pytest.approx(bounds.onseg(**shared, delta=delta))
 
@@ -65,7 +65,7 @@ class TestWhatDoesNotFollow:
 
     def last_term(self, lipschitz: float | None) -> np.ndarray:
         space = Ball(dim=3)
-        deltas = np.array([theory.onseg(space, 1.0, lipschitz, int(T))[0] for T in self.T])
+        deltas = np.array([one_point.onseg_constants(space, 1.0, lipschitz, int(T))[0] for T in self.T])
         return 5 * 3 * np.log(self.T) * 9 / deltas**2
 
     def test_in_theorem_1_it_outgrows_the_number_of_rounds(self) -> None:
@@ -128,9 +128,11 @@ class TestRecommend:
         assert advice.trivial == 3.0
         assert per_round(advice.useful_from) < F
         assert per_round(advice.useful_from - 1) >= F * (1 - 1e-9)
-        assert theory.fkm(space, F, L, advice.allowed_from)[1] < 1.0
-        assert advice.allowed_from == 1 or theory.fkm(space, F, L, advice.allowed_from - 1)[1] >= 1.0 - 1e-9
-        assert advice.first_phase == theory.first_phase(space, F, L, theory.fkm)
+        assert one_point.fkm_constants(space, F, L, advice.allowed_from)[1] < 1.0
+        assert (
+            advice.allowed_from == 1 or one_point.fkm_constants(space, F, L, advice.allowed_from - 1)[1] >= 1.0 - 1e-9
+        )
+        assert advice.first_phase == one_point.first_phase(space, F, L, one_point.fkm_constants)
         OGDEG(space=space, loss_bound=F, delta=advice.suggested_delta)
 
     def test_sentences(self) -> None:

@@ -16,8 +16,8 @@ import pytest
 
 import smidgen
 from smidgen import Ball, Choice, CoactiveLearner, History, Learner, Ranking, bounds, losses, simulate, users
-from smidgen.evaluate.theorems import Measured, Verdict, theorem
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
+from smidgen.theory.theorems import Measured, Verdict, theorem
 
 ROUNDS, DIM, TOP = 300, 8, 5
 SEEDS = (0, 1, 2)

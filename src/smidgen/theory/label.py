@@ -10,15 +10,17 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from smidgen import checks
-from smidgen.evaluate.curves import plain, rounds
+from smidgen.theory.curves import Curve, plain, rounds, total
+from smidgen.theory.statement import Terms, Theorem, state
 
 
-def determinant_bound(*, T: Any, dim: int, n_classes: int, alpha: float) -> Any:
+def determinant_bound(*, T: Any, dim: int, n_classes: int, alpha: float) -> Curve:
     """The largest B₃ = Σ_i log(|A_i,T|/|A_i,0|) that T rounds of unit vectors can lead to: dK·log(1 + T/(dK(1+α)²)).
 
     Examples
@@ -39,7 +41,8 @@ def confidit(
     delta: float,
     log_determinant: Any,
     approximation: Any = 0.0,
-) -> Any:
+    per_round: bool | None = None,
+) -> Curve:
     """Theorems 1 and 2: cumulative regret ≤ 2Q + 2√(B₁·T·(B₂ + B₃ + 2Q)·B₃), with probability 1 − δ, for all T at once.
 
     Parameters
@@ -56,6 +59,8 @@ def confidit(
         B₃: `Confidit.log_determinant` of the run, or `determinant_bound`.
     approximation
         Q_T = Σ q_t, the cumulative approximation error (Theorem 2; 0 for Theorem 1).
+    per_round
+        True: the average regret. False, or left out as in the theorem: the cumulative one.
 
     Notes
     -----
@@ -72,17 +77,24 @@ def confidit(
     t, a, Q = rounds(T), _alpha(alpha), approximation
     B1 = 1.0 + (1.0 + a) ** -2
     inner = _noise(t, norm_bound, delta) + log_determinant + 2.0 * Q
-    return plain(2.0 * Q + 2.0 * np.sqrt(B1 * t * inner * log_determinant))
+    return total(2.0 * Q + 2.0 * np.sqrt(B1 * t * inner * log_determinant), t, per_round)
 
 
 def confidit_margin(
-    *, T: Any, alpha: float, norm_bound: float, delta: float, log_determinant: Any, margin: float
-) -> Any:
+    *,
+    T: Any,
+    alpha: float,
+    norm_bound: float,
+    delta: float,
+    log_determinant: Any,
+    margin: float,
+    per_round: bool | None = None,
+) -> Curve:
     """Corollary 1: with a margin ε between the best class and all others, regret ≤ (4/ε)·B₁·(B₂ + B₃)·B₃.
 
     Parameters
     ----------
-    T, alpha, norm_bound, delta, log_determinant
+    T, alpha, norm_bound, delta, log_determinant, per_round
         As in `confidit`; here B₁ = 1 + α + 1/(1 + α).
     margin
         ε > 0, with u_b·x − u_i·x > ε for the best class b and every other i.
@@ -97,7 +109,39 @@ def confidit_margin(
     t, a = rounds(T), _alpha(alpha)
     B1 = 1.0 + a + 1.0 / (1.0 + a)
     gap = checks.number("margin", margin, "give the margin ε > 0", above=0.0)
-    return plain(4.0 / gap * B1 * (_noise(t, norm_bound, delta) + log_determinant) * log_determinant)
+    noise = _noise(t, norm_bound, delta)
+    return total(4.0 / gap * B1 * (noise + log_determinant) * log_determinant, t, per_round)
+
+
+#: The settings that Theorem 1 is proved for.
+_PROVED = {"eta": "theory", "covariance": "full", "project": True, "normalize": True}
+
+
+def _one_bit(settings: Mapping[str, Any], T: int) -> Terms | str:
+    if any(settings[name] != value for name, value in _PROVED.items()):
+        return 'Theorem 1 is for eta="theory", covariance="full", project=true, normalize=true'
+    if settings["approximation"] is not None:
+        return "Theorem 2 needs the sum of the approximation errors, which no log tells"
+    alpha, U, delta = settings["alpha"], settings["norm_bound"], settings["delta"]
+    if not 0.0 <= alpha <= 1.0:
+        return f"Theorem 1 holds for 0 ≤ alpha ≤ 1, not for {alpha:g}"
+    B3 = determinant_bound(T=T, dim=settings["dim"], n_classes=settings["n_classes"], alpha=alpha)
+    return Terms(
+        {"alpha": alpha, "norm_bound": U, "delta": delta, "log_determinant": B3},
+        f"Labels drawn by the paper's linear model with ‖U‖ ≤ {U:g}; the share of extra mistakes.",
+        f"Theorem 1, with probability {1 - delta:g}",
+    )
+
+
+state(
+    Theorem(
+        name="one bit",
+        title="Theorem 1",
+        formula="O(√(log²T/T)), labels by eq. 2 (Thm 1)",
+        bound=confidit,
+        terms=_one_bit,
+    )
+)
 
 
 def _noise(t: Any, norm_bound: float, delta: float) -> Any:

@@ -1,15 +1,18 @@
-"""How far to perturb and how much of the space to keep clear, by the theorems; and what to expect of it."""
+"""How far to perturb and how much of the space to keep clear, by the theorems of one value per round."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from smidgen.geometry.space import Space
 
 
-def fkm(space: Space, F: float, lipschitz: float | None, T: int) -> tuple[float, float]:
+def fkm_constants(space: Space, F: float, lipschitz: float | None, T: int) -> tuple[float, float]:
     """δ and γ of Flaxman, Kalai and McMahan's theorems, without and with a Lipschitz constant."""
     d, r, R = space.free_dim, space.inner_radius, space.outer_radius
     if lipschitz is None:
@@ -18,14 +21,19 @@ def fkm(space: Space, F: float, lipschitz: float | None, T: int) -> tuple[float,
     return delta, delta / r
 
 
-def onseg(space: Space, F: float, lipschitz: float | None, T: int) -> tuple[float, float]:
+def onseg_constants(space: Space, F: float, lipschitz: float | None, T: int) -> tuple[float, float]:
     """δ and γ of Theorems 1 and 2 of the ONSEG paper."""
     d, r, D = space.free_dim, space.inner_radius, space.diameter
     log = math.log(max(T, 2))
+    delta = float(onseg_reach(T, log, d=d, F=F, D=D, r=r, lipschitz=lipschitz))
+    return delta, (15.0 * d**2 * D * log / (r * T)) ** (1 / 3) if lipschitz is None else delta / r
+
+
+def onseg_reach(t: Any, log: Any, *, d: int, F: float, D: float, r: float, lipschitz: float | None) -> Any:
+    """δ of the same theorems, at one number of rounds or at many; ``log`` is that of the rounds, of 2 at least."""
     if lipschitz is None:
-        return (25.0 * d**4 * D**2 * log**2 * r / (3.0 * T**2)) ** (1 / 3), (15.0 * d**2 * D * log / (r * T)) ** (1 / 3)
-    delta = math.sqrt(10.0 * d**2 * F * D * r * log / (3.0 * (lipschitz * r + F)) / T)
-    return delta, delta / r
+        return (25.0 * d**4 * D**2 * log**2 * r / (3.0 * t**2)) ** (1 / 3)
+    return np.sqrt(10.0 * d**2 * F * D * r * log / (3.0 * (lipschitz * r + F)) / t)
 
 
 def first_phase(space: Space, F: float, lipschitz: float | None, constants: Callable[..., tuple[float, float]]) -> int:
