@@ -144,6 +144,27 @@ def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) ->
     hold(Chain().follow(store.events(row.slot)) is None, "the chain holds over them")
 
 
+def calls_are_known_again(make: Callable[[], Store], store: Store) -> None:
+    """A call that had an id of the app's own is known again, and entered once."""
+    row, other = model(store, "calls"), model(store, "calls elsewhere")
+    seq = batch(store, lambda: store.append(row.slot, "taught", 50.0, b"x", changes=True, call=("mine", b"digest")))
+    for view in (store, make()):
+        known = view.called(row.slot, "mine")
+        hold(known is not None and (known.hash, known.seq) == (b"digest", seq), "a call is known again by its id")
+        hold(view.called(row.slot, "other") is None, "other calls are not known")
+        hold(view.called(other.slot, "mine") is None, "an id counts within its slot")
+        if view is not store:
+            view.close()
+    store.begin()
+    try:
+        store.append(row.slot, "taught", 51.0, b"y", call=("mine", b"digest"))
+        raised = False
+    except Exception:
+        raised = True
+    store.rollback()
+    hold(raised, "the id of a call is not entered twice")
+
+
 def settings_can_change(make: Callable[[], Store], store: Store) -> None:
     """Other settings can be put in force, and last."""
     row = model(store, "amended")

@@ -48,7 +48,7 @@ def promised(
     theorem, words
         Of the learner's card: its theorem, and its bound in words.
     settings
-        All settings of the learner.
+        Those of the learner (`params`); what is optional and was not given may be missing.
     points
         What was observed, in order.
 

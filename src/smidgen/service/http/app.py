@@ -14,13 +14,14 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from smidgen.errors import SmidgenError
-from smidgen.service import search
+from smidgen.service.guests import welcome
 from smidgen.service.http.calls import all_calls
 from smidgen.service.http.hosts import LoopbackHost
 from smidgen.service.http.inflight import LIMIT, InFlight
+from smidgen.service.http.mounting import guest_routes
 from smidgen.service.http.openapi import document
 from smidgen.service.http.options import Options
 from smidgen.service.http.running import JSON, Service, reply, service
@@ -33,24 +34,28 @@ from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import Busy, Unknown
 from smidgen.service.store.log import EventLog
 
+#: Guests of the house: brought in as those of others are.
+HOUSE = ("smidgen.service.search",)
+
 
 async def openapi(request: Request) -> Response:
     """GET /openapi.json."""
     return reply(document())
 
 
-def routes() -> list[Route]:
-    """Everything that can be asked."""
+def routes() -> list[BaseRoute]:
+    """Everything that can be asked; guests come last."""
     return [
         *(call.route() for call in all_calls()),
         Route("/openapi.json", openapi, methods=["GET"]),
         *dashboard.routes(),
-        *search.routes(),
+        *guest_routes(),
     ]
 
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
     """The service as an ASGI application. Models are read and kernels compiled aside from the event loop."""
+    welcome((*HOUSE, *options.modules))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -111,6 +111,13 @@ class Rank(Loop):
             told = Clicks(chosen)
         return Reaction(told, float(better == shown), position)
 
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The documents, and the best ranking; what it does not name comes behind, in the order of the request."""
+        context, ids = self.context(body)
+        front = places(answer if isinstance(answer, list) else [answer], ids, "answer")
+        rest = set(front)
+        return context, np.array([*front, *(doc for doc in range(len(ids)) if doc not in rest)], np.int64)
+
     def asked(self, ids: Sequence[str]) -> str:
         """How many candidates."""
         return f"a ranking of {len(ids)} candidates"

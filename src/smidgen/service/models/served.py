@@ -132,12 +132,16 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def changing(self, model: Served, key: str | None) -> None:
+        """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
+        self._undo.note(self._drop, model.slot, key)
+
     def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
         held.seq, held.changed = seq, True
         if held.learner.guarded:
             model.scaled[key] = held.learner.guarded
-        self._undo.note(self._drop, model.slot, key)
+        self.changing(model, key)
 
     def forget(self) -> None:
         """Drop everything from memory; the store is the truth."""

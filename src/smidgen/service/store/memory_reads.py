@@ -10,7 +10,7 @@ from typing import Any
 
 from smidgen.service.store.events import REWINDS, Event
 from smidgen.service.store.protocol import Question
-from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
+from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, State, TokenRow
 
 
 @dataclass
@@ -27,6 +27,8 @@ class Tables:
         Newest first, by slot and key.
     tokens
         By id.
+    calls
+        By slot and the app's own id.
     """
 
     models: dict[int, ModelRow] = field(default_factory=dict)
@@ -37,6 +39,7 @@ class Tables:
     numbers: dict[tuple[int, str | None], int] = field(default_factory=dict)
     states: dict[tuple[int, str | None], list[State]] = field(default_factory=dict)
     tokens: dict[str, TokenRow] = field(default_factory=dict)
+    calls: dict[tuple[int, str], CallRow] = field(default_factory=dict)
 
     def fork(self) -> Tables:
         """A copy that can change without this one."""
@@ -80,6 +83,11 @@ class MemoryReads:
         with self._lock:
             id = self._tables.requests.get((slot, request))
             return self._tables.decisions[id] if id is not None else None
+
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own."""
+        with self._lock:
+            return self._tables.calls.get((slot, id))
 
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""

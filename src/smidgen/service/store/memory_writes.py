@@ -12,7 +12,7 @@ import msgspec
 
 from smidgen.service.store.events import Event, Salts, content, link
 from smidgen.service.store.memory_reads import MemoryReads, Tables
-from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
+from smidgen.service.store.rows import Asked, CallRow, Counts, DecisionRow, Expiry, Told, Verdict, again
 
 
 @dataclass
@@ -83,11 +83,19 @@ class MemoryWrites(MemoryReads):
         *,
         key: str | None = None,
         changes: bool = False,
+        call: tuple[str, bytes] | None = None,
     ) -> int:
         """Write an event that is about no decision; its number."""
         counts = self._after(slot)
         counts.version += changes
-        return self._append(slot, counts, type, version, at, None, key, counts.version if changes else None, body)
+        made = counts.version if changes else None
+        if call is not None and (slot, call[0]) in self._tables.calls:
+            raise ValueError(f"the call {call[0]!r} is there already")
+        seq = self._append(slot, counts, type, version, at, None, key, made, body)
+        if call is not None:
+            id, row = call[0], CallRow(call[1], seq)
+            self._do(lambda tables: tables.calls.__setitem__((slot, id), row))
+        return seq
 
     def decided(self, slot: int, rows: Sequence[Asked]) -> int:
         """Write decisions, in order; the number of the first one's event."""

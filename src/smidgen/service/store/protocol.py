@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 from smidgen.service.store.events import Event
 from smidgen.service.store.rows import (
     Asked,
+    CallRow,
     Counts,
     DecisionRow,
     Expiry,
@@ -47,6 +48,10 @@ class Reading(Protocol):
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
+        ...
+
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own, if it made an event about no decision."""
         ...
 
     def event(self, slot: int, seq: int) -> Event | None:
@@ -178,10 +183,12 @@ class Store(Reading, Protocol):
         *,
         key: str | None = None,
         changes: bool = False,
+        call: tuple[str, bytes] | None = None,
     ) -> int:
         """Write an event that is about no decision; its number.
 
-        One that changes weights makes a version.
+        One that changes weights makes a version. ``call`` is the app's own id of the call and the digest of its body;
+        an id is entered once.
         """
         ...
 

@@ -170,6 +170,13 @@ class Verdict(NamedTuple):
     version: int
 
 
+class CallRow(NamedTuple):
+    """A call that made an event about no decision: the digest of its body, and the event."""
+
+    hash: bytes
+    seq: int
+
+
 class DecisionRow(NamedTuple):
     """A decision as the tables know it.
 

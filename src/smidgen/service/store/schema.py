@@ -57,7 +57,7 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         """,
     ),
     3: (
-        "silence that is learnt, decisions that count later, events that take back",
+        "silence that is learnt, decisions that count later, events that take back, calls that can be repeated",
         """
         ALTER TABLE decisions ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE decisions ADD COLUMN shown INTEGER NOT NULL DEFAULT 1;
@@ -66,6 +66,10 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         UPDATE slots SET answered = version + late;
         CREATE INDEX decision_due ON decisions (expires_at, slot, seq)
             WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL;
+        CREATE TABLE calls (
+            slot INTEGER NOT NULL REFERENCES slots, id TEXT NOT NULL, hash BLOB NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (slot, id)
+        ) STRICT, WITHOUT ROWID;
         CREATE INDEX event_wide ON events (slot, seq) WHERE decision IS NULL;
         CREATE INDEX event_rewinds ON events (slot, seq) WHERE type IN ('retracted', 'rolled_back');
         """,

@@ -16,7 +16,7 @@ from smidgen.service.store import modes
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.questions import QUESTIONS
-from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
+from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, State, TokenRow
 from smidgen.service.store.schema import connect_reading, of_disk, refusal, told
 from smidgen.service.store.snapshots import MARK, Snapshots
 
@@ -121,6 +121,11 @@ class SQLiteReads:
         """The decision that the app asked for under this id of its own."""
         sql = f"{_DECISIONS} WHERE slot = ? AND request = ?"
         return _decision(self._row(sql, (slot, request)))
+
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own."""
+        row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
+        return CallRow(*row) if row is not None else None
 
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""

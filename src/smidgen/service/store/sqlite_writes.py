@@ -55,11 +55,17 @@ class SQLiteWrites(SQLiteReads):
         *,
         key: str | None = None,
         changes: bool = False,
+        call: tuple[str, bytes] | None = None,
     ) -> int:
         """Write an event that is about no decision; its number."""
         counts = self._touched(slot)
         counts.version += changes
-        return self._append(slot, counts, type, version, at, None, key, counts.version if changes else None, body)
+        made = counts.version if changes else None
+        seq = self._append(slot, counts, type, version, at, None, key, made, body)
+        if call is not None:
+            self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (slot, *call, seq))
+        reach("event-appended")
+        return seq
 
     def decided(self, slot: int, rows: Sequence[Asked]) -> int:
         """Write decisions, in order; the number of the first one's event."""

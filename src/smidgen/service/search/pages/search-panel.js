@@ -1,6 +1,6 @@
 // Beside the results: the weights as they move, the ranking as it improves, and visitors to order.
-import { call, get } from "./api.js";
-import { announce, h, percent, set, svg, whole } from "./dom.js";
+import { call, get } from "/ui/files/api.js";
+import { announce, h, percent, set, svg, whole } from "/ui/files/dom.js";
 
 const USERS = 200;
 const BATCH = 10;

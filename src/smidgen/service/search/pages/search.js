@@ -1,6 +1,6 @@
 // The search box, the results, and what a click does: teach, open, and rank anew.
-import { askAgain, call, get, sentence, token } from "./api.js";
-import { announce, by, h, whole } from "./dom.js";
+import { call, get, sentence } from "/ui/files/api.js";
+import { announce, by, h, whole } from "/ui/files/dom.js";
 import { panel } from "./search-panel.js";
 
 const TRIES = ["read csv", "parse json", "open file", "random choice", "http server", "sort", "date"];
@@ -160,8 +160,6 @@ by("tries").append(...TRIES.map((q) => h("button", { type: "button", onclick: ()
 by("form").addEventListener("submit", (event) => { event.preventDefault(); if (box.value.trim() !== shown.q) ask(); });
 box.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => ask(), PAUSE_MS); });
 document.addEventListener("keydown", step);
-by("sign").addEventListener("click", () => askAgain().then(side.refresh));
-by("sign").hidden = !token.get();
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); box.focus(); });
 
 async function begin() {
