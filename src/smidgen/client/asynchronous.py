@@ -127,6 +127,11 @@ class AsyncClient:
         body = bodies.examples(examples, key=key, id=id)
         return replies.plain(await self._send("POST", model_path(name) + "/examples", body))
 
+    async def health(self, name: str) -> list[dict[str, Any]]:
+        """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
+        found: list[dict[str, Any]] = replies.plain(await self._send("GET", model_path(name) + "/health"))["findings"]
+        return found
+
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))
@@ -234,6 +239,10 @@ class AsyncModel:
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; see `Client.learn`."""
         return await self.client.learn(decision, **feedback)
+
+    async def health(self) -> list[dict[str, Any]]:
+        """What was found about it, the worst first."""
+        return await self.client.health(self.name)
 
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""

@@ -160,6 +160,11 @@ class Client:
         body = bodies.examples(examples, key=key, id=id)
         return replies.plain(self._send("POST", model_path(name) + "/examples", body))
 
+    def health(self, name: str) -> list[dict[str, Any]]:
+        """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
+        found: list[dict[str, Any]] = replies.plain(self._send("GET", model_path(name) + "/health"))["findings"]
+        return found
+
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
         return replies.plain(self._send("DELETE", model_path(name)))
@@ -299,6 +304,10 @@ class Model:
     def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; see `Client.learn`."""
         return self.client.learn(decision, **feedback)
+
+    def health(self) -> list[dict[str, Any]]:
+        """What was found about it, the worst first."""
+        return self.client.health(self.name)
 
     def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""

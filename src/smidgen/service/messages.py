@@ -198,13 +198,51 @@ class ErrorReply(Struct, kw_only=True):
 
 
 class Quality(Struct, kw_only=True):
-    """How well it goes, by the feedback of the last learnt decisions."""
+    """How well it goes, over the last closed decisions: those that were answered, or whose window is over.
+
+    ``of`` is how many they are, and ``silent`` how many of them had no answer. A silent one counts as no success; where
+    the figure is a loss, which nobody knows then, the value is that of the others.
+    """
 
     measure: str
     value: float | None
     low: float | None
     high: float | None
     of: int
+    silent: int
+
+
+Severity = Literal["info", "warning", "problem"]
+#: What a finding of a model's health is about.
+Code = Literal[
+    "nothing_to_learn",
+    "silence",
+    "no_exploration",
+    "scale",
+    "constant",
+    "clipped",
+    "out_of_bound",
+    "dominated",
+    "contradiction",
+    "few_per_key",
+    "drift",
+]
+
+
+class Finding(Struct, kw_only=True, frozen=True):
+    """Something about a model that its owner should know: in words, with its figures, and the way out."""
+
+    code: Code
+    severity: Severity
+    message: str
+    hint: str
+    figures: dict[str, float | int | str | None]
+
+
+class HealthReply(Struct, kw_only=True):
+    """What was found about a model, the worst first; empty if nothing was."""
+
+    findings: list[Finding]
 
 
 class ModelReply(Struct, kw_only=True):

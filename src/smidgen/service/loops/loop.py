@@ -76,6 +76,8 @@ class Loop(ABC):
     #: The figure by which people judge it, and whether it is a share.
     measure: str
     share: bool = True
+    #: What a decision that nobody answered counts for in the measure; None where it cannot be known.
+    silence: float | None = 0.0
     #: Whether its features may be records.
     takes_records: ClassVar[bool] = False
     #: Whether every row of a matrix of features is a request.

@@ -194,7 +194,7 @@ class Engine:
 
     def describe(self, name: str) -> ModelReply:
         """A model at a glance."""
-        return at_a_glance(self.store, self.model(name))
+        return at_a_glance(self.store, self.model(name), self.clock())
 
     def decide(self, name: str, body: DecisionBody) -> Reply:
         """One decision."""

@@ -97,6 +97,12 @@ class EventLog:
         """A feedback's event."""
         return answered(self._event(model, seq))
 
+    def made(self, model: Served, event: Event) -> Decision:
+        """The learner's own record of a decision."""
+        return bodies.recall(
+            self._learner(model, event.key), bodies.read_decision(event.body, event.seq).record, event.seq
+        )
+
     def told(self, model: Served, event: Event) -> DecisionEvent:
         """What the event of a decision says, the reply told anew."""
         body = bodies.read_decision(event.body, event.seq)

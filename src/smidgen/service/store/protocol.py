@@ -28,7 +28,9 @@ from smidgen.service.store.rows import (
 )
 
 #: What can be asked of the decisions of a slot; each gives rows.
-Question = Literal["learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally"]
+Question = Literal[
+    "learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally", "lately", "ended", "answers"
+]
 
 
 class Reading(Protocol):
@@ -113,6 +115,13 @@ class Reading(Protocol):
             Keys that have events and begin so, in order.
         ``tally()``
             One row: decisions, learnt, late, and decisions without their event.
+        ``lately(limit)``
+            `Outcome` values of the latest decisions, newest first.
+        ``ended(now, limit)``
+            The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
+            decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
+        ``answers(limit)``
+            The same of the latest decisions from which something was learnt, by falling version.
         """
         ...
 

@@ -76,6 +76,8 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
     ),
 }
 NEWEST = max(MIGRATIONS)
+#: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.
+_PROBE = "CREATE TABLE IF NOT EXISTS probe (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT"
 
 
 def of_disk(error: BaseException) -> bool:
@@ -119,7 +121,10 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
         connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
-            refuse_other(schema(connection), folder)  # before anything is written to the file
+            number = schema(connection)
+            refuse_other(number, folder)  # before anything is written to the file
+            if number == 0:  # whoever made the folder may have been killed before its name was sure
+                modes.sync_folder(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)
@@ -211,3 +216,4 @@ def _migrate(connection: sqlite3.Connection) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    connection.execute(_PROBE)
