@@ -69,12 +69,12 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         feedback=model.blueprint.feedback,
         params=model.blueprint.params,
         features=model.blueprint.shown_features,
-        labels=body.labels,
+        labels=model.blueprint.labels,
         window_s=terms.window_s,
         reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
         default_reward=terms.default_reward,
-        explore=model.blueprint.settings.get("floor"),
-        min_share=model.blueprint.settings.get("min_share"),
+        explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
+        min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         keyed=model.keyed,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
@@ -86,3 +86,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         quality=quality(reading, model, now),
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
     )
+
+
+def _in_force(amended: float | None, made_with: float | None) -> float | None:
+    return made_with if amended is None else amended
