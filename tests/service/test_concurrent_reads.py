@@ -17,10 +17,10 @@ import pytest
 from service.bodies import engine_with
 from service.victims import NAMES, OPTIONS, Line, Nursery, Writer, all_work
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.learners import Learner
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
-from smidgen.types import Decision
 
 
 class Reader:

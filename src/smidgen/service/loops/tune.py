@@ -39,6 +39,7 @@ class Tune(Loop):
     kinds: ClassVar[Mapping[str, str]] = {"loss": Feedback.LOSS, "gradient": Feedback.GRADIENT}
     measure = "mean loss"
     share = False
+    silence = None
     facts = ("space", "loss_bound")
     words = Words(
         does="Tune: propose numbers; learns from the loss",

@@ -28,7 +28,9 @@ from smidgen.service.store.rows import (
 )
 
 #: What can be asked of the decisions of a slot; each gives rows.
-Question = Literal["learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally"]
+Question = Literal[
+    "learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally", "lately", "ended", "answers"
+]
 
 
 class Reading(Protocol):
@@ -113,6 +115,13 @@ class Reading(Protocol):
             Keys that have events and begin so, in order.
         ``tally()``
             One row: decisions, learnt, late, and decisions without their event.
+        ``lately(limit)``
+            `Outcome` values of the latest decisions, newest first.
+        ``ended(now, limit)``
+            The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
+            decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
+        ``answers(limit)``
+            The same of the latest decisions from which something was learnt, by falling version.
         """
         ...
 
@@ -213,6 +222,25 @@ class Store(Reading, Protocol):
 
     def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
         """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
+        ...
+
+    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+        """Go back to what was learnt at a version: the answers after it stay in the log, closed, and are not measured.
+
+        The verdict is ``"unknown"`` if there is no such version.
+        """
+        ...
+
+    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state. How many, and the version that it makes.
+
+        Numbers keep no gap: an erased event keeps its number, the digest of its content, and so the chain. After the
+        commit nothing of the content is left in the store's files (`Store.cleanse`).
+        """
+        ...
+
+    def cleanse(self) -> bool:
+        """Between batches: let nothing that was erased stay in the files; False if somebody's reading is in the way."""
         ...
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
