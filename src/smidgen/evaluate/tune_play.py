@@ -172,8 +172,13 @@ def _play_compiled(learner: Tuner, rows: Rows, whole: Region, order: IntArray, s
     state, first = rule.state(), learner.decisions
     reach = learner.delta if isinstance(learner, Phased) else 0.0
     gain = -1.0 if not isinstance(learner, ONSEG) else -learner.space.free_dim / reach
-    longest = learner.gradient_bound if isinstance(learner, GradientTuner) else math.inf
-    pace = Pace(isinstance(rule, Newton), rule.scale, reach, gain, stream_key(learner._seed, DIRECTION), longest)
+    longest, clips = math.inf, True
+    if isinstance(learner, GradientTuner):
+        longest = learner.gradient_bound
+    elif isinstance(learner, Phased):
+        longest, clips = learner._F, learner.clips
+    key = stream_key(learner._seed, DIRECTION)
+    pace = Pace(isinstance(rule, Newton), rule.scale, reach, gain, key, longest, clips)
     counts = np.array([int(state["t"]) if "t" in state else 0, first])
     room = room_for(state["w"], state.get("inverse", np.zeros((0, 0))), counts, rows.Z.shape[1])
     added = np.zeros(SUMS)
@@ -187,6 +192,8 @@ def _play_compiled(learner: Tuner, rows: Rows, whole: Region, order: IntArray, s
     sums += added
     if isinstance(learner, GradientTuner):
         learner._clipped += int(added[CLIPPED])
+    elif isinstance(learner, Phased):
+        learner.note_clipped(int(added[CLIPPED]))
     n = room.dim
     rule.restore({"w": room.w[:n].copy(), "inverse": room.B[:n, :n], "t": counts[0]})
     learner._learnt.add_range(first + 1, first + 1 + len(order))

@@ -49,7 +49,9 @@ class Pace(NamedTuple):
     key
         Of the stream of directions.
     longest
-        The length of the longest gradient that is heard as it is.
+        The length of the longest gradient, or the size of the largest loss, that is heard as it is.
+    clips
+        Whether one beyond that counts as one of that size; else it is only counted.
     """
 
     newton: bool
@@ -58,6 +60,7 @@ class Pace(NamedTuple):
     gain: float
     key: U64
     longest: float
+    clips: bool
 
 
 class Room(NamedTuple):
@@ -167,6 +170,10 @@ def play(rows: Rows, regions: tuple[Region, Region], pace: Pace, room: Room, ord
                 score = dot(z, room.x)
             loss, _ = _cost(rows.kind, score, target)
             factor = pace.gain * loss
+            if abs(loss) > pace.longest:
+                sums[CLIPPED] += 1.0
+                if pace.clips:
+                    factor = pace.gain * math.copysign(pace.longest, loss)
         sums[LOSS] += loss
         sums[BASE_LOSS] += base_loss
         sums[WRONG] += score * target <= 0.0

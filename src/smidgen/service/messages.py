@@ -306,7 +306,11 @@ class HealthReply(Struct, kw_only=True):
 
 
 class ModelReply(Struct, kw_only=True):
-    """A model at a glance."""
+    """A model at a glance.
+
+    ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
+    that were in memory since the start.
+    """
 
     name: str
     loop: str
