@@ -241,7 +241,8 @@ def test_names_are_never_markup(visit: Visit) -> None:
         page.locator("dialog .timeline").first.wait_for()
         found = page.evaluate(
             """() => [...document.querySelectorAll('*')].filter((e) => e.getAttribute('src') === 'x'
-                || [...e.attributes].some((a) => a.name.includes('href') && a.value.includes('evil'))).map((e) => e.outerHTML)"""
+                || [...e.attributes].some((a) => a.name.includes('href') && a.value.includes('evil')))
+                .map((e) => e.outerHTML)"""
         )
         assert (found, page.evaluate("() => window.hit")) == ([], None)
         page.keyboard.press("Escape")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -145,6 +146,32 @@ class AsyncClient:
         """Let a decision count that was asked for with ``activate=False``; it was shown, is a duplicate, or late."""
         told: str = replies.plain(await self._send("POST", decision_path(decision) + "/shown"))["status"]
         return told
+
+    async def learn_many(self, feedback: Iterable[tuple[Answer | str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """Tell what many users did, in one call: pairs of a decision and its feedback.
+
+        Returns for each, in order, its ``status`` and ``model_version``, or its ``error``.
+        """
+        told = replies.plain(await self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))
+        found: list[dict[str, Any]] = told["results"]
+        return found
+
+    async def retract(self, decision: Answer | str) -> int:
+        """Undo what was learnt of a decision, which is open again; the model's version."""
+        version: int = replies.plain(await self._send("POST", decision_path(decision) + ":retract"))["model_version"]
+        return version
+
+    async def rollback(self, name: str, version: int) -> int:
+        """Go back to the weights of a version; the version that this makes."""
+        body = bodies.encode({"version": version})
+        made: int = replies.plain(await self._send("POST", model_path(name) + ":rollback", body))["model_version"]
+        return made
+
+    async def forget(self, name: str, key: str) -> int:
+        """Forget a key of a model exactly: its events are erased; how many there were."""
+        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
+        events: int = replies.plain(await self._send("DELETE", path))["forgotten"]
+        return events
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""

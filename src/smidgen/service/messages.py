@@ -125,9 +125,22 @@ class ExamplesBody(Message, kw_only=True):
 class FeedbackBody(Message):
     """What the user did: one of the fields that the loop has."""
 
-    def given(self) -> dict[str, Any]:
-        """The fields that were sent."""
-        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
+    def given(self, but: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The fields that were sent, but for some."""
+        names = [name for name in self.__struct_fields__ if name not in but]
+        return {name: value for name in names if (value := getattr(self, name)) is not UNSET}
+
+
+class SeveralBody(Message, kw_only=True):
+    """Feedback on many decisions."""
+
+    feedback: Annotated[list[FeedbackBody], AT_ONCE]
+
+
+class RollbackBody(Message, kw_only=True):
+    """The version to go back to."""
+
+    version: Annotated[int, Meta(ge=0)]
 
 
 def digest(body: Message) -> bytes:
@@ -142,6 +155,25 @@ class FeedbackReply(Struct, kw_only=True):
     """What became of the feedback."""
 
     status: Literal["learnt", "duplicate", "late"]
+    model_version: int
+
+
+class SeveralReply(Struct, kw_only=True):
+    """What became of each feedback, in order: as if it had come alone, or why it was refused."""
+
+    results: list[Any]
+
+
+class UndoneReply(Struct, kw_only=True):
+    """The version that the undoing made."""
+
+    model_version: int
+
+
+class ForgottenReply(Struct, kw_only=True):
+    """How many events were erased, and the version that this made."""
+
+    forgotten: int
     model_version: int
 
 

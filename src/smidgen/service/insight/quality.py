@@ -9,7 +9,7 @@ from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
 from smidgen.service.messages import ModelReply, Quality
 from smidgen.service.models.served import Served
-from smidgen.service.refusals import Unknown
+from smidgen.service.refusals import UnknownModel
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, Outcome
 
@@ -55,7 +55,7 @@ def committed(reading: Reading, model: Served) -> Counts:
     """How far a model is, as the reader sees it; a model whose making is not committed is not there."""
     counts = reading.counts(model.slot)
     if counts is None:
-        raise Unknown(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
+        raise UnknownModel(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
     return counts
 
 

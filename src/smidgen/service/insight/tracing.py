@@ -6,9 +6,10 @@ step. It belongs to whoever asked, so nobody waits for it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,11 +74,14 @@ class Tracing:
         What is committed.
     model
         The model.
+    recall
+        Reads the record of a decision's event.
     """
 
-    def __init__(self, reading: Reading, model: Served) -> None:
+    def __init__(self, reading: Reading, model: Served, recall: Callable[[Event], Decision]) -> None:
         self._reading = reading
         self._model = model
+        self._recall = recall
         self._twins: dict[str | None, _Twin] = {}
 
     def steps(self, answers: Sequence[Outcome], versions: int, most: int) -> list[Step]:
@@ -129,7 +133,7 @@ class Tracing:
     def _step(self, twin: _Twin, row: Outcome, feedback: Event, made: Event, traced: bool) -> Step:
         sent = bodies.read_feedback(feedback.body, feedback.seq)
         told = bodies.read_value(sent.learn, feedback.seq)
-        decision = bodies.recall(twin.learner, bodies.read_decision(made.body, made.seq).record, made.seq)
+        decision = self._recall(made)
         field, value = next(iter(sent.feedback.items()), ("", None))
         kind = str(self._model.blueprint.loop.kinds.get(field, field))
         rows = on_rows(twin.learner, decision)
@@ -153,8 +157,7 @@ class _Twin:
         self._before = now
         if now is None or before is None or now.shape != before.shape:
             return None, None, self._target.guarded != scaled
-        moved = float(np.linalg.norm(now - before))
-        return moved, float(np.linalg.norm(now)), self._target.guarded != scaled
+        return _length(now - before), _length(now), self._target.guarded != scaled
 
     def _weights(self) -> FloatArray | None:
         try:
@@ -162,3 +165,9 @@ class _Twin:
         except NoWeights:
             return None
         return weights if weights.size <= WEIGHTS else None
+
+
+def _length(vector: FloatArray) -> float:
+    """Its Euclidean length, by adding up: the threads of a matrix library would wait for one another here."""
+    with np.errstate(over="ignore"):
+        return math.sqrt(float(np.square(vector).sum()))

@@ -12,7 +12,7 @@ from msgspec import Meta
 from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidRecord
 from smidgen.features import Vectorizer
-from smidgen.learners import Card, Feedback
+from smidgen.learners import Card, Feedback, cards
 from smidgen.service.faults import in_record
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.loops.evaluator import Evaluator
@@ -158,6 +158,13 @@ class CoactiveEvaluator(Evaluator):
 
 def _pair(made: Decision, told: Any) -> tuple[Any, Any]:
     """The better object and the one shown; of a duel, the winner and the loser."""
-    if isinstance(made.action, tuple):
+    if _is_duel(made):
         return made.action[told], made.action[1 - told]
     return (told.better(made.action) if isinstance(told, Clicks) else told), made.action
+
+
+def _is_duel(made: Decision) -> bool:
+    """Whether two objects were shown beside each other; an object of a guest's may itself be a tuple."""
+    card = cards.get(made.kind)
+    draws_rivals = made.perturbation is not None or (card is not None and card.shows_pairs)
+    return draws_rivals and made.teams is None and isinstance(made.action, tuple)

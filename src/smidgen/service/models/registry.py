@@ -11,7 +11,7 @@ from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.served import Served
 from smidgen.service.models.terms import read
 from smidgen.service.models.undo import Undo
-from smidgen.service.refusals import Conflict, Unknown
+from smidgen.service.refusals import Conflict, UnknownModel
 from smidgen.service.store import bodies
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, ModelRow
@@ -49,7 +49,7 @@ class Registry:
     def get(self, name: str) -> Served:
         """The model of this name."""
         if name not in self.by_name:
-            raise Unknown(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+            raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
         return self.by_name[name]
 
     def create(self, name: str, body: ModelBody, now: float) -> bool:

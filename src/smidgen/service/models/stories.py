@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from smidgen.service.clock import stamp
 from smidgen.service.messages import Story
 from smidgen.service.models.served import Served
-from smidgen.service.refusals import Unknown
+from smidgen.service.refusals import UnknownDecision
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.rows import DecisionRow
 
@@ -63,6 +63,6 @@ def find(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     return row, model
 
 
-def unknown(name: str) -> Unknown:
+def unknown(name: str) -> UnknownDecision:
     """There is no such decision, or none that may be seen."""
-    return Unknown(f"there is no decision {name!r}", "use the id that the decision's answer had")
+    return UnknownDecision(f"there is no decision {name!r}", "use the id that the decision's answer had")

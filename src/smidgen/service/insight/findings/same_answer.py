@@ -40,8 +40,9 @@ class SameAnswer(Check):
         others = (
             f", and {percent(unanswered / len(shown))} of the latest decisions have no answer" if unanswered else ""
         )
+        still = all(step.moved == 0.0 for step in evidence.steps)
         return self.found(
-            "problem" if good and 2 * unanswered >= len(shown) else "warning",
+            "problem" if still or (good and 2 * unanswered >= len(shown)) else "warning",
             f"Nothing to learn from: all of {n} answers say the same, {what}{others}.",
             'Report what was not good, too. Where silence means "no", a reward model learns it by itself with '
             '"default_reward": 0.'
