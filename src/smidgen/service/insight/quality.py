@@ -61,7 +61,9 @@ def committed(reading: Reading, model: Served) -> Counts:
 
 def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     """A model's settings, counts and figures, at a moment."""
-    body, terms, counts = model.blueprint.body, model.blueprint.terms, committed(reading, model)
+    body, terms = model.blueprint.body, model.blueprint.terms
+    with reading.moment():  # counts and figures are of the same events
+        counts, figures = committed(reading, model), quality(reading, model, now)
     return ModelReply(
         name=model.name,
         loop=body.loop,
@@ -83,7 +85,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         answered=counts.answered,
         late=counts.late,
         keys=counts.keys if model.keyed else None,
-        quality=quality(reading, model, now),
+        quality=figures,
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
     )
 

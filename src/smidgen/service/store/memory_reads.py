@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +63,12 @@ class MemoryReads:
     def __init__(self, tables: Tables, lock: threading.RLock) -> None:
         self._tables = tables
         self._lock = lock
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Answer all questions within the block as of one moment: a commit waits for its end."""
+        with self._lock:
+            yield
 
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""

@@ -11,6 +11,7 @@ writer, and may be used from any thread.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
 from smidgen.service.store.events import Event
@@ -35,6 +36,10 @@ Question = Literal[
 
 class Reading(Protocol):
     """What is committed, for readers in any thread."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        """All that this thread asks within the block is answered as of one moment, whatever is committed meanwhile."""
+        ...
 
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""
