@@ -1,6 +1,6 @@
-"""Simulated runs, regret, the theorems as functions, pictures."""
+"""Simulated runs, regret, pictures."""
 
-from smidgen.evaluate import bounds, losses
+from smidgen.evaluate import losses
 from smidgen.evaluate.choice_play import ChoicePlay, play_choices
 from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
 from smidgen.evaluate.examination_curve import Examination, examination
@@ -9,6 +9,7 @@ from smidgen.evaluate.item_table import ItemTable
 from smidgen.evaluate.ranking_play import RankingPlay, play_rankings
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.evaluate.simulate import simulate
+from smidgen.theory import bounds
 
 __all__ = [
     "ChoicePlay",

@@ -17,6 +17,26 @@ if TYPE_CHECKING:
 Data = Annotated[Path, typer.Option(help="The service's data folder.")]
 DATA = Path("smidgen-data")
 
+
+def _welcomed(modules: list[str] | None) -> list[str]:
+    from smidgen.service.guests import welcome
+
+    welcome(modules or ())
+    return modules or []
+
+
+#: What guests bring, before a command does anything else.
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        envvar="SMIDGEN_IMPORT",
+        help="A module with learners, structures, loops or pages of your own; may be given several times.",
+        callback=_welcomed,
+    ),
+]
+
 token = typer.Typer(
     name="token",
     help="Make and end tokens. Once one exists, every /v1 call needs one; a running service sees changes at once.",
@@ -49,6 +69,15 @@ def serve(
     keyed_in_memory: Annotated[
         int, typer.Option(envvar="SMIDGEN_KEYED_IN_MEMORY", min=1, help="How many keyed learners stay in memory.")
     ] = 2_000,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            metavar="MODULE",
+            envvar="SMIDGEN_IMPORT",
+            help="A module with learners, structures, loops or pages of your own; may be given several times.",
+        ),
+    ] = None,
 ) -> None:
     """Run the decision service in the foreground, with a dashboard; Ctrl-C or SIGTERM stops it gracefully."""
     from smidgen.errors import MissingExtra
@@ -67,6 +96,7 @@ def serve(
         max_connections=max_connections,
         snapshot_every=snapshot_every,
         keyed_in_memory=keyed_in_memory,
+        modules=tuple(modules or ()),
     )
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
 
@@ -74,6 +104,7 @@ def serve(
 def upgrade(
     data: Data = DATA,
     check: Annotated[bool, typer.Option("--check", help="Only look: convert elsewhere and compare.")] = False,
+    modules: Import = None,
 ) -> None:
     """Convert a data folder of smidgen 0.1 to the present format; the old database is kept beside the new one.
 
@@ -147,6 +178,7 @@ def models(
         str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    modules: Import = None,
     health: Annotated[
         bool, typer.Option("--health", help="What was found about each: in words, with the way out.")
     ] = False,
@@ -179,7 +211,7 @@ def models(
 
 
 @snapshot.command("list")
-def list_snapshots(data: Data = DATA) -> None:
+def list_snapshots(data: Data = DATA, modules: Import = None) -> None:
     """List every model's snapshots, newest first."""
     from rich.console import Console
     from rich.table import Table
@@ -196,7 +228,7 @@ def list_snapshots(data: Data = DATA) -> None:
 
 
 @snapshot.command("verify")
-def verify_snapshots(data: Data = DATA) -> None:
+def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
     """Read every snapshot and check its checksum; smidgen log verify also replays the log against them.
 
     A bad snapshot loses nothing: the service skips it and replays more of the log. The exit status is 1 if one is bad.

@@ -101,6 +101,20 @@ class BatchBody(Message):
     key: Id | None = None
 
 
+class ExampleBody(DecisionBody, kw_only=True):
+    """What a request holds, with the answer that is known to be right."""
+
+    answer: Any
+
+
+class ExamplesBody(Message, kw_only=True):
+    """Examples to teach a model, or one of its keys; with an ``id`` the call is safe to repeat."""
+
+    id: Id | None = None
+    key: Id | None = None
+    examples: Annotated[list[ExampleBody], AT_ONCE]
+
+
 class FeedbackBody(Message):
     """What the user did: one of the fields that the loop has."""
 
@@ -109,7 +123,7 @@ class FeedbackBody(Message):
         return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
 
 
-def digest(body: DecisionBody | FeedbackBody) -> bytes:
+def digest(body: Message) -> bytes:
     """A body's hash, by which the same one is known again; MessagePack writes numbers far quicker than JSON."""
     try:
         return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()[:16]
@@ -121,6 +135,13 @@ class FeedbackReply(Struct, kw_only=True):
     """What became of the feedback."""
 
     status: Literal["learnt", "duplicate", "late"]
+    model_version: int
+
+
+class TaughtReply(Struct, kw_only=True):
+    """How many examples were taught, and the model's version."""
+
+    taught: int
     model_version: int
 
 
@@ -245,3 +266,9 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
+
+
+class ModelsReply(Struct, kw_only=True):
+    """All models."""
+
+    models: list[ModelReply]

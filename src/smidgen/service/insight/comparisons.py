@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.service.insight.tracing import Step
 from smidgen.structures import Choice, Clicks, Ranking
-from smidgen.types import FloatArray
 
 #: How often the differences are gone through in search of a taste that agrees with all.
 EPOCHS = 100

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from smidgen.service.clock import stamp
 from smidgen.service.http.assets import HEADERS, asset, plotly
+from smidgen.service.http.mounting import links
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
 from smidgen.service.insight.contributions import in_words
@@ -87,6 +88,11 @@ async def learners(request: Request) -> Response:
 async def loops(request: Request) -> Response:
     """GET /ui/loops.json: what the pages know of the loops; no secret, as little as /openapi.json is."""
     return _told(described())
+
+
+async def guests(request: Request) -> Response:
+    """GET /ui/guests.json: the pages of guests that are there now."""
+    return _told(links(request.scope))
 
 
 async def curve(request: Request) -> Response:
@@ -186,6 +192,7 @@ def routes() -> list[Route]:
         Route("/ui/plotly.js", charts, methods=["GET"]),
         Route("/ui/models.json", models, methods=["GET"]),
         Route("/ui/loops.json", loops, methods=["GET"]),
+        Route("/ui/guests.json", guests, methods=["GET"]),
         Route("/ui/learners.json", learners, methods=["GET"]),
         Route(model + "/curve.json", curve, methods=["GET"]),
         Route(model + "/weights.json", weights, methods=["GET"]),

@@ -10,6 +10,7 @@ from collections import Counter
 from functools import cached_property
 from typing import NamedTuple
 
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.service.insight.quality import committed
 from smidgen.service.insight.tables import Table, table
@@ -19,7 +20,6 @@ from smidgen.service.store.events import Event
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, Outcome
-from smidgen.types import Decision
 
 #: How many of the latest decisions are looked at, and how many of them with their features.
 DECISIONS, WITH_FEATURES = 400, 100
@@ -142,8 +142,7 @@ class Evidence:
     @cached_property
     def steps(self) -> list[Step]:
         """The latest feedbacks, each with what it did to a twin of the learner, oldest first."""
-        answered = [row for row in self.answers if row.answer == "feedback"][-STEPS:]
-        return Tracing(self.reading, self.model, self._recall).steps(answered, self.counts.version, BYTES)
+        return Tracing(self.reading, self.model, self._recall).steps(self.answers[-STEPS:], self.counts.version, BYTES)
 
     def _recall(self, event: Event) -> Decision:
         """A decision's record, read once."""

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features import Encoded, Row
 from smidgen.structures import Choice, Ranking
-from smidgen.types import FloatArray, IntArray
 
 #: So many numbers are looked at.
 NUMBERS = 1_000_000

@@ -2,6 +2,7 @@
 import { get } from "./api.js";
 import { createForm } from "./create.js";
 import { announce, figure, h, interval, set, sparkline, whole } from "./dom.js";
+import { guests } from "./guests.js";
 import { badge, idle } from "./health.js";
 import { loopOf, loops } from "./loops.js";
 import { playSample } from "./sample.js";
@@ -44,6 +45,8 @@ function card(name) {
 function welcome(onSample, onCreate) {
   const can = h("p", { class: "muted" }, "Say what it should do and which features it sees.");
   loops().then((known) => set(can, `Say what it should do (${Object.keys(known).join(", ").replace(/, ([^,]*)$/, " or $1")}) and which features it sees.`));
+  const visits = h("span", { class: "row" });
+  guests().then((known) => visits.append(...known.map(({ title, path }) => h("a", { href: path }, `Try the ${title[0].toLowerCase()}${title.slice(1)}`))));
   const play = h("button", { class: "main", type: "button", id: "play-sample", onclick: onSample }, "Start a sample model");
   return h("section", { class: "card hero", "aria-labelledby": "welcome" },
     h("div", {}, h("h1", { id: "welcome" }, "A decision goes out. A reaction comes back."),
@@ -56,7 +59,7 @@ function welcome(onSample, onCreate) {
       h("li", {}, h("h2", {}, "Tell it what the user did"), h("p", { class: "muted" }, "A click, a correction, a yes or no: now, tomorrow, or twice. It learns once."),
         h("pre", {}, h("code", {}, "POST /v1/decisions/ID/feedback")))),
     h("div", { class: "row" }, play, h("button", { type: "button", onclick: onCreate }, "Create your own"),
-      h("a", { href: "/demo/search" }, "Try the search demo"), h("a", { href: "/docs" }, "Read the API")),
+      visits, h("a", { href: "/docs" }, "Read the API")),
     h("p", { class: "hint" }, "The sample is a ranking of articles for 300 simulated readers with a taste that the model does not know. It goes through the same engine as your own app, and you can watch it learn."));
 }
 

@@ -56,7 +56,7 @@ QUESTIONS: dict[Question, str] = {
     """,
     "latest": """
         SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash,
-            version, measure, position
+            version, measure, position, waits, shown, late_hash
         FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq < :before ORDER BY seq DESC LIMIT :limit
     """,
     "keys": """
@@ -74,9 +74,16 @@ QUESTIONS: dict[Question, str] = {
             count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
         FROM decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq WHERE x.slot = :slot
     """,
-    "lately": _OUTCOMES.format(index="decision_order", which="1", order="x.seq"),
+    "lately": _OUTCOMES.format(index="decision_order", which="x.shown = 1", order="x.seq"),
     "ended": _OUTCOMES.format(
-        index="decision_order", which=f"x.expires_at < :now AND x.seq <= ({_LAST_ENDED})", order="x.seq"
+        index="decision_order", which=f"x.shown = 1 AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})", order="x.seq"
     ),
     "answers": _OUTCOMES.format(index="decision_versions", which="x.version IS NOT NULL", order="x.version"),
 }
+#: Slots whose last event is not where their counts say, or not what they say.
+TORN = """
+    SELECT s.id, s.seq FROM slots s LEFT JOIN events e ON e.slot = s.id AND e.seq = s.seq
+    WHERE (s.seq > 0 AND e.chain IS NOT s.chain)
+        OR EXISTS (SELECT 1 FROM events x WHERE x.slot = s.id AND x.seq > s.seq)
+    ORDER BY s.id
+"""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from smidgen.decision import Decision
 from smidgen.learners import Feedback
 from smidgen.service.insight.evidence import Evidence
 from smidgen.service.insight.findings.check import Check
 from smidgen.service.messages import Finding
-from smidgen.types import Decision
 
 #: So many decisions are enough.
 EXPLORATION_AFTER = 40
