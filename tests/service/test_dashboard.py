@@ -24,6 +24,7 @@ from smidgen.service.insight import curve
 from smidgen.service.insight.quality import wilson
 from smidgen.service.insight.weights import keys
 from smidgen.service.refusals import Unknown
+from smidgen.service.search.routes import PAGES as SEARCH
 from smidgen.service.store import bodies
 from smidgen.service.store.rows import Asked, Told
 
@@ -444,7 +445,18 @@ def test_tokens_guard_the_figures_and_not_the_page(call: Caller, tmp_path: Path)
         assert call.get(path).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/ui/files/style.css", "/ui/plotly.js", "/ui/models.json"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/docs",
+        "/ui/files/style.css",
+        "/ui/plotly.js",
+        "/ui/models.json",
+        "/demo/search",
+        "/demo/search/files/search.js",
+    ],
+)
 def test_pages_are_shut_to_the_outside(path: str, call: Caller) -> None:
     answer = call.get(path)
     policy = dict(part.split(maxsplit=1) for part in answer.headers["content-security-policy"].split("; "))
@@ -456,7 +468,7 @@ def test_pages_are_shut_to_the_outside(path: str, call: Caller) -> None:
 
 
 def test_files_hold_no_inline_code_and_no_outside_address() -> None:
-    for path in assets.PAGES.iterdir():
+    for path in (*assets.PAGES.iterdir(), *SEARCH.iterdir()):
         text = path.read_text()
         outside = set(re.findall(r"https?://[^\s\"'<>`]+", text)) - {"http://www.w3.org/2000/svg"}
         assert not outside, path.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from smidgen.service.store.events import Chain
@@ -117,6 +118,23 @@ def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
     hold(rewinds[0].decision == name and rewinds[0].key == "k", "it says of whom")
     counts = store.counts(row.slot)
     hold(counts is not None and counts.answered == 1, "what was taken back is not answered")
+
+
+def a_model_goes_back(make: Callable[[], Store], store: Store) -> None:
+    """What was learnt after a version can be left behind."""
+    row = model(store, "back")
+    batch(store, lambda: store.decided(row.slot, [asked(2250 + n, number=n + 1) for n in range(3)]))
+    batch(store, lambda: store.answered(row.slot, [feedback(2250 + n) for n in range(3)]))
+    for version in (-1, 4):
+        gone = batch(store, partial(store.rolled_back, row.slot, version, 30.0))
+        hold(gone.status == "unknown", "a version that is not there cannot be gone back to")
+    verdict = batch(store, lambda: store.rolled_back(row.slot, 1, 30.0))
+    hold((verdict.status, verdict.version) == ("learnt", 4), "going back makes a version: versions never fall")
+    rows = [store.decision(f"{2250 + n:024x}") for n in range(3)]
+    hold([found.measure for found in rows if found is not None] == [1.0, None, None], "what came after is not measured")
+    hold([found.version for found in rows if found is not None] == [1, 2, 3], "and stays closed")
+    again = batch(store, lambda: store.answered(row.slot, [feedback(2252)]))[0]
+    hold(again.status == "duplicate", "the same feedback sent again is a duplicate")
 
 
 def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) -> None:

@@ -136,8 +136,9 @@ class Tracing:
         sent = bodies.read_feedback(feedback.body, feedback.seq)
         told = bodies.read_value(sent.learn, feedback.seq)
         decision = self._recall(made)
-        field, value = next(iter(sent.feedback.items()), (str(Feedback.REWARD), told))  # silence is a reward
-        kind = str(self._model.blueprint.loop.kinds.get(field, field))
+        field, value = next(iter(sent.feedback.items()), ("", None))
+        known = self._model.blueprint.loop.kinds
+        kind = str(known.get(field, field) if feedback.type == "feedback" else Feedback.REWARD)  # silence is a reward
         rows = on_rows(twin.learner, decision)
         moved, weight, scaled = twin.learn(decision, rows, told) if traced else (None, None, False)
         return Step(row.version or 0, row.key, kind, value, told, rows, row.measure, moved, weight, scaled)

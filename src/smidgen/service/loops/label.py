@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.insight.estimates import Estimate, importance, self_normalised, share
-from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, REWARDS, rewarded
+from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, REWARDS
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Offered, Option, Words
@@ -209,7 +209,7 @@ class Label(Loop):
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
         """One bit, or a reward, for a bandit; the label for its full-information relatives."""
         if self.kinds[field] == Feedback.REWARD:
-            return rewarded(value)
+            return self.rewarded(value)
         named = self.kinds[field] == Feedback.LABEL
         true = self._class(value) if named else decision.action if value else None
         right = true == decision.action

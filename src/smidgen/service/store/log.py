@@ -93,6 +93,10 @@ class EventLog:
         """A decision's event."""
         return self.told(model, self._event(model, seq))
 
+    def key(self, model: Served, seq: int) -> str | None:
+        """Whose learner an event is about."""
+        return self._event(model, seq).key
+
     def answered(self, model: Served, seq: int) -> Answered:
         """A feedback's event."""
         return answered(self._event(model, seq))

@@ -260,8 +260,8 @@ def _lately(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
 
 
 def _ended(tables: Tables, slot: int, *, now: float, limit: int) -> list[tuple[Any, ...]]:
-    over = [row for row in _of(tables, slot) if row.shown and row.expires_at < now]
-    return _outcomes(tables, sorted(over, key=lambda row: -row.seq)[:limit])
+    rows = sorted((row for row in _of(tables, slot) if row.shown and row.expires_at < now), key=lambda row: -row.seq)
+    return _outcomes(tables, rows[:limit])
 
 
 def _answers(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:

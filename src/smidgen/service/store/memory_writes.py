@@ -185,6 +185,19 @@ class MemoryWrites(MemoryReads):
         )
         return Verdict("learnt", seq, counts.version)
 
+    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+        """Go back to what was learnt at a version: the answers after it stay in the log, and are not measured."""
+        counts = self._after(slot)
+        if not 0 <= version <= counts.version:
+            return Verdict("unknown", None, counts.version)
+        counts.version += 1
+        body = msgspec.msgpack.encode({"version": version})
+        seq = self._append(slot, counts, "rolled_back", 1, at, None, None, counts.version, body)
+        for row in list(self._tables.decisions.values()):
+            if row.slot == slot and row.version is not None and row.version > version:
+                self._note(row.id, measure=None, position=None)
+        return Verdict("learnt", seq, counts.version)
+
     # Reading, as the writer needs it
 
     def counts(self, slot: int) -> Counts | None:
@@ -238,8 +251,7 @@ class MemoryWrites(MemoryReads):
             tables.counts[slot] = copy.copy(counts)
 
         self._do(enter)
-        if (live := self.counts(slot)) is not None:
-            _copy(counts, live)
+        _copy(counts, self._live.setdefault(slot, copy.copy(counts)))
         return counts.seq
 
 

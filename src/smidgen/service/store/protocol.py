@@ -224,6 +224,13 @@ class Store(Reading, Protocol):
         """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
         ...
 
+    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+        """Go back to what was learnt at a version: the answers after it stay in the log, closed, and are not measured.
+
+        The verdict is ``"unknown"`` if there is no such version.
+        """
+        ...
+
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
         """Keep what a learner has become after an event. A key's state joins the open batch."""
         ...

@@ -168,6 +168,22 @@ class SQLiteWrites(SQLiteReads):
         reach("retraction-appended")
         return Verdict("learnt", seq, counts.version)
 
+    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+        """Go back to what was learnt at a version: the answers after it stay in the log, and are not measured."""
+        counts = self._touched(slot)
+        if not 0 <= version <= counts.version:
+            return Verdict("unknown", None, counts.version)
+        counts.version += 1
+        body = msgspec.msgpack.encode({"version": version})
+        seq = self._append(slot, counts, "rolled_back", 1, at, None, None, counts.version, body)
+        self._run(
+            "UPDATE decisions INDEXED BY decision_versions SET measure = NULL, position = NULL"
+            " WHERE slot = ? AND version > ?",
+            (slot, version),
+        )
+        reach("rollback-appended")
+        return Verdict("learnt", seq, counts.version)
+
     # Reading, as the writer needs it
 
     def counts(self, slot: int) -> Counts | None:
