@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -165,6 +166,12 @@ class AsyncClient:
         body = bodies.encode({"version": version})
         made: int = replies.plain(await self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
+
+    async def forget(self, name: str, key: str) -> int:
+        """Forget a key of a model exactly: its events are erased; how many there were."""
+        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
+        events: int = replies.plain(await self._send("DELETE", path))["forgotten"]
+        return events
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""

@@ -201,6 +201,12 @@ class Client:
         made: int = replies.plain(self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
 
+    def forget(self, name: str, key: str) -> int:
+        """Forget a key of a model exactly: its events are erased; how many there were."""
+        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
+        events: int = replies.plain(self._send("DELETE", path))["forgotten"]
+        return events
+
     def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did, in a second or in a day; once is enough, and twice does no harm.
 

@@ -170,6 +170,13 @@ class UndoneReply(Struct, kw_only=True):
     model_version: int
 
 
+class ForgottenReply(Struct, kw_only=True):
+    """How many events were erased, and the version that this made."""
+
+    forgotten: int
+    model_version: int
+
+
 class ShownReply(Struct, kw_only=True):
     """Whether the decision counts now, has counted before, or is too old."""
 

@@ -60,6 +60,7 @@ _LAWS: tuple[Law, ...] = (
     store_closings.a_decision_counts_when_it_is_shown,
     store_closings.feedback_can_be_taken_back,
     store_closings.a_model_goes_back,
+    store_closings.a_key_can_be_forgotten,
     store_closings.all_that_changes_weights_is_told,
     store_closings.calls_are_known_again,
     store_closings.settings_can_change,

@@ -17,6 +17,7 @@ from smidgen.service.messages import (
     ExamplesBody,
     FeedbackBody,
     FeedbackReply,
+    ForgottenReply,
     ModelBody,
     ModelReply,
     ShownReply,
@@ -26,6 +27,7 @@ from smidgen.service.messages import (
 )
 from smidgen.service.models.answers import Answers
 from smidgen.service.models.decisions import Decisions
+from smidgen.service.models.forgetting import Forgetting
 from smidgen.service.models.lessons import Lessons
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
@@ -91,8 +93,10 @@ class Engine:
         self._silences = Silences(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._showings = Showings(self._models, self.store, self.events, clock)
         self._undoing = Undoing(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._forgetting = Forgetting(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self._refused: set[str] = set()
+        self.unclean = False  #: whether something was erased that may still be in a file
         self.failed_snapshots = 0
         try:
             self._models.load()
@@ -158,6 +162,8 @@ class Engine:
         One that fails (the disk is full, say) costs nothing but a longer recovery; it is tried again when the next is
         due.
         """
+        if self.unclean and not self.store.in_batch:
+            self.unclean = not self.store.cleanse()
         for model in self.models.values():
             if model.seq - model.saved >= (self._every if every is None else every):
                 try:
@@ -273,6 +279,12 @@ class Engine:
     def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
         """Go back to the weights of a version; ``ready`` is what was folded aside."""
         return self.run(lambda: self._undoing.roll_back(name, version, ready))
+
+    def forget(self, name: str, key: str) -> ForgottenReply:
+        """Erase all that was said of a key, for good, once the batch is committed."""
+        answer = self.run(lambda: self._forgetting.take(name, key))
+        self.unclean = True
+        return answer
 
     def teach(self, name: str, body: ExamplesBody) -> TaughtReply:
         """Learn examples whose answers are known: all of them, once."""

@@ -80,7 +80,7 @@ def follow(learner: Learner, changes: Iterable[tuple[Event, Event | None]], undo
     seq = 0
     for event, made in changes:
         seq = event.seq
-        if event.made is not None and event.made not in undone:
+        if event.made is not None and event.type != ERASED and event.made not in undone:
             decision = None
             if made is not None and event.type not in REWINDS:
                 decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)

@@ -231,6 +231,18 @@ class Store(Reading, Protocol):
         """
         ...
 
+    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state. How many, and the version that it makes.
+
+        Numbers keep no gap: an erased event keeps its number, the digest of its content, and so the chain. After the
+        commit nothing of the content is left in the store's files (`Store.cleanse`).
+        """
+        ...
+
+    def cleanse(self) -> bool:
+        """Between batches: let nothing that was erased stay in the files; False if somebody's reading is in the way."""
+        ...
+
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
         """Keep what a learner has become after an event. A key's state joins the open batch."""
         ...

@@ -130,7 +130,7 @@ class SQLiteReads:
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
         row = self._row(f"{_EVENTS} WHERE slot = ? AND seq = ?", (slot, seq))
-        return _event(row) if row is not None else None
+        return event_of(row) if row is not None else None
 
     def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
@@ -138,7 +138,7 @@ class SQLiteReads:
         found: list[Event] = []
         size = 0
         for row in self._each(sql, (slot, after, limit), 64):
-            found.append(_event(row))
+            found.append(event_of(row))
             size += len(row[9] or b"")
             if size >= most:
                 break
@@ -147,11 +147,11 @@ class SQLiteReads:
     def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
         for row in self._each(_CHANGES_ALL if key is None else _CHANGES_BY_KEY, (slot, after, key), 256):
-            yield _event(row[:10]), _event(row[10:]) if row[10] is not None else None
+            yield event_of(row[:10]), event_of(row[10:]) if row[10] is not None else None
 
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
-        return [_event(row) for row in self._rows(_REWINDS, (slot,))]
+        return [event_of(row) for row in self._rows(_REWINDS, (slot,))]
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
@@ -296,7 +296,8 @@ class SQLiteReaders(SQLiteReads):
             self._all.pop().close()
 
 
-def _event(row: Any) -> Event:
+def event_of(row: Any) -> Event:
+    """An event from the columns of its row."""
     seq, type, version, at, decision, *rest = row
     return Event(seq, type, version, at, decision.hex() if decision is not None else None, *rest)
 
