@@ -42,7 +42,8 @@ def _closed_at(row: Outcome) -> float:
 def quality(reading: Reading, model: Served, now: float) -> Quality:
     """The loop's figure over the last 200 closed decisions, with a 95 % interval."""
     rows, loop = closed(reading, model.slot, now), model.blueprint.loop
-    told = [loop.silence if row.measure is None and row.silent else row.measure for row in rows]
+    worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
+    told = [worst if row.measure is None and row.silent else row.measure for row in rows]
     values = [value for value in told if value is not None]
     silent = sum(row.silent for row in rows)
     if not values:
