@@ -100,7 +100,10 @@ class Learner(Versioned, ABC):
         return type(self).at(self.built_at, **{**self._asked, **changes})
 
     def decide(self, context: Any = None) -> Decision:
-        """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions."""
+        """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions.
+
+        A learner may keep what it computed at hand until the decision is learnt; that changes the time, not the step.
+        """
         number = self._decided + 1
         decision = self._decide(context, number)
         self._decided = number
@@ -249,7 +252,7 @@ class Learner(Versioned, ABC):
 
     @abstractmethod
     def _decide(self, context: Any, number: int) -> Decision:
-        """Make the decision of that number; change nothing."""
+        """Make the decision of that number; change nothing, but for what is kept at hand until it is learnt."""
 
     @abstractmethod
     def _learn(self, decision: Decision, feedback: Any) -> None:
