@@ -26,6 +26,8 @@ class Guarantee(NamedTuple):
         Rounds and bound.
     why_not
         Why there is no curve.
+    checked
+        Which conditions the data were asked for, and hold.
     """
 
     theorem: str | None = None
@@ -33,6 +35,7 @@ class Guarantee(NamedTuple):
     assumes: str = ""
     curve: Sequence[tuple[int, float]] = ()
     why_not: str | None = None
+    checked: str = ""
 
 
 def promised(
