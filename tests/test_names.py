@@ -33,6 +33,7 @@ WHY = {
         "Outcome": "of a what-if; and the row of a store",
         "Finding": "what is wrong with a folder: in the store; and in a reply",
         "Entry": "of a story; and of an archive",
+        "Table": "a data set; and figures of the service",
         "Answer": "what a person did with a ranking; and what the client got",
         "Answers": "how users of a stream answer; and those of the service to feedback",
         "Candidates": "what may be chosen, public; and a table of them in compiled streams",
