@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from smidgen.client import AsyncClient, Client
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import bounds, losses
-    from smidgen.evaluate.history import History
+    from smidgen.evaluate.compare import compare
+    from smidgen.evaluate.play import play
     from smidgen.evaluate.recommend import Recommendation, recommend
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
+    from smidgen.history import Comparison, History
     from smidgen.knobs import Best, Knobs
     from smidgen.learners import Card, Learner, Recommended, load, register
     from smidgen.learners.choose import LinUCB, RewardHistory, SquareCB, ThompsonChoice
@@ -81,6 +83,7 @@ _HOME = {
     "Clicks": "structures",
     "Client": "client",
     "CoactiveLearner": "learners.coactive",
+    "Comparison": "history",
     "Confidit": "learners.label",
     "ConvexPreferencePerceptron": "learners.coactive",
     "Decision": "types",
@@ -91,7 +94,7 @@ _HOME = {
     "FairPairs": "learners.rank",
     "FilterHistory": "learners.filter",
     "HingeConfidit": "learners.label",
-    "History": "evaluate.history",
+    "History": "history",
     "Knobs": "knobs",
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
@@ -127,10 +130,12 @@ _HOME = {
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
     "bounds": "evaluate",
+    "compare": "evaluate.compare",
     "from_chain": "structures",
     "from_clicks": "structures",
     "load": "learners",
     "losses": "evaluate",
+    "play": "evaluate.play",
     "recommend": "evaluate.recommend",
     "recommended": "learners.recommended",
     "register": "learners",
@@ -161,6 +166,7 @@ __all__ = [
     "Clicks",
     "Client",
     "CoactiveLearner",
+    "Comparison",
     "Confidit",
     "ConvexPreferencePerceptron",
     "Decision",
@@ -202,6 +208,7 @@ __all__ = [
     "TuneHistory",
     "Vectorizer",
     "bounds",
+    "compare",
     "data",
     "errors",
     "from_chain",
@@ -213,6 +220,7 @@ __all__ = [
     "losses",
     "offline",
     "optim",
+    "play",
     "recommend",
     "recommended",
     "register",

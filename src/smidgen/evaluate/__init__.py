@@ -3,24 +3,29 @@
 from smidgen.evaluate import bounds, losses
 from smidgen.evaluate.choice_play import ChoicePlay, play_choices
 from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
+from smidgen.evaluate.compare import compare
 from smidgen.evaluate.examination_curve import Examination, examination
-from smidgen.evaluate.history import History
 from smidgen.evaluate.item_table import ItemTable
+from smidgen.evaluate.play import play
 from smidgen.evaluate.ranking_play import RankingPlay, play_rankings
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.evaluate.simulate import simulate
+from smidgen.history import Comparison, History
 
 __all__ = [
     "ChoicePlay",
     "ClickEstimate",
+    "Comparison",
     "Examination",
     "History",
     "ItemTable",
     "QueryTable",
     "RankingPlay",
     "bounds",
+    "compare",
     "examination",
     "losses",
+    "play",
     "play_choices",
     "play_rankings",
     "position_ips",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 from numpy.typing import NDArray
 
-from smidgen import checks, records
+from smidgen import checks, markup, records
 from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable, NotTeachable
 from smidgen.learners import briefs, storage
 from smidgen.learners.card import Card
@@ -246,6 +246,10 @@ class Learner(Versioned, ABC):
         if self.built_at != self.settings_version:
             return f"{self._kind}.at({self.built_at}, {arguments})"
         return f"{self._kind}({arguments})"
+
+    def _repr_html_(self) -> str:
+        told = {**self._params, "decisions": self.decisions, "rounds learnt": self.rounds}
+        return markup.pairs(self._kind, told)
 
     @abstractmethod
     def _decide(self, context: Any, number: int) -> Decision:

@@ -1,8 +1,8 @@
 """Forward or drop, and hear only of what was forwarded: the filter loop."""
 
+from smidgen.history import History as FilterHistory
 from smidgen.learners.filter.apple_tasting import AppleTasting
 from smidgen.learners.filter.base import Filter, FullInformationFilter
-from smidgen.learners.filter.history import FilterHistory
 from smidgen.learners.filter.p_ridge_fil import PRidgeFil
 from smidgen.learners.filter.perceptron_filter import PerceptronFilter
 from smidgen.learners.filter.ridge_fil import RidgeFil, RidgeFull
