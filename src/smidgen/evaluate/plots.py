@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from smidgen.history import History
-from smidgen.history.plots import COLOURS, draw, figure_type
+from smidgen.history.plots import COLOURS, draw, figure_of, figure_type
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,4 +43,4 @@ def regret_plot(
     ... }
     >>> figure = regret_plot(runs)
     """
-    return draw(histories, path, title=title).get_figure(root=True)
+    return figure_of(draw(histories, path, title=title))

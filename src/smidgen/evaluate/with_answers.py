@@ -75,8 +75,8 @@ def _labels(learner: Learner, X: Any, y: Any) -> History:
         learner.learn(decision, bool(decision.action == true) if hears_bits else true)
     names = list(getattr(learner, "labels", dict.fromkeys([*shown, *greedy, *truth])))
     number = {name: i for i, name in enumerate(names)}
-    columns = (np.array([number[label] for label in column], np.int64) for column in (shown, greedy, truth))
-    return History(*columns, names, learner=type(learner).__name__, loop="label")
+    a, g, y = (np.array([number[label] for label in column], np.int64) for column in (shown, greedy, truth))
+    return History(a, g, y, names, learner=type(learner).__name__, loop="label")
 
 
 def _filtered(learner: Learner, X: Any, y: Any) -> History:

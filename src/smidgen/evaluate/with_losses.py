@@ -13,6 +13,7 @@ from smidgen.evaluate.progress import tracked
 from smidgen.history import History
 from smidgen.learners import Learner
 from smidgen.learners.tune import Tuner
+from smidgen.learners.tune.base import GradientTuner
 
 
 def played(learner: Learner, loss: PointLosses, rounds: int | None, progress: bool | Callable[[int], None]) -> History:
@@ -30,7 +31,7 @@ def played(learner: Learner, loss: PointLosses, rounds: int | None, progress: bo
     N = learner.space.dim
     points, base = np.empty((T, N)), np.empty((T, N))
     losses, base_losses, explored = np.empty(T), np.empty(T), np.empty(T, np.bool_)
-    hears_gradient = "gradient" in learner.card.kinds
+    hears_gradient = isinstance(learner, GradientTuner)
     for t in tracked(range(T), progress):
         decision = learner.decide()
         x, y = decision.action, decision.greedy

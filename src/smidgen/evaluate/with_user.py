@@ -32,7 +32,7 @@ class Measure(NamedTuple):
     """What the rounds are measured by."""
 
     utility: Any = None
-    alpha: float | None = None
+    alpha: Any = None
     loss: Loss | None = None
 
     def known(self, user: Any, stream: Any) -> Measure:
@@ -42,7 +42,7 @@ class Measure(NamedTuple):
             utility = getattr(user, "w_star", None)
         if utility is None:
             utility = getattr(stream, "w_star", None)
-        return self._replace(utility=utility, alpha=as_alpha(getattr(user, "alpha", 1.0) if alpha is None else alpha))
+        return Measure(utility, as_alpha(getattr(user, "alpha", 1.0) if alpha is None else alpha), self.loss)
 
 
 def contexts_of(stream: Any) -> Iterable[Any]:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Fields with one entry per round.
-_BY_ROUND = ("actions", "greedy", "truth", "explored", "feedback", "propensities", "rewards", "losses", "base_losses")
-_BY_ROUND += ("utility", "better_utility", "best_utility", "best_losses")
+_BY_ROUND = (
+    *("actions", "greedy", "truth", "explored", "feedback", "propensities", "rewards", "losses"),
+    *("base_losses", "best_losses", "utility", "better_utility", "best_utility"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -75,7 +75,7 @@ def draw(
     for text in axes.legend(frameon=False, fontsize=9).get_texts():
         text.set_parse_math(False)
     if path is not None:
-        axes.figure.savefig(path, dpi=140)
+        figure_of(axes).savefig(path, dpi=140)
     return axes
 
 
@@ -102,6 +102,14 @@ def fresh_axes() -> Axes:
     return axes
 
 
+def figure_of(axes: Axes) -> Figure:
+    """The figure that axes are part of, as a whole."""
+    figure: Any = axes.figure
+    while not isinstance(figure, figure_type()):
+        figure = figure.figure
+    return figure
+
+
 def figure_type() -> type[Figure]:
     """Matplotlib's figure, or the advice to install it."""
     try:
@@ -119,7 +127,7 @@ def _shown_axes() -> type[Axes]:
     class ShownAxes(Axes):
         def _repr_png_(self) -> bytes:
             written = io.BytesIO()
-            self.figure.savefig(written, format="png", dpi=100)
+            figure_of(self).savefig(written, format="png", dpi=100)
             return written.getvalue()
 
     return ShownAxes
