@@ -74,8 +74,21 @@ def played(
     history = None if progress else compiled_rankings(learner, stream, user, known, rounds)
     if history is None:
         history = _presented(learner, islice(stream.contexts, rounds), user, known, progress)
-    note = "of a table no norms are kept, and no feedback: play its contexts for a bound"
-    return replace(history, feedback=None, bound=None, bound_on="average_regret", bound_note=note)
+    return of_table(history)
+
+
+def of_table(history: History) -> History:
+    """What is kept of a table of queries, by whichever road it was played: what was shown, and what it was worth."""
+    return replace(
+        history,
+        greedy=None,
+        explored=np.empty(0, np.bool_),
+        propensities=None,
+        feedback=None,
+        bound=None,
+        bound_on="average_regret",
+        bound_note="of a table only actions and utilities are kept: play its contexts for a bound",
+    )
 
 
 def _asked(

@@ -29,7 +29,8 @@ def columns_of(history: History) -> dict[str, Any]:
     made |= _spread("action", history.actions, history.labels)
     if history.greedy is not None:
         made |= _spread("greedy", history.greedy, history.labels)
-    made["explored"] = history.explored
+    if len(history.explored) == len(history):
+        made["explored"] = history.explored
     if history.feedback is not None:
         made |= _spread("feedback", history.feedback, None)
     if history.truth is not None:
@@ -78,7 +79,8 @@ def summary_of(history: History) -> dict[str, float]:
         made["bound"] = float(history.bound[-1])
     if has_clicks(history):
         made["clicks"] = float(history.clicks.mean())
-    made["explored"] = float(history.explored.mean())
+    if len(history.explored) == len(history):
+        made["explored"] = float(history.explored.mean())
     return made
 
 

@@ -50,7 +50,7 @@ class History(Outcomes):
     feedback
         What came back, where a user answered.
     explored
-        Whether exploration changed the action.
+        Whether exploration changed the action; empty if that was not kept.
     propensities
         The probability of the action, where it was drawn among candidates with known rewards.
     rewards
@@ -113,7 +113,7 @@ class History(Outcomes):
     weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        if len(self.explored) != len(self.actions):
+        if len(self.explored) != len(self.actions) and self.greedy is not None:
             object.__setattr__(self, "explored", _explored(self.actions, self.greedy))
 
     def __len__(self) -> int:
@@ -222,8 +222,6 @@ _OF_THE_LAST = ("labels", "learner", "loop", "alpha", "loss", "weights")
 
 def _explored(actions: Any, greedy: Any) -> NDArray[np.bool_]:
     """Whether another action went out than the greedy one; of a filter, an item in spite of its margin."""
-    if greedy is None:
-        return np.zeros(len(actions), np.bool_)
     shown, best = np.asarray(actions), np.asarray(greedy)
     if shown.dtype == np.bool_:
         return np.asarray(shown & ~best)
