@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
     from smidgen.client import AsyncClient, Client
+    from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
-    from smidgen.evaluate import bounds, losses
+    from smidgen.evaluate import losses
     from smidgen.evaluate.compare import compare
     from smidgen.evaluate.play import play
-    from smidgen.evaluate.recommend import Recommendation, recommend
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
@@ -63,8 +63,18 @@ if TYPE_CHECKING:
     from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, QuadraticTuner
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
-    from smidgen.structures import Candidates, Choice, Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
-    from smidgen.types import Decision, Structure
+    from smidgen.structures import (
+        Candidates,
+        Choice,
+        Clicks,
+        ExtendedRanking,
+        Ranking,
+        Structure,
+        from_chain,
+        from_clicks,
+    )
+    from smidgen.theory import bounds
+    from smidgen.theory.recommend import Recommendation, recommend
 
 __version__ = "0.1.0"
 
@@ -86,7 +96,7 @@ _HOME = {
     "Comparison": "history",
     "Confidit": "learners.label",
     "ConvexPreferencePerceptron": "learners.coactive",
-    "Decision": "types",
+    "Decision": "decision",
     "DuelingBandit": "learners.coactive",
     "Explanation": "learners.records",
     "ExponentiatedPreferencePerceptron": "learners.coactive",
@@ -114,7 +124,7 @@ _HOME = {
     "QuadraticTuner": "learners.tune",
     "Ranking": "structures",
     "RankingSVM": "learners.coactive",
-    "Recommendation": "evaluate.recommend",
+    "Recommendation": "theory.recommend",
     "Recommended": "learners",
     "RewardHistory": "learners.choose",
     "RidgeFil": "learners.filter",
@@ -125,18 +135,18 @@ _HOME = {
     "Simplex": "geometry",
     "SmidgenError": "errors",
     "SquareCB": "learners.choose",
-    "Structure": "types",
+    "Structure": "structures",
     "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
-    "bounds": "evaluate",
+    "bounds": "theory",
     "compare": "evaluate.compare",
     "from_chain": "structures",
     "from_clicks": "structures",
     "load": "learners",
     "losses": "evaluate",
     "play": "evaluate.play",
-    "recommend": "evaluate.recommend",
+    "recommend": "theory.recommend",
     "recommended": "learners.recommended",
     "register": "learners",
     "register_kernel": "state.kernels",
@@ -144,7 +154,7 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "users")
+_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "testing", "users")
 
 __all__ = [
     "AROW",
@@ -228,6 +238,7 @@ __all__ = [
     "simulate",
     "structure",
     "structures",
+    "testing",
     "tune",
     "users",
 ]

@@ -11,10 +11,10 @@ import pytest
 import smidgen
 from smidgen import Choice, users
 from smidgen.data import Ratings, rating_matrix
-from smidgen.papers import catalogue
-from smidgen.papers.coactive import movies, movies_convex, movies_data, movies_duel, movies_play, movies_series
-from smidgen.papers.coactive.movies_series import Line, rows
-from smidgen.papers.part import Answer, Answers, Place, Run
+from smidgen_papers import catalogue
+from smidgen_papers.coactive import movies, movies_convex, movies_data, movies_duel, movies_play, movies_series
+from smidgen_papers.coactive.movies_series import Line, rows
+from smidgen_papers.part import Answer, Answers, Place, Run
 
 catalogue.chosen(["coactive", "coactive2012"])
 USERS, ITEMS, ROUNDS = 20, 120, 25

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.papers import coactive, coactive2012
-from smidgen.papers.catalogue import claims, figures, study
-from smidgen.papers.coactive.web_claims import approaches_zero
-from smidgen.papers.coactive.web_play import points
-from smidgen.papers.coactive.web_series import Rows, plus_minus
-from smidgen.papers.part import Answer, Answers, Place, Run
-from smidgen.papers.runner import show
-from smidgen.papers.store import Store
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
+from smidgen_papers import coactive, coactive2012
+from smidgen_papers.catalogue import claims, figures, study
+from smidgen_papers.coactive.web_claims import approaches_zero
+from smidgen_papers.coactive.web_play import points
+from smidgen_papers.coactive.web_series import Rows, plus_minus
+from smidgen_papers.part import Answer, Answers, Place, Run
+from smidgen_papers.runner import show
+from smidgen_papers.store import Store
 
 assert coactive.__doc__
 assert coactive2012.__doc__  # importing them fills the catalogue

@@ -16,11 +16,11 @@ import pytest
 
 from papers import made_up
 from smidgen.errors import InvalidArgument, MissingExtra
-from smidgen.papers.catalogue import Figure
-from smidgen.papers.part import Answer, Answers, Part, Place, Run, part
-from smidgen.papers.runner import Work, complete, compute, show, work_of
-from smidgen.papers.store import Store
-from smidgen.papers.version import code_version
+from smidgen_papers.catalogue import Figure
+from smidgen_papers.part import Answer, Answers, Part, Place, Run, part
+from smidgen_papers.runner import Work, complete, compute, show, work_of
+from smidgen_papers.store import Store
+from smidgen_papers.version import code_version
 
 
 @pytest.fixture
@@ -144,9 +144,9 @@ def test_answers_are_found_by_their_settings() -> None:
 
 
 def test_the_code_version_follows_imports() -> None:
-    from smidgen.papers import version
+    from smidgen_papers import version
 
-    assert code_version("smidgen.papers.part") != code_version("smidgen.papers.store")
-    names = {path.stem for path in version._closure("smidgen.papers.store")}
+    assert code_version("smidgen_papers.part") != code_version("smidgen_papers.store")
+    names = {path.stem for path in version._closure("smidgen_papers.store")}
     assert {"store", "records", "folder", "catalogue"} <= names
     assert names.isdisjoint({"part", "version", "errors", "report"})

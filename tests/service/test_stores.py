@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from smidgen.service.store.events import Chain, Event, erased
 from smidgen.service.store.memory import MemoryStore, Shelf
 from smidgen.service.store.memory_reads import MemoryReads
 from smidgen.service.store.protocol import Reading
-from smidgen.service.store.rows import Asked, Counts, TokenRow, Told, Verdict
+from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, TokenRow, Told, Verdict
 from smidgen.service.store.sqlite import SQLiteStore
 from smidgen.testing import check_store
 
@@ -88,8 +88,8 @@ class CountsAnew(MemoryStore):
 
 
 class OtherOrder(MemoryStore):
-    def learnt(self, *arguments: Any) -> Any:
-        return iter(sorted(super().learnt(*arguments), key=lambda step: step[1].seq))
+    def changes(self, *arguments: Any) -> Any:
+        return iter(sorted(super().changes(*arguments), key=lambda step: step[1].seq))
 
 
 class NoStates(MemoryStore):
@@ -107,6 +107,41 @@ class WrongSums(MemoryStore):
         return super().look(*arguments, **values)[::-1]
 
 
+class LearnsSilenceAgain(MemoryStore):
+    def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
+        told = super().expired(slot, rows)
+        return [told[0], *(verdict._replace(status="learnt") for verdict in told[1:])]
+
+
+class AllAreDue(MemoryStore):
+    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+        return [row for row in self._tables.decisions.values() if row.expires_at < now][:limit]
+
+
+class ShownForEver(MemoryStore):
+    def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
+        return super().shown(slot, decision, min(at, 50.0), key)
+
+
+class StaysClosed(MemoryStore):
+    def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
+        before = self._tables.decisions.get(decision)
+        verdict = super().retracted(slot, decision, at, key)
+        if before is not None:
+            self._note(decision, version=before.version)
+        return verdict
+
+
+class OnlyItsOwn(MemoryStore):
+    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        return (step for step in super().changes(slot, after, key) if key is None or step[0].key == key)
+
+
+class ForgetsSettings(MemoryStore):
+    def amend(self, model: int, resolved: dict[str, Any]) -> None:
+        self._tables.models[model] = self._tables.models[model]._replace(resolved=resolved)
+
+
 BROKEN: dict[type[MemoryStore], str] = {
     Forgets: "a rollback takes",
     Dirty: "does not see what is not committed",
@@ -122,6 +157,12 @@ BROKEN: dict[type[MemoryStore], str] = {
     NoStates: "states are kept",
     AllTokens: "not revoked twice",
     WrongSums: "the question",
+    LearnsSilenceAgain: "silence is learnt once",
+    AllAreDue: "what is due",
+    ShownForEver: "not after its window",
+    StaysClosed: "open again",
+    OnlyItsOwn: "of a key",
+    ForgetsSettings: "put in force",
 }
 
 

@@ -22,11 +22,11 @@ import msgspec
 
 from service.bodies import MODELS, decision_body, reaction
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.learners import Learner
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.engine import Engine
-from smidgen.types import Decision
 
 #: A plain model, one whose weights depend on the order of the log, and one with a learner per key.
 NAMES = ("rank", "tune", "keyed")

@@ -1,6 +1,6 @@
-"""Simulated runs, regret, the theorems as functions, pictures."""
+"""Simulated runs, regret, pictures."""
 
-from smidgen.evaluate import bounds, losses
+from smidgen.evaluate import losses
 from smidgen.evaluate.choice_play import ChoicePlay, play_choices
 from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
 from smidgen.evaluate.compare import compare
@@ -11,6 +11,7 @@ from smidgen.evaluate.ranking_play import RankingPlay, play_rankings
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.evaluate.simulate import simulate
 from smidgen.history import Comparison, History
+from smidgen.theory import bounds
 
 __all__ = [
     "ChoicePlay",

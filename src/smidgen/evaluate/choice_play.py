@@ -15,6 +15,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.evaluate.candidates import Candidates, choose, moved, moved_along, remove
 from smidgen.evaluate.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
@@ -36,7 +37,6 @@ from smidgen.evaluate.rule_steps import (
 from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
 from smidgen.learners.coactive.ranking_svm import GROWTH
 from smidgen.randomness import direction_room, unit_direction
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.strict_alpha import as_utility
 
 __all__ = ["ChoicePlay", "play_choices"]

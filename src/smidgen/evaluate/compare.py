@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.losses import Loss
 from smidgen.evaluate.play import User, play
 from smidgen.history import Comparison
 from smidgen.learners import Learner
+from smidgen.theory.losses import Loss
 from smidgen.users.labels import Labels
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.ranking_round import (
     CLICKING,
     Person,
@@ -32,7 +33,6 @@ from smidgen.learners.rank.plackett_luce import draw
 from smidgen.learners.rank.swaps import swap_pairs
 from smidgen.randomness import U64
 from smidgen.structures.ranking import _write_ranked
-from smidgen.types import FloatArray, IntArray
 
 DRAWN, FAIR, PERTURBED = range(3)  # kinds of learners
 DECIDED, SILENT = range(2)  # what `Memory.counts` counts

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.drawn_round import DECIDED, DRAWN, FAIR, PERTURBED, SILENT, Drawing, Memory
 from smidgen.features.columns import write_unit_columns
 from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron, RankLearner
-from smidgen.types import FloatArray, IntArray
 
 
 @kernel

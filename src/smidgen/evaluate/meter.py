@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.losses import Loss
-from smidgen.evaluate.theorems import Measured, Verdict, bound_for
 from smidgen.history import History
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.rank import RankLearner
 from smidgen.optim.rule import as_direction
-from smidgen.types import Decision, FloatArray
+from smidgen.theory import Measured, Verdict, bound_for
+from smidgen.theory.losses import Loss
 from smidgen.users.strict_alpha import as_utility
 
 #: Learners whose decisions put objects with a utility before the user.

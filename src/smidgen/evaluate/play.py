@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NoWeights
 from smidgen.evaluate import with_answers, with_losses, with_user
-from smidgen.evaluate.losses import Loss
 from smidgen.evaluate.meter import Presenting
 from smidgen.evaluate.point_losses import PointLosses
 from smidgen.history import History
 from smidgen.learners import Learner
-from smidgen.types import FloatArray
+from smidgen.theory.losses import Loss
 
 Progress = bool | Callable[[int], None]
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.hindsight import minimise
 from smidgen.geometry import Space
-from smidgen.types import FloatArray
 
 
 class PointLosses(ABC):

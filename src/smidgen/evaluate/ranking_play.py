@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate import bounds, drawn_state
+from smidgen.evaluate import drawn_state
 from smidgen.evaluate.drawn_round import drawn_rounds
-from smidgen.evaluate.losses import Linear, Loss
 from smidgen.evaluate.ranking_round import Person, Queries, Record, best_utilities, rounds
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.evaluate.ranking_user import labels_for, person_of
@@ -21,7 +21,8 @@ from smidgen.evaluate.rule_steps import FILLED, Memory, Settings
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.coactive.ranking_svm import GROWTH, Retrained
 from smidgen.learners.rank import RankLearner
-from smidgen.types import FloatArray, IntArray
+from smidgen.theory import bounds
+from smidgen.theory.losses import Linear, Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 from smidgen.users.strict_alpha import as_alpha, as_utility
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.rule_steps import DECIDED, DUEL, FILLED, RETRAINED, Memory, Settings, learn, shift
 from smidgen.features import dense_scores
 from smidgen.features.rows import scores_ahead
 from smidgen.learners.coactive.dueling_bandit import _team_draft, team_clicks
 from smidgen.randomness import direction_room, fill_uniforms, unit_direction
 from smidgen.structures.ranking import ranked
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.click_user import click_down
 from smidgen.users.strict_alpha import _ROUNDING, _inspect
 

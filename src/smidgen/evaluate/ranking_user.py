@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.ranking_round import CLICKING, EXPECTED, NOISY, STRICT, Person
 from smidgen.evaluate.ranking_table import QueryTable
-from smidgen.types import FloatArray
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 
 

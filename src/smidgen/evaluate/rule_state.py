@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.rule_steps import (
     ADDITIVE,
@@ -28,7 +29,6 @@ from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.coactive.ranking_svm import Retrained
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
 from smidgen.randomness import COIN, DIRECTION, stream_key
-from smidgen.types import FloatArray
 
 
 def settings_of(learner: Any) -> Settings:

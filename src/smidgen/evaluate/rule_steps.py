@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.geometry.ball import project_on_ball
 from smidgen.geometry.symmetric import shrink
 from smidgen.optim.exponentiated import _normalise
 from smidgen.optim.newton import newton_move
 from smidgen.randomness import U64
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot
 
 ADDITIVE, GRADIENT, NEWTON, EXPONENTIATED, RETRAINED, DUEL = range(6)  # kinds of rules

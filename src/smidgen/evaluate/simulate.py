@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.losses import Loss
 from smidgen.evaluate.play import User, play
 from smidgen.history import History
 from smidgen.learners import Learner
+from smidgen.theory.losses import Loss
 
 __all__ = ["User", "simulate"]
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate.point_losses import LeastSquares, Logistic, PointLosses, Portfolio
 from smidgen.evaluate.tune_region import Region, as_region
@@ -38,7 +39,6 @@ from smidgen.learners.tune.base import GradientTuner
 from smidgen.learners.tune.ogdeg import Phased
 from smidgen.optim import Gradient, Newton
 from smidgen.randomness import DIRECTION, stream_key
-from smidgen.types import FloatArray, IntArray
 
 __all__ = ["TunePlay", "play_tuning"]
 

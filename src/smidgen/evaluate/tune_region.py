@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.geometry import Ball, Box, Simplex
 from smidgen.geometry.ball import project_on_ball
 from smidgen.geometry.polytope import BOX, SIMPLEX, _nearest
 from smidgen.geometry.space import Space
-from smidgen.types import FloatArray
 
 BALL = 3
 _TOLERANCE = 1e-10  # that of `Space.project_in_norm`

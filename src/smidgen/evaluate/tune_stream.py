@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing, inlined
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.tune_region import BALL, Region, along, embed, inside, to_nearest, to_nearest_in_norm
 from smidgen.geometry.symmetric import mirror, shrink
 from smidgen.optim.newton import newton_move
 from smidgen.randomness import U64, directions_room, unit_directions
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import clear, dot, scale, shift
 from smidgen.vector.lanes import load, store
 from smidgen.vector.memory import zeros

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.compiled import compiled_rankings
-from smidgen.evaluate.losses import Loss
 from smidgen.evaluate.meter import Meter, Presenting
 from smidgen.evaluate.progress import tracked
 from smidgen.evaluate.ranking_table import QueryTable
@@ -22,7 +22,7 @@ from smidgen.features.rows import is_sparse
 from smidgen.history import History
 from smidgen.learners import Learner
 from smidgen.learners.records.around import inside
-from smidgen.types import Decision, FloatArray
+from smidgen.theory.losses import Loss
 from smidgen.users.strict_alpha import as_alpha
 
 Progress = bool | Callable[[int], None]

@@ -9,10 +9,10 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.geometry.space import Space, finite_norm
 from smidgen.geometry.symmetric import multiply
 from smidgen.records import structure
-from smidgen.types import FloatArray
 from smidgen.vector.arrays import dot
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.polytope import SIMPLEX, nearest_in_norm
 from smidgen.geometry.space import Space, finite_norm
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 
 def nearest_shares(values: FloatArray, total: float) -> FloatArray:

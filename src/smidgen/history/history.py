@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import markup
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.history.columns import columns_of, summary_of
 from smidgen.history.frame import as_frame
 from smidgen.history.outcomes import Outcomes
-from smidgen.types import FloatArray, IntArray
+from smidgen.theory.losses import Loss
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +106,7 @@ class History(Outcomes):
     better_utility: FloatArray = field(default_factory=lambda: np.empty(0))
     best_utility: FloatArray = field(default_factory=lambda: np.empty(0))
     alpha: float = 1.0
-    loss: Callable[[Any], Any] | None = None
+    loss: Loss | None = None
     bound: FloatArray | None = None
     bound_on: str = "average_regret"
     bound_note: str = ""

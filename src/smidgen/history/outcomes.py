@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from smidgen.theory import bounds
+from smidgen.theory.losses import Linear, Loss
 
 
 class Curve(NamedTuple):
@@ -39,7 +38,7 @@ class Outcomes:
         better_utility: FloatArray
         best_utility: FloatArray
         alpha: float
-        loss: Callable[[Any], Any] | None
+        loss: Loss | None
         bound_on: str
 
         def __len__(self) -> int: ...
@@ -142,8 +141,8 @@ class Outcomes:
     @property
     def loss_regret(self) -> FloatArray:
         """c(U(x, y) − U(x, y*)) − c(0) per round, c the loss that was given (the linear one if none was)."""
-        regret = self.regret
-        return regret if self.loss is None else np.asarray(self.loss(-regret) - self.loss(0.0))
+        loss = self.loss or Linear()
+        return np.asarray(loss(-self.regret) - loss(0.0))
 
     @property
     def cumulative_loss_regret(self) -> FloatArray:
@@ -157,8 +156,11 @@ class Outcomes:
 
     @property
     def slacks(self) -> FloatArray:
-        """ξ_t of eq. 6, at the level `alpha`: α(U(x, y*) − U(x, y)) − (U(x, ȳ) − U(x, y))."""
-        return self.alpha * self.regret - (self.better_utility - self.utility)
+        """ξ_t of eq. 6, at the level `alpha`."""
+        shown = self.best_utility - self.regret  # refused without a utility
+        return np.asarray(
+            bounds.slack(alpha=self.alpha, shown=shown, better=self.better_utility, best=self.best_utility)
+        )
 
     @property
     def average_slack(self) -> FloatArray:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.optim.rule import Rule, State, count, moved
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 
 @kernel

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.geometry import Space
 from smidgen.optim.rule import Rule, State, count, moved_by
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 S = TypeVar("S", bound=Space)
 

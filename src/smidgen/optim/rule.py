@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
 from smidgen.settings import Versioned
-from smidgen.types import FloatArray
 
 State = dict[str, NDArray[Any]]
 

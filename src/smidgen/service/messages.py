@@ -207,3 +207,9 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
+
+
+class ModelsReply(Struct, kw_only=True):
+    """All models."""
+
+    models: list[ModelReply]

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import constant, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
 from smidgen.state.dual import least_width, shortening
 from smidgen.state.full import sparse_dot
 from smidgen.state.ridge import Ridge, check_moments
-from smidgen.types import FloatArray, IntArray
 
 Examples = tuple[Indices, Block, IntArray]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen.types import IntArray
+from smidgen.decision import IntArray
 from smidgen.users.labels import Labels
 
 

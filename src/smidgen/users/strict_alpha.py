@@ -8,9 +8,9 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
-from smidgen.types import FloatArray, IntArray
 
 _ROUNDING = 1e-12
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import NotFinite, NoWeights
 from smidgen.features import Row
 from smidgen.learners.card import Card, Recommended, register
@@ -42,7 +43,6 @@ from smidgen.state.ridge import (
     ridge_full_learn,
 )
 from smidgen.state.sparse_ridge import SparseRidge
-from smidgen.types import Decision, FloatArray
 
 EVERYTHING = -1  # in the place of a rule: the threshold is 0, and every label is heard
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeatures, NoWeights
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, Shown, Stream
-from smidgen.types import Decision, FloatArray
 
 PAPER = "Cesa-Bianchi, Conconi & Gentile 2003"
 
@@ -40,7 +40,6 @@ def _stream(memory: FloatArray, truth: NDArray[np.bool_], first: int, shown: Sho
         loop="filter",
         feedback="relevance",
         paper=f"{PAPER}, Sec. 3",
-        bound="((32/|δ| + 2) ln n + 4)/n (Thm 1)",
         cost="1",
         example={},
         theorem="filtering without features",

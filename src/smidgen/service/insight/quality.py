@@ -49,7 +49,7 @@ def at_a_glance(reading: Reading, model: Served) -> ModelReply:
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
         model_version=counts.version,
         decisions=counts.decisions,
-        answered=counts.version + counts.late,
+        answered=counts.answered,
         late=counts.late,
         keys=counts.keys if model.keyed else None,
         quality=quality(reading, model, counts.version),

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
+from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
 from smidgen.service.loops.evaluator import Evaluator
@@ -15,7 +16,6 @@ from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 #: By what people judge a model that hears rewards.
 MEAN_REWARD = "mean reward"

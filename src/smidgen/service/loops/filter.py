@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
+from smidgen.decision import Decision
 from smidgen.errors import NoWeights
 from smidgen.learners import Feedback, Learner, learners
 from smidgen.service.insight.estimates import Estimate, self_normalised, share
@@ -17,7 +18,6 @@ from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, Numbers, Record
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.insight.estimates import Estimate, importance, self_normalised, share
 from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, REWARDS, rewarded
@@ -18,7 +19,6 @@ from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Offered, Option, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, Id, ModelBody, Numbers, Record
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint

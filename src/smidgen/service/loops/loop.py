@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from smidgen.decision import Decision
 from smidgen.errors import NoWeights
 from smidgen.learners import Card, Learner
 from smidgen.service.faults import wrong_form
@@ -22,7 +23,6 @@ from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 Answer = dict[str, Any]
 #: What a request has in every loop.

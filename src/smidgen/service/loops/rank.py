@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.structures import Clicks
-from smidgen.types import Decision
 
 #: How many positions count if nobody says.
 TOP = 5

@@ -16,6 +16,7 @@ from msgspec import UNSET
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Loop as Names
 from smidgen.learners.card import guest_loops
+from smidgen.registry import note
 from smidgen.service import loops as folder
 from smidgen.service.loops.loop import COMMON, Loop
 from smidgen.service.messages import AT_ONCE, BatchBody, DecisionBody, FeedbackBody
@@ -70,6 +71,7 @@ class Registry(Mapping[str, type[Loop]]):
             self._loops = before
             raise
         guest_loops.add(loop.name)
+        note(loop.__module__)
         return loop
 
     def remove(self, name: str) -> None:

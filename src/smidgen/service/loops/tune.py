@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
+from smidgen.decision import Decision
 from smidgen.learners import Feedback, Learner
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.vectors import sane
 from smidgen.service.loops.words import Entry, Example, Offered, Words
 from smidgen.service.messages import FeedbackBody, Numbers
-from smidgen.types import Decision
 
 
 class Reply(Struct):

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.loops.registry import loops
@@ -23,7 +24,6 @@ from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 #: How many rounds are played, and for how long after the first two; large learners take their time.
 ROUNDS, SECONDS = 12, 0.5

@@ -170,7 +170,7 @@ async function begin() {
     const { documents } = await get("/demo/search/documents");
     by("about").textContent = `${whole(documents)} docstrings of the standard library on this machine. It learns what you like from your clicks.`;
     box.value = new URLSearchParams(location.hash.slice(1)).get("q") ?? box.value;
-    await ask();
+    if (box.value.trim() !== shown.q || !shown.q) await ask(); // whoever was quicker than the page keeps what they opened
   } catch (error) {
     complain(error);
   }

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from smidgen.service.store.events import Event
+from smidgen.service.store.events import REWINDS, Event
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
 
@@ -99,17 +99,38 @@ class MemoryReads:
                     break
             return found
 
-    def learnt(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event]]:
-        """The feedback that made a version, after an event, in order, each with its decision."""
+    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        """The events that made a version, after an event, in order, each with the decision that it is about."""
         with self._lock:
             events = list(self._tables.events.get(slot, []))
             found = [
-                (event, events[self._tables.decisions[event.decision].seq - 1])
+                (event, self._about(event, events))
                 for event in events[max(after, 0) :]
-                if event.type == "feedback" and event.made is not None and event.decision is not None
-                if key is None or event.key == key
+                if event.made is not None
+                if key is None or event.key == key or (event.key is None and event.decision is None)
             ]
         yield from found
+
+    def _about(self, event: Event, events: list[Event]) -> Event | None:
+        row = self._tables.decisions.get(event.decision) if event.decision is not None else None
+        return events[row.seq - 1] if row is not None else None
+
+    def rewinds(self, slot: int) -> list[Event]:
+        """The events that take back what earlier ones did, in order."""
+        with self._lock:
+            return [event for event in self._tables.events.get(slot, []) if event.type in REWINDS]
+
+    def version_at(self, slot: int, seq: int) -> int:
+        """The version after an event."""
+        with self._lock:
+            events = self._tables.events.get(slot, [])[: max(seq, 0)]
+        return next((event.made for event in reversed(events) if event.made is not None), 0)
+
+    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+        """The decisions of all slots whose windows are over and whose silence is still to be learnt."""
+        with self._lock:
+            found = [row for row in self._tables.decisions.values() if row.due and row.expires_at < now]
+        return sorted(found, key=lambda row: (row.expires_at, row.slot, row.seq))[:limit]
 
     def last_number(self, slot: int, key: str | None) -> int:
         """The number of a learner's latest decision, 0 if there is none."""

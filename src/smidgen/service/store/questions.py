@@ -29,7 +29,7 @@ QUESTIONS: dict[Question, str] = {
     """,
     "latest": """
         SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash,
-            version, measure, position
+            version, measure, position, waits, shown, late_hash
         FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq < :before ORDER BY seq DESC LIMIT :limit
     """,
     "keys": """
@@ -48,3 +48,10 @@ QUESTIONS: dict[Question, str] = {
         FROM decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq WHERE x.slot = :slot
     """,
 }
+#: Slots whose last event is not where their counts say, or not what they say.
+TORN = """
+    SELECT s.id, s.seq FROM slots s LEFT JOIN events e ON e.slot = s.id AND e.seq = s.seq
+    WHERE (s.seq > 0 AND e.chain IS NOT s.chain)
+        OR EXISTS (SELECT 1 FROM events x WHERE x.slot = s.id AND x.seq > s.seq)
+    ORDER BY s.id
+"""
