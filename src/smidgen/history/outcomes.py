@@ -121,11 +121,7 @@ class Outcomes:
             return self.losses - self.best_losses
         if self.rewards is not None and self.best is not None:
             return self.best - self.rewards
-        if not self.has_utility:
-            raise InvalidArgument(
-                "the run was played without a utility, so it has no regret",
-                "give utility=w_star, or a user that has a w_star",
-            )
+        self._need_utility()
         return self.best_utility - self.utility
 
     @property
@@ -157,9 +153,9 @@ class Outcomes:
     @property
     def slacks(self) -> FloatArray:
         """ξ_t of eq. 6, at the level `alpha`."""
-        shown = self.best_utility - self.regret  # refused without a utility
+        self._need_utility()
         return np.asarray(
-            bounds.slack(alpha=self.alpha, shown=shown, better=self.better_utility, best=self.best_utility)
+            bounds.slack(alpha=self.alpha, shown=self.utility, better=self.better_utility, best=self.best_utility)
         )
 
     @property
@@ -205,6 +201,13 @@ class Outcomes:
             return Curve("clicks per round", average(self.clicks))
         except InvalidArgument:
             return None
+
+    def _need_utility(self) -> None:
+        if not self.has_utility:
+            raise InvalidArgument(
+                "the run was played without a utility, so it has no regret",
+                "give utility=w_star, or a user that has a w_star",
+            )
 
     def _known_truth(self) -> Any:
         return self._need("truth", self.truth, "known answers")
