@@ -51,14 +51,14 @@ def compare(
     >>> user = smidgen.users.StrictAlpha(w_star=stream.w_star, alpha=0.5)
     >>> told = smidgen.compare(
     ...     {
-    ...         "one step": smidgen.PreferencePerceptron(dim=10),
-    ...         "second order": smidgen.SecondOrderPreferencePerceptron(dim=10),
+    ...         "at once": smidgen.PreferencePerceptron(dim=10),
+    ...         "in batches": smidgen.BatchPreferencePerceptron(dim=10, batch=20),
     ...     },
     ...     stream,
     ...     user,
     ... )
     >>> sorted(told, key=lambda name: told[name].average_regret[-1])
-    ['second order', 'one step']
+    ['at once', 'in batches']
     """
     named = _named(learners)
     kept = list(stream) if isinstance(stream, Iterator) else stream

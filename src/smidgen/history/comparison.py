@@ -31,14 +31,14 @@ class Comparison(Mapping[str, History]):
     >>> stream = smidgen.data.label_stream(rounds=500)
     >>> told = smidgen.compare(
     ...     {
-    ...         "one bit": smidgen.Confidit(dim=6, n_classes=3),
-    ...         "the label": smidgen.AROW(dim=6, n_classes=3),
+    ...         "by confidence": smidgen.Confidit(dim=6, n_classes=3),
+    ...         "by chance": smidgen.Banditron(dim=6, n_classes=3),
     ...     },
     ...     stream,
     ... )
     >>> list(told)
-    ['one bit', 'the label']
-    >>> told["the label"].error_rate < told["one bit"].error_rate
+    ['by confidence', 'by chance']
+    >>> told["by confidence"].error_rate < told["by chance"].error_rate
     True
     >>> list(told.to_frame().columns)
     ['learner', 'class', 'rounds', 'error_rate', 'explored']
