@@ -13,6 +13,7 @@ from smidgen.commands import bring
 from smidgen.errors import SmidgenError
 from smidgen.service import commands as service
 from smidgen.service import keeping_commands as keeping
+from smidgen.service.commands import Import
 from smidgen.service.log_commands import log, what_if
 
 app = typer.Typer(
@@ -58,6 +59,7 @@ def _root(
 def learners(
     loop: Annotated[str | None, typer.Option(help="Only this loop, e.g. rank.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    modules: Import = None,
 ) -> None:
     """List the algorithms: loop, feedback, paper, regret bound, cost per round.
 

@@ -226,7 +226,9 @@ class Ranking(Structure):
     def difference(self, better: Any, shown: Any) -> FloatArray:
         """φ(better) − φ(shown), each document touched once; exactly zero where both say the same."""
         n = self.rows.shape[0]
-        if isinstance(better, ExtendedRanking) or isinstance(shown, ExtendedRanking):
+        if isinstance(shown, ExtendedRanking):  # nobody shows one: each has later documents of its own
+            return self.phi(better) - self.phi(shown)
+        if isinstance(better, ExtendedRanking):
             (extended, order), (_, before) = self._resolve(better), self._resolve(shown)
         else:
             extended, order, before = self, _as_indices(better, n), _as_indices(shown, n)
@@ -235,7 +237,9 @@ class Ranking(Structure):
         discounts, most = extended.discounts, 2 * extended.discounts.size
         touched, weights = np.empty(most, np.int64), np.empty(most)
         if not _write_merged(order, before, discounts, extended.rows.shape[0], touched, weights):
-            order, before = self._resolve(better)[1], self._resolve(shown)[1]  # one of them is refused
+            self._resolve(better)
+            self._resolve(shown)
+            raise InvalidFeedback("one of the two rankings holds strange documents", _way_out(n))
         return extended.rows.combine(touched, weights)
 
     def longest(self) -> float:

@@ -122,11 +122,10 @@ class Structure(ABC):
         raise InvalidFeatures(f"a {type(self).__name__} cannot be scaled", "give it a method scaled(factor)")
 
     @classmethod
-    def __subclasshook__(cls, other: type) -> bool:
+    def __subclasshook__(cls, other: type) -> Any:
         """Any class with the two methods is one."""
-        if cls is not Structure:
-            return NotImplemented
-        return all(callable(getattr(other, name, None)) for name in ("phi", "argmax")) or NotImplemented
+        two = cls is Structure and all(callable(getattr(other, name, None)) for name in ("phi", "argmax"))
+        return True if two else NotImplemented
 
 
 class _Two(Structure):

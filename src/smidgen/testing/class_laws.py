@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def a_bad_seed_is_refused(case: Case) -> None:
     """A seed is a whole number of at most 64 bits."""
     bad: tuple[Any, ...] = (-1, 2**64, 1.5, "0", True, None)
     for seed in bad:
-        refused(f"the seed {seed!r}", lambda s=seed: case.make(seed=s))
+        refused(f"the seed {seed!r}", partial(case.make, seed=seed))
 
 
 def params_make_a_twin(case: Case) -> None:

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import numpy as np
+from numpy.random import mtrand
 
 from smidgen.decision import Decision
 from smidgen.records import same
@@ -113,7 +114,7 @@ def what_it_is_given_stays_as_it_was(case: Case) -> None:
 
 
 def _generators() -> Any:
-    numpy_state: Any = np.random.get_bit_generator().state
+    numpy_state: Any = mtrand.get_bit_generator().state
     return [numpy_state, random.getstate()]
 
 

@@ -86,7 +86,8 @@ class NBest:
 
     def argmax(self, w: Any) -> int:
         """The best of them."""
-        return int(np.argmax(self.rows @ w))
+        with np.errstate(all="ignore"):
+            return int(np.argmax(self.rows @ w))
 
     def candidates(self) -> list[int]:
         """All of them."""

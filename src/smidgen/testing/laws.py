@@ -14,10 +14,10 @@ def hold(fact: object, sentence: str) -> None:
         raise AssertionError(sentence)
 
 
-def refused(what: str, call: Callable[[], Any], kind: type[SmidgenError] = SmidgenError) -> None:
-    """The call is refused by an error of ours, and by no other."""
+def refused(what: str, call: Callable[..., Any], *given: Any, kind: type[SmidgenError] = SmidgenError) -> None:
+    """The call, with what it is given, is refused by an error of ours, and by no other."""
     try:
-        call()
+        call(*given)
     except kind:
         return
     except Exception as error:

@@ -30,13 +30,13 @@ CLASS_LAWS: tuple[Law, ...] = (
 )
 #: Of what it does: held in every form of its loops.
 LAWS: tuple[Law, ...] = (
-    deciding_laws.predict_is_pure,
-    deciding_laws.predict_is_the_greedy_part_of_decide,
-    deciding_laws.decide_changes_nothing_but_its_counter,
+    deciding_laws.what_it_is_given_stays_as_it_was,
     deciding_laws.global_randomness_is_left_alone,
     deciding_laws.the_same_seed_gives_the_same_run,
     deciding_laws.another_seed_gives_another_run,
-    deciding_laws.what_it_is_given_stays_as_it_was,
+    deciding_laws.predict_is_pure,
+    deciding_laws.predict_is_the_greedy_part_of_decide,
+    deciding_laws.decide_changes_nothing_but_its_counter,
     class_laws.weights_are_a_copy,
     memory_laws.unanswered_decisions_cost_nothing,
     memory_laws.save_load_continue_is_bit_identical,

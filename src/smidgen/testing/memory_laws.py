@@ -107,7 +107,7 @@ def a_decision_is_learnt_at_most_once(case: Case) -> None:
     log = case.play(learner, case.form.contexts(13, 6))
     for holder in (learner, _saved(learner)):
         for entry in log:
-            refused("a decision that was learnt already", lambda e=entry, h=holder: h.learn(*e), AlreadyLearnt)
+            refused("a decision that was learnt already", holder.learn, *entry, kind=AlreadyLearnt)
     hold(learner.rounds == len(log), "a refused duplicate counts as a round")
 
 
@@ -119,11 +119,9 @@ def decisions_of_others_are_refused(case: Case) -> None:
     for name, card in cards.items():
         if name != case.name and set(card.loops) & set(case.cls.card.loops):
             other = learners[name](**card.example)
-            refused(
-                f"a decision of {case.name}, by {name},", lambda o=other: o.learn(decision, feedback), DecisionMismatch
-            )
+            refused(f"a decision of {case.name}, by {name},", other.learn, decision, feedback, kind=DecisionMismatch)
     other = case.make(seed=1)
-    refused("a decision of another seed", lambda: other.learn(decision, feedback), DecisionMismatch)
+    refused("a decision of another seed", other.learn, decision, feedback, kind=DecisionMismatch)
     if case.form.may_learn(other, decision):
         case.make().learn(decision, feedback)
 
@@ -173,7 +171,7 @@ def teach(case: Case, learner: Any, contexts: list[Any]) -> bool:
             learner.teach(where, case.form.answer(learner, context, k))
         except NotTeachable:
             hold(snapshot(learner) == before, "a learner that cannot be taught has changed")
-            refused("an example", lambda c=context: learner.teach(c, None), NotTeachable)
+            refused("an example", learner.teach, context, None, kind=NotTeachable)
             return False
     return True
 

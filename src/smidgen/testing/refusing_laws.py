@@ -21,20 +21,20 @@ def a_refused_call_changes_nothing(case: Case) -> None:
     log = case.play(learner, contexts[:10])
     waiting = [learner.decide(context) for context in contexts[10:]]
     before = snapshot(learner)
-    refused("a decision that was learnt already", lambda: learner.learn(*log[3]), AlreadyLearnt)
-    refused("what is no decision", lambda: learner.learn(learner.predict(contexts[0]), 0))
+    refused("a decision that was learnt already", learner.learn, *log[3], kind=AlreadyLearnt)
+    refused("what is no decision", learner.learn, learner.predict(contexts[0]), 0)
     for context in case.form.unusable():
-        refused(f"the context {context!r}", lambda c=context: learner.decide(c))
-        refused(f"the context {context!r}, by predict,", lambda c=context: learner.predict(c))
+        refused(f"the context {context!r}", learner.decide, context)
+        refused(f"the context {context!r}, by predict,", learner.predict, context)
     hold(snapshot(learner) == before, "a refused context or duplicate has changed the learner")
     for decision in waiting:
         for feedback in case.form.impossible(learner, decision):
-            refused(f"the feedback {feedback!r}", lambda d=decision, f=feedback: learner.learn(d, f))
+            refused(f"the feedback {feedback!r}", learner.learn, decision, feedback)
             hold(snapshot(learner) == before, f"the refused feedback {feedback!r} has changed the learner")
     answered = [decision for decision in waiting if case.form.may_learn(learner, decision)]
     for decision in waiting:
         if decision not in answered:
-            refused("the label of a dropped item", lambda d=decision: learner.learn(d, True))
+            refused("the label of a dropped item", learner.learn, decision, True)
     hold(snapshot(learner) == before, "the refused label of a dropped item has changed the learner")
     for decision in answered:
         learner.learn(decision, case.form.feedback(learner, decision, 0))
@@ -50,10 +50,12 @@ def a_refused_example_changes_nothing(case: Case) -> None:
     for context in case.form.unusable():
         refused(
             f"the example {context!r}",
-            lambda c=context: learner.teach(c, case.form.answer(learner, contexts[0], 0)),
+            learner.teach,
+            context,
+            case.form.answer(learner, contexts[0], 0),
         )
     for answer in (None, float("nan"), [[0]], {"rank": 1}):
-        refused(f"the answer {answer!r}", lambda a=answer: learner.teach(contexts[0], a))
+        refused(f"the answer {answer!r}", learner.teach, contexts[0], answer)
     hold(snapshot(learner) == before, "a refused example has changed the learner")
 
 
@@ -92,6 +94,6 @@ def damaged_files_are_refused(case: Case) -> None:
     for where in (0, 16, 20, *np.random.default_rng(0).integers(len(good), size=20)):
         damaged += [good[:where] + bytes([good[where] ^ 0xFF]) + good[where + 1 :]]
     for content in damaged:
-        refused("a damaged file", lambda c=content: Learner.from_bytes(c), CorruptFile)
+        refused("a damaged file", Learner.from_bytes, content, kind=CorruptFile)
     revived: Any = Learner.from_bytes(good)
     hold(type(revived) is case.cls, "what was read back is of another class")

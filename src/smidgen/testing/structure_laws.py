@@ -28,16 +28,22 @@ class Specimen:
     ----------
     given, dim
         The structure, and its number of features.
-    objects
-        Objects that may go out or come back.
+    offered, edits
+        Objects that may go out, and others that may only come back.
     impossible
-        Objects that may not.
+        Objects that may do neither.
     """
 
     given: Any
     dim: int
-    objects: tuple[Any, ...]
+    offered: tuple[Any, ...]
+    edits: tuple[Any, ...]
     impossible: tuple[Any, ...]
+
+    @property
+    def objects(self) -> tuple[Any, ...]:
+        """All that may come back."""
+        return (*self.offered, *self.edits)
 
     @property
     def known(self) -> Structure:
@@ -57,7 +63,7 @@ class Specimen:
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Some objects, two by two."""
-        few = self.objects[:6]
+        few = (*self.offered[:4], *self.edits[:2])
         return [(a, b) for a in few for b in few]
 
 
@@ -85,11 +91,11 @@ def argmax_repeats(it: Specimen) -> None:
 
 
 def argmax_is_the_best(it: Specimen) -> None:
-    """No object that is known has a higher utility."""
+    """No object that may go out has a higher utility."""
     for w in it.weights():
         best = it.known.argmax(w)
         top = float(w @ vector(it.known.phi(best)))
-        for y in it.objects:
+        for y in it.offered:
             utility = float(w @ vector(it.known.phi(y)))
             near = 1e-9 * (1.0 + abs(top) + abs(utility))
             hold(
@@ -136,9 +142,9 @@ def objects_are_told_from_others(it: Specimen) -> None:
             f"check turns {y!r} into {checked!r}, which has other features",
         )
     for y in (*NOTHING, *it.impossible):
-        refused(f"the object {y!r}", lambda o=y: it.known.check(o), InvalidFeedback)
+        refused(f"the object {y!r}", it.known.check, y, kind=InvalidFeedback)
         shown = it.objects[0]
-        refused(f"the better object {y!r}", lambda o=y, s=shown: it.known.difference(o, s), InvalidFeedback)
+        refused(f"the better object {y!r}", it.known.difference, y, shown, kind=InvalidFeedback)
 
 
 def strange_objects_raise_what_can_be_told(it: Specimen) -> None:
@@ -168,7 +174,7 @@ def other_dimensions_are_refused(it: Specimen) -> None:
     """Where it knows its dimension, a learner of another one is refused."""
     it.known.check_dim(it.dim)
     if it.known.dim is not None:
-        refused("a learner of another dimension", lambda: it.known.check_dim(it.dim + 1))
+        refused("a learner of another dimension", it.known.check_dim, it.dim + 1)
 
 
 def a_record_brings_it_back(it: Specimen) -> None:
@@ -206,7 +212,7 @@ def scaling_scales(it: Specimen) -> None:
         return
     half = it.known.scaled(0.5)
     hold(np.isclose(half.longest(), length / 2), f"scaled by a half it is {half.longest()} long, and {length} before")
-    for y in it.objects:
+    for y in it.offered:
         hold(
             np.allclose(vector(half.phi(y)), vector(it.known.phi(y)) / 2), f"scaled by a half, phi({y!r}) is not halved"
         )
@@ -229,15 +235,16 @@ def _learnt(it: Specimen, cls: type[Learner], name: str) -> None:
         decision = live.decide(it.given)
         hold(Decision.from_json(decision.to_json()) == decision, f"a decision of {name} read back is another")
         again = live.recall(live.brief(decision))
-        feedback = t % 2 if cls.card.shows_pairs else it.objects[t % len(it.objects)]
+        pair = cls.card.shows_pairs and decision.teams is None
+        feedback = t % 2 if pair else it.objects[t % len(it.objects)]
         live.learn(again, feedback)
         twin.learn(decision, feedback)
     live.predict(it.given)
     hold(np.array_equal(live.weights, twin.weights), f"{name} learns something else from the same log")
     for y in it.impossible:
         decision, before = live.decide(it.given), live.to_bytes()
-        if not cls.card.shows_pairs:
-            refused(f"the feedback {y!r}, by {name},", lambda d=decision, o=y: live.learn(d, o))
+        if not cls.card.shows_pairs or decision.teams is not None:
+            refused(f"the feedback {y!r}, by {name},", live.learn, decision, y)
         hold(live.to_bytes() == before, f"refused feedback has changed a {name}")
 
 

@@ -33,7 +33,12 @@ LAWS: tuple[Law, ...] = (
 
 
 def check_structure(
-    structure: Any, *, dim: int | None = None, objects: Iterable[Any] = (), impossible: Iterable[Any] = ()
+    structure: Any,
+    *,
+    dim: int | None = None,
+    objects: Iterable[Any] = (),
+    edits: Iterable[Any] = (),
+    impossible: Iterable[Any] = (),
 ) -> None:
     """Hold a structure against the laws that learners and the service rely on.
 
@@ -45,7 +50,9 @@ def check_structure(
     dim
         How many features it has; left out, as many as it says, or as many as ``phi`` of one of the objects has.
     objects
-        Objects that may go out or come back, beyond those that its ``candidates()`` lists. There must be at least one.
+        Objects that may go out, beyond those that its ``candidates()`` lists.
+    edits
+        Objects that never go out, and yet may come back as better: an edited text, say.
     impossible
         Objects that may not come back, which it must refuse.
 
@@ -67,7 +74,7 @@ def check_structure(
     listed = getattr(structure, "candidates", None)
     found = (*objects, *(listed() if callable(listed) else ()))
     size = _dim(known, name, found) if dim is None else dim
-    it = Specimen(structure, size, found or (known.argmax(np.zeros(size)),), tuple(impossible))
+    it = Specimen(structure, size, found or (known.argmax(np.zeros(size)),), tuple(edits), tuple(impossible))
     for law in LAWS:
         kept(law, it, name)
 

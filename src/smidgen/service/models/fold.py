@@ -122,9 +122,14 @@ class Undone:
         return any(first <= version < by for first, _, by in self._ranges)
 
 
+def rewinds(reading: Reading, slot: int) -> list[tuple[str, int, int]]:
+    """The events of a slot that take back, as `Undone` takes them."""
+    return [(event.type, event.made or 0, _version(event)) for event in reading.rewinds(slot)]
+
+
 def undone(reading: Reading, slot: int) -> Undone:
     """What was taken back in the log of a slot."""
-    return Undone([(event.type, event.made or 0, _version(event)) for event in reading.rewinds(slot)])
+    return Undone(rewinds(reading, slot))
 
 
 def _version(event: Event) -> int:

@@ -93,9 +93,19 @@ class EventLog:
         """A decision's event."""
         return self.told(model, self._event(model, seq))
 
+    def key(self, model: Served, seq: int) -> str | None:
+        """Whose learner an event is about."""
+        return self._event(model, seq).key
+
     def answered(self, model: Served, seq: int) -> Answered:
         """A feedback's event."""
         return answered(self._event(model, seq))
+
+    def made(self, model: Served, event: Event) -> Decision:
+        """The learner's own record of a decision."""
+        return bodies.recall(
+            self._learner(model, event.key), bodies.read_decision(event.body, event.seq).record, event.seq
+        )
 
     def told(self, model: Served, event: Event) -> DecisionEvent:
         """What the event of a decision says, the reply told anew."""

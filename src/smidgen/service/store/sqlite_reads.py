@@ -16,7 +16,7 @@ from smidgen.service.store import modes
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.questions import QUESTIONS
-from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
+from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 from smidgen.service.store.schema import connect_reading, of_disk, refusal, told
 from smidgen.service.store.snapshots import MARK, Snapshots
 
@@ -122,6 +122,11 @@ class SQLiteReads:
         sql = f"{_DECISIONS} WHERE slot = ? AND request = ?"
         return _decision(self._row(sql, (slot, request)))
 
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own."""
+        row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
+        return CallRow(*row) if row is not None else None
+
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
         row = self._row(f"{_EVENTS} WHERE slot = ? AND seq = ?", (slot, seq))
@@ -186,6 +191,8 @@ class SQLiteReads:
     def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a named question about a slot."""
         rows = self._rows(QUESTIONS[question], {"slot": slot, **values})
+        if question in ("lately", "ended", "answers"):
+            return [_outcome(*row) for row in rows]
         return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
 
     def tokens(self) -> list[TokenRow]:
@@ -296,6 +303,10 @@ def _event(row: Any) -> Event:
 
 def _decision(row: Any) -> DecisionRow | None:
     return DecisionRow(*_decided(row)) if row is not None else None
+
+
+def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, sent: int | None, *rest: Any) -> Outcome:
+    return Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *rest)
 
 
 def _decided(row: Any) -> Any:

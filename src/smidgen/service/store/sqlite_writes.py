@@ -55,11 +55,17 @@ class SQLiteWrites(SQLiteReads):
         *,
         key: str | None = None,
         changes: bool = False,
+        call: tuple[str, bytes] | None = None,
     ) -> int:
         """Write an event that is about no decision; its number."""
         counts = self._touched(slot)
         counts.version += changes
-        return self._append(slot, counts, type, version, at, None, key, counts.version if changes else None, body)
+        made = counts.version if changes else None
+        seq = self._append(slot, counts, type, version, at, None, key, made, body)
+        if call is not None:
+            self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (slot, *call, seq))
+        reach("event-appended")
+        return seq
 
     def decided(self, slot: int, rows: Sequence[Asked]) -> int:
         """Write decisions, in order; the number of the first one's event."""
@@ -160,6 +166,22 @@ class SQLiteWrites(SQLiteReads):
         seq = self._append(slot, counts, "retracted", 1, at, decision, key, counts.version, body)
         self._run(_OPEN, (bytes.fromhex(decision),))
         reach("retraction-appended")
+        return Verdict("learnt", seq, counts.version)
+
+    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+        """Go back to what was learnt at a version: the answers after it stay in the log, and are not measured."""
+        counts = self._touched(slot)
+        if not 0 <= version <= counts.version:
+            return Verdict("unknown", None, counts.version)
+        counts.version += 1
+        body = msgspec.msgpack.encode({"version": version})
+        seq = self._append(slot, counts, "rolled_back", 1, at, None, None, counts.version, body)
+        self._run(
+            "UPDATE decisions INDEXED BY decision_versions SET measure = NULL, position = NULL"
+            " WHERE slot = ? AND version > ?",
+            (slot, version),
+        )
+        reach("rollback-appended")
         return Verdict("learnt", seq, counts.version)
 
     # Reading, as the writer needs it
