@@ -11,7 +11,7 @@ import numpy as np
 import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
-from smidgen.evaluate.tune_play import play_tuning
+from smidgen.evaluate import play_tuning
 from smidgen.learners.tune import Tuner
 from smidgen.types import FloatArray
 from smidgen.vector.memory import zeros

@@ -14,7 +14,7 @@ import smidgen
 from smidgen import Box, Ranking, losses, simulate, users
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate import QueryTable, play_rankings
-from smidgen.evaluate.ranking_round import ranked
+from smidgen.evaluate.players.ranking_rounds import ranked
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
 
 DIM = 6

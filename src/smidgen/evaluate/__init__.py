@@ -1,13 +1,19 @@
 """Simulated runs, regret, the theorems as functions, pictures."""
 
 from smidgen.evaluate import bounds, losses
-from smidgen.evaluate.choice_play import ChoicePlay, play_choices
 from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
 from smidgen.evaluate.examination_curve import Examination, examination
 from smidgen.evaluate.history import History
-from smidgen.evaluate.item_table import ItemTable
-from smidgen.evaluate.ranking_play import RankingPlay, play_rankings
-from smidgen.evaluate.ranking_table import QueryTable
+from smidgen.evaluate.players import (
+    ChoicePlay,
+    ItemTable,
+    QueryTable,
+    RankingPlay,
+    TunePlay,
+    play_choices,
+    play_rankings,
+    play_tuning,
+)
 from smidgen.evaluate.simulate import simulate
 
 __all__ = [
@@ -18,11 +24,13 @@ __all__ = [
     "ItemTable",
     "QueryTable",
     "RankingPlay",
+    "TunePlay",
     "bounds",
     "examination",
     "losses",
     "play_choices",
     "play_rankings",
+    "play_tuning",
     "position_ips",
     "replay_clicks",
     "simulate",

@@ -150,8 +150,7 @@ class LabelLearner(Learner):
                 np.random.default_rng([self._seed, self._decided]).shuffle(order)
             actions, greedy = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
             self._play((*csr, truth, order), self._decided + 1, (actions, greedy))
-            self._learnt.add_range(self._decided + 1, self._decided + 1 + len(order))
-            self._decided += len(order)
+            self._learnt_next(len(order))
             histories.append(LabelHistory(actions, greedy, truth[order], self.labels))
         return LabelHistory.joined(histories)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
@@ -16,7 +14,6 @@ from smidgen.learners.sizes import vector_and_matrix
 from smidgen.learners.tune import theory
 from smidgen.learners.tune.ogdeg import Phased
 from smidgen.optim import Newton
-from smidgen.types import FloatArray
 
 
 @register(
@@ -146,5 +143,5 @@ class ONSEG(Phased):
         beta = self.beta
         return Newton(space=space, epsilon=1.0 / (beta * self.space.diameter) ** 2, scale=1.0 / beta)
 
-    def _direction(self, loss: float, v: FloatArray, reach: float) -> FloatArray:
-        return np.asarray(-self.space.free_dim / reach * loss * v)
+    def _gain(self, reach: float) -> float:
+        return -self.space.free_dim / reach

@@ -11,7 +11,7 @@ from smidgen.data.movielens import Ratings, movielens
 from smidgen.data.rating_model import rating_matrix
 from smidgen.data.svd import choose_features, movie_features
 from smidgen.data.tastes import UserUtilities, user_utilities
-from smidgen.evaluate.item_table import ItemTable
+from smidgen.evaluate import ItemTable
 from smidgen.papers.part import Place, Run
 from smidgen.papers.store import Arrays, prepared
 from smidgen.types import FloatArray

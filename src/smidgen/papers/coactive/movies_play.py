@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import users
-from smidgen.evaluate.choice_play import play_choices
+from smidgen.evaluate import play_choices
 from smidgen.learners import coactive
 from smidgen.papers.coactive.movies_data import FITS, Movies, features, halves, movies
 from smidgen.papers.coactive.movies_svm import HeldSVM

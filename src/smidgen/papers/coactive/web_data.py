@@ -10,7 +10,7 @@ import numpy as np
 
 from smidgen.data.letor import RankedQueries, letor
 from smidgen.data.ranking_model import ranked_queries
-from smidgen.evaluate.ranking_table import QueryTable
+from smidgen.evaluate import QueryTable
 from smidgen.papers.part import Place, Run
 from smidgen.papers.store import Arrays, prepared
 from smidgen.types import FloatArray

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import users
-from smidgen.evaluate import losses
-from smidgen.evaluate.ranking_play import play_rankings
+from smidgen.evaluate import losses, play_rankings
 from smidgen.learners import coactive
 from smidgen.papers.coactive.web_data import Web, web
 from smidgen.papers.outcome import checkpoints

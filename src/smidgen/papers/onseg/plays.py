@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.evaluate import TunePlay, play_tuning
 from smidgen.evaluate.point_losses import Logistic
-from smidgen.evaluate.tune_play import TunePlay, play_tuning
 from smidgen.papers.onseg.learners import Choice, make, moved
 from smidgen.papers.onseg.paper import EPOCHS
 from smidgen.papers.onseg.readings import losses, space_of

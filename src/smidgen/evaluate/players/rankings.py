@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from smidgen import checks
+from smidgen._kernel import written_for
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate import bounds, drawn_state
-from smidgen.evaluate.drawn_round import drawn_rounds
+from smidgen.evaluate import bounds
 from smidgen.evaluate.losses import Linear, Loss
-from smidgen.evaluate.ranking_round import Person, Queries, Record, best_utilities, rounds
-from smidgen.evaluate.ranking_table import QueryTable
-from smidgen.evaluate.ranking_user import labels_for, person_of
-from smidgen.evaluate.rule_state import hand_back, is_finite, memory_of, settings_of
-from smidgen.evaluate.rule_steps import FILLED, Memory, Settings
+from smidgen.evaluate.players import drawn_rounds, ranking_rounds
+from smidgen.evaluate.players.forms import forms_of
+from smidgen.evaluate.players.query_table import QueryTable
+from smidgen.evaluate.players.ranking_rounds import Queries, Record, best_utilities
 from smidgen.learners.coactive import Coactive, DuelingBandit
-from smidgen.learners.coactive.ranking_svm import GROWTH, Retrained
+from smidgen.learners.coactive.dueling_bandit import Duel
+from smidgen.learners.coactive.ranking_svm import Retrained
 from smidgen.learners.rank import RankLearner
+from smidgen.learners.rank.base import Drawing
+from smidgen.optim.program import FILLED, Memory, is_finite, memory_of, state_of
+from smidgen.optim.rule import Program
 from smidgen.types import FloatArray, IntArray
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
+from smidgen.users.person import Person
 from smidgen.users.strict_alpha import as_alpha, as_utility
 
 _NONE: FloatArray = np.empty(0)
@@ -183,33 +188,36 @@ def play_rankings(
     if not isinstance(queries, QueryTable):
         raise InvalidArgument(f"queries is a {type(queries).__name__}", "give a QueryTable")
     numbers = _as_order(order, len(queries))
-    if isinstance(learner, RankLearner):
-        drawn_state.drawing_of(learner)
-    else:
-        settings_of(learner)
+    play = _drawn_play(learner) if isinstance(learner, RankLearner) else _ruled_play(learner)
     if learner.dim != queries.dim:
         raise InvalidArgument(
             f"the queries have {queries.dim} features and the learner has dim={learner.dim}",
             f"make a learner with dim={queries.dim}",
         )
-    person, rng = person_of(user)
+    if not hasattr(user, "person") or not written_for(user, "person", "__call__"):
+        raise InvalidArgument(
+            f"the user is a {type(user).__name__}",
+            "give a StrictAlpha, NoisyDepth, ExpectedAlpha or one who clicks, or use smidgen.simulate",
+        )
+    rng = getattr(user, "_rng", None) or np.random.default_rng(0)
     own = getattr(user, "w_star", None)
     measure = own if w_star is None else as_utility(w_star)
     level = as_alpha(getattr(user, "alpha", 1.0) if alpha is None else alpha)
     taste = _NONE if own is None else queries.scores(own)
     truth = _NONE if measure is None else taste if measure is own else queries.scores(measure)
     discounts = 1.0 / np.log2(np.arange(2, queries.top + 2))
-    table = Queries(queries.X, queries.starts, labels_for(user, queries), taste, truth, discounts)
+    X = learner.seen_features(queries.X, queries.starts) if isinstance(learner, RankLearner) else queries.X
+    table = Queries(X, queries.starts, queries.labels_for(user), taste, truth, discounts)
     kept = queries.top if shown is None else checks.whole("shown", shown, "leave it out to keep those that count")
     record = Record(
         shown=np.full((len(numbers), kept), -1),
         utilities=np.empty((len(numbers) if len(truth) else 0, 2)),
     )
-    if isinstance(learner, RankLearner):
-        features = drawn_state.features_for(learner, table.X, table.starts)
-        _play_drawn(learner, table._replace(X=features), numbers, person, record, rng)
-    else:
-        _play(learner, _Stream(table, numbers, settings_of(learner), person, record, rng))
+    before, stream = rng.bit_generator.state, _Stream(table, numbers, user.person(), record, rng)
+    if not play(stream):
+        rng.bit_generator.state = before
+        raise NotFinite("a step of the stream leads to values that are not finite", "scale the features down")
+    learner._learnt_next(len(numbers))
     return RankingPlay(
         learner=type(learner).__name__,
         weights=learner.weights,
@@ -222,55 +230,74 @@ def play_rankings(
     )
 
 
-@dataclass(frozen=True)
-class _Stream:
-    """All that a stream needs beside the learner's memory."""
+class _Stream(NamedTuple):
+    """All that a stream needs beside the learner."""
 
     table: Queries
     order: IntArray
-    settings: Settings
     person: Person
     record: Record
     rng: np.random.Generator
 
-    def play(self, memory: Memory, start: int) -> int:
-        """Play on from a round; returns the round that it came to."""
+    def after(self, start: int) -> _Stream:
+        """The rest of it."""
         rest = Record(self.record.shown[start:], self.record.utilities[start:])
-        return start + rounds(self.table, self.order[start:], self.settings, memory, self.person, rest, self.rng)
+        return self._replace(order=self.order[start:], record=rest)
 
 
-def _play(learner: Coactive | DuelingBandit, stream: _Stream) -> None:
-    memory, before = memory_of(learner), stream.rng.bit_generator.state
+def _drawn_play(learner: RankLearner) -> Callable[[_Stream], bool]:
+    """How a learner that draws plays a stream, or a refusal if its rounds are not compiled."""
+    drawing = learner.drawing() if written_for(learner, "drawing", "_step") else None
+    if drawing is None:
+        raise InvalidArgument(f"the rounds of {learner!r} are not compiled", "play it with smidgen.simulate")
+    return partial(_play_drawn, learner, drawing)
+
+
+def _ruled_play(learner: Coactive | DuelingBandit) -> Callable[[_Stream], bool]:
+    """The same for one that steps by a rule, or duels."""
+    return partial(_play_ruled, learner, *forms_of(learner))
+
+
+def _play_ruled(learner: Coactive | DuelingBandit, program: Program, duel: Duel, stream: _Stream) -> bool:
+    """Play to the end, and let the learner keep what it learns; or say no, and change nothing."""
+    state = learner._state()
+    m = memory_of(state, learner.weights, learner.decisions)
     if isinstance(learner, Coactive) and isinstance(learner.rule, Retrained):
-        _play_retrained(learner.rule, memory, stream)
-    elif stream.play(memory, 0) < len(stream.order) or not is_finite(memory):
-        stream.rng.bit_generator.state = before
-        raise NotFinite("a step of the stream leads to values that are not finite", "scale the features down")
-    hand_back(learner, memory)
+        _play_retrained(learner.rule, program, m, stream)
+        state = learner._state()
+    else:
+        table, order, person, record, rng = stream
+        played = ranking_rounds.rounds(table, order, program, m, duel, person, record, rng)
+        if played < len(order) or not is_finite(m):
+            return False
+    learner._restore(state_of(m, state))
+    return True
 
 
-def _play_drawn(
-    learner: RankLearner, table: Queries, order: IntArray, person: Person, record: Record, rng: np.random.Generator
-) -> None:
-    memory, before = drawn_state.memory_of(learner), rng.bit_generator.state
-    played = drawn_rounds(table, order, drawn_state.drawing_of(learner), memory, person, record, rng)
-    if played < len(order) or not drawn_state.is_finite(memory):
-        rng.bit_generator.state = before
-        raise NotFinite("a step of the stream leads to values that are not finite", "scale the features down")
-    drawn_state.hand_back(learner, memory)
-
-
-def _play_retrained(rule: Retrained, memory: Memory, stream: _Stream) -> None:
+def _play_retrained(rule: Retrained, program: Program, m: Memory, stream: _Stream) -> None:
     """Compiled rounds up to the pair that makes it train, the training, and on."""
-    reached = 0
-    while reached < len(stream.order):
-        missing = math.ceil(GROWTH * int(rule.state()["trained_on"])) - len(rule.pairs)
-        memory = memory._replace(pairs=np.empty((max(1, missing), rule.dim)))
-        memory.counts[FILLED] = 0
-        reached = stream.play(memory, reached)
-        for pair in memory.pairs[: memory.counts[FILLED]]:
+    while len(stream.order):
+        m = m._replace(pairs=np.empty((rule.missing, rule.dim)))
+        m.counts[FILLED] = 0
+        table, order, person, record, rng = stream
+        stream = stream.after(ranking_rounds.rounds(table, order, program, m, Duel(False), person, record, rng))
+        for pair in m.pairs[: m.counts[FILLED]]:
             rule.step(pair)
-        memory.w[:] = rule.weights
+        m.w[:] = rule.weights
+
+
+def _play_drawn(learner: RankLearner, drawing: Drawing, stream: _Stream) -> bool:
+    """The same for a learner that draws."""
+    state, none = learner._state(), np.empty(0)
+    squares, total = (np.array(state.get(name, none)) for name in ("squares", "total"))
+    m = drawn_rounds.Memory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))
+    table, order, person, record, rng = stream
+    played = drawn_rounds.drawn_rounds(table, order, drawing, m, person, record, rng)
+    if played < len(order) or not all(np.isfinite(array).all() for array in (m.w, squares, total)):
+        return False
+    now = {"w": m.w, "squares": squares, "total": total, "uninformative": m.counts[drawn_rounds.SILENT]}
+    learner._restore({name: np.asarray(now[name]) for name in state})
+    return True
 
 
 def _average(values: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from smidgen._kernel import borrowing
-from smidgen.evaluate.candidates import BLOCK, FLOOR, GONE, LENGTH, ROUNDING, Candidates
+from smidgen.evaluate.players.candidates import BLOCK, FLOOR, GONE, LENGTH, ROUNDING, Candidates
 from smidgen.features import as_rows
 from smidgen.types import FloatArray, IntArray
 from smidgen.vector.lanes import LANES, fill, load, store
