@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-nojit check format docs docs-serve papers bench bench-quick bench-scaling bench-service clean
+.PHONY: help serve test test-long test-nojit check format listings docs docs-serve papers bench bench-quick bench-scaling bench-service clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -35,6 +35,9 @@ check: $(VENV)/.ready ## ruff, mypy --strict, import-linter
 format: $(VENV)/.ready ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+listings: $(VENV)/.ready ## write the lists of learners that people and type checkers read, from the register
+	$(BIN)/python docs/extensions/listings.py
 
 docs: $(VENV)/.ready ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

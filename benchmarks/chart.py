@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.interleave import Measured
 from smidgen.evaluate.plots import figure_type
-from smidgen.papers.drawing import save
+from smidgen_papers.drawing import save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

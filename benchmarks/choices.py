@@ -10,9 +10,9 @@ import numpy as np
 import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate import ItemTable, play_choices
 from smidgen.learners.coactive import Coactive
-from smidgen.types import FloatArray, IntArray
 from smidgen.users import StrictAlpha
 
 ITEMS, ROUNDS, ALPHA = 3_700, 1_500, 0.5

@@ -11,9 +11,9 @@ import numpy as np
 import smidgen
 from benchmarks import twins
 from benchmarks.interleave import Contender, Workload
+from smidgen.decision import FloatArray
 from smidgen.evaluate import QueryTable, play_rankings
 from smidgen.randomness import COIN, uniforms
-from smidgen.types import FloatArray
 from smidgen.users import PositionBased
 
 DEPTH, TOP, SEED = 10, 5, 1

@@ -11,7 +11,7 @@ import numpy as np
 
 import smidgen
 from benchmarks.interleave import Contender, Workload
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 ROUNDS, FEW = 500, 60
 

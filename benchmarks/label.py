@@ -13,9 +13,9 @@ from benchmarks import peers
 from benchmarks.interleave import Contender, Workload
 from benchmarks.texts import CLASSES, EXAMPLES, FEATURES, texts
 from benchmarks.twins import HOW, NoTwin, twin
+from smidgen.decision import IntArray
 from smidgen.features import as_row
 from smidgen.learners.label import LabelLearner
-from smidgen.types import IntArray
 from smidgen.vector.memory import zeros
 
 GAMMA, ETA = 0.05, 0.1

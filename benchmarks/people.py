@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import smidgen
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 SEEDS, ROUNDS, CANDIDATES = 10, 450, 8
 LOW, HIGH = np.array([5.0, 1.0, 0.0]), np.array([500.0, 5.0, 90.0])

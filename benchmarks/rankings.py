@@ -6,8 +6,8 @@ import numpy as np
 
 import smidgen
 from benchmarks.interleave import Workload
+from smidgen.decision import FloatArray
 from smidgen.evaluate import QueryTable, play_rankings
-from smidgen.types import FloatArray
 from smidgen.users import NoisyDepth
 
 TOP, DEPTH = 5, 10

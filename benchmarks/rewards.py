@@ -14,7 +14,7 @@ import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.peers import NOT_HERE, add_contextualbandits, add_mabwiser
 from benchmarks.twins import HOW, NoTwin, twin
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 
 ROUNDS, SLOW = 2_000, 200
 MAKERS = (smidgen.LinUCB, smidgen.SquareCB)

@@ -23,7 +23,7 @@ from benchmarks.report import insert
 from benchmarks.scaling_cases import CASES, Case, Run
 from smidgen.evaluate.plots import COLOURS, figure_type
 from smidgen.learners import learners
-from smidgen.papers.drawing import save
+from smidgen_papers.drawing import save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from scipy.linalg import blas
 import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
+from smidgen.decision import FloatArray
 from smidgen.optim import Newton
-from smidgen.types import FloatArray
 from smidgen.vector.memory import zeros
 
 STEPS = 100

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen.types import IntArray
+from smidgen.decision import IntArray
 
 EXAMPLES, FEATURES, CLASSES = 20_000, 100_000, 20
 TOKENS = 155  # drawn per text; about 120 of them are distinct

@@ -11,9 +11,9 @@ import numpy as np
 import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
+from smidgen.decision import FloatArray
 from smidgen.evaluate import play_tuning
 from smidgen.learners.tune import Tuner
-from smidgen.types import FloatArray
 from smidgen.vector.memory import zeros
 
 ROUNDS, SOME = 20_000, 500

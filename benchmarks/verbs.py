@@ -13,9 +13,9 @@ import smidgen
 from benchmarks import peers
 from benchmarks.interleave import Contender, Workload
 from benchmarks.texts import CLASSES, FEATURES, texts
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features import as_row
 from smidgen.learners.label import LabelLearner
-from smidgen.types import FloatArray, IntArray
 
 ROUNDS = 2_000
 JOB = "one decide and one learn from Python in float64, record and checks included; one learner goes on all the time"

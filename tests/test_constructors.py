@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laws.loops import WRITABLE, Case
+from laws.loops import CASES
 from smidgen import Ball, Banditron, Box, Choice, L1Ball, Ranking, Simplex, optim, users
 from smidgen.errors import InvalidArgument, SmidgenError
 from smidgen.learners import cards, learners
+from smidgen.testing import Case
 
 #: What people pass by mistake, and what people pass on purpose.
 STRANGE: list[Any] = [
@@ -81,7 +82,7 @@ def test_several_strange_arguments(data: st.DataObject) -> None:
     attempt(make, {**usual, **{each: data.draw(st.one_of(numbers, st.sampled_from(STRANGE))) for each in chosen}})
 
 
-@pytest.mark.parametrize("case", WRITABLE, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_strange_contexts_and_feedback(case: Case) -> None:
     learner = case.make()
     for value in STRANGE:
@@ -90,7 +91,7 @@ def test_strange_contexts_and_feedback(case: Case) -> None:
                 verb(value)
             except SmidgenError:
                 continue
-    decision = learner.decide(case.loop.contexts(1, 1)[0])
+    decision = learner.decide(case.form.contexts(1, 1)[0])
     for value in STRANGE:
         before = learner.to_bytes()
         try:
@@ -98,7 +99,7 @@ def test_strange_contexts_and_feedback(case: Case) -> None:
         except SmidgenError:
             assert learner.to_bytes() == before
         else:
-            decision = learner.decide(case.loop.contexts(1, 1)[0])
+            decision = learner.decide(case.form.contexts(1, 1)[0])
     for value in STRANGE:
         with pytest.raises(SmidgenError):
             learner.learn(value, True)

@@ -19,11 +19,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import smidgen
-from laws.loops import CASES, DIM, Case, play
+from laws.loops import CASES, DIM
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidFeedback, MissingExtra, NotFinite
 from smidgen.learners import learners
 from smidgen.learners.label import LabelLearner, confidit
 from smidgen.sklearn import FullInformationClassifier, OneBitClassifier
+from smidgen.testing import Case
 
 LABEL_CASES = [case for case in CASES if issubclass(learners[case.name], LabelLearner)]
 every_label_case = pytest.mark.parametrize("case", LABEL_CASES, ids=str)
@@ -58,8 +59,8 @@ class TestScores:
     @every_label_case
     def test_are_those_of_the_decisions(self, case: Case) -> None:
         learner: Any = case.make()
-        play(case, learner, case.loop.contexts(1, 30))
-        contexts = case.loop.contexts(2, 11)
+        case.play(learner, case.form.contexts(1, 30))
+        contexts = case.form.contexts(2, 11)
         expected = np.array([learner.decide(x).scores for x in contexts])
         greedy = [learner.predict(x) for x in contexts]
         for X in (np.array(contexts), sparse.csr_array(contexts), sparse.csc_matrix(contexts)):
@@ -75,9 +76,9 @@ class TestScores:
     @every_label_case
     def test_change_nothing_and_start_at_zero(self, case: Case) -> None:
         learner: Any = case.make()
-        X = np.array(case.loop.contexts(3, 5))
+        X = np.array(case.form.contexts(3, 5))
         np.testing.assert_array_equal(learner.scores(X), np.zeros((5, 3)))
-        play(case, learner, list(X))
+        case.play(learner, list(X))
         before = {name: array.tobytes() for name, array in learner._state().items()}
         learner.scores(X)
         assert {name: array.tobytes() for name, array in learner._state().items()} == before
@@ -86,8 +87,8 @@ class TestScores:
     @every_label_case
     def test_of_a_class_announced_later(self, case: Case) -> None:
         learner: Any = case.make()
-        play(case, learner, case.loop.contexts(4, 20))
-        X = np.array(case.loop.contexts(5, 4))
+        case.play(learner, case.form.contexts(4, 20))
+        X = np.array(case.form.contexts(5, 4))
         before = learner.scores(X)
         learner.add_classes(3, 4)
         np.testing.assert_allclose(learner.scores(X), np.hstack([before, np.zeros((4, 2))]), rtol=1e-12, atol=1e-15)
@@ -95,7 +96,7 @@ class TestScores:
     @every_label_case
     def test_refuse_what_decide_refuses(self, case: Case) -> None:
         learner: Any = case.make()
-        play(case, learner, case.loop.contexts(6, 5))
+        case.play(learner, case.form.contexts(6, 5))
         for bad in (None, np.zeros(DIM), np.zeros((2, DIM + 1)), np.full((1, DIM), np.nan), np.full((1, DIM), 1j)):
             with pytest.raises(InvalidFeatures):
                 learner.scores(bad)

@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 from smidgen import __version__
+from smidgen.commands import bring
 from smidgen.errors import SmidgenError
-from smidgen.papers.commands import app as papers
 from smidgen.service import commands as service
+from smidgen.service import keeping_commands as keeping
+from smidgen.service.commands import Import
 from smidgen.service.log_commands import log, what_if
 
 app = typer.Typer(
@@ -26,10 +28,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.add_typer(papers, name="papers")
 app.command()(service.serve)
 app.command()(service.models)
 app.command()(service.upgrade)
+app.command()(keeping.fsck)
+app.command()(keeping.backup)
+app.command()(keeping.restore)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)
@@ -55,6 +59,7 @@ def _root(
 def learners(
     loop: Annotated[str | None, typer.Option(help="Only this loop, e.g. rank.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    modules: Import = None,
 ) -> None:
     """List the algorithms: loop, feedback, paper, regret bound, cost per round.
 
@@ -102,6 +107,9 @@ def demo(
     run_demo(
         Demo(learner=learner, user=user, alpha=alpha, queries=queries, docs=docs, features=features, seed=seed, out=out)
     )
+
+
+bring(app)
 
 
 def run() -> None:

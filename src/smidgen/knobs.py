@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 __all__ = ["Best", "Integer", "Knobs", "Linear", "Log"]
 

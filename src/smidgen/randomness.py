@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from smidgen._kernel import inlined, kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.lanes import add_words, fill, load, multiply_words, only, store, total
 from smidgen.vector.memory import zeros
 from smidgen.vector.normals import NORMALS, box_muller, take_apart

@@ -19,6 +19,7 @@ class _Entry(NamedTuple):
 
 _structures: dict[str, _Entry] = {}
 _names: dict[type, str] = {}
+_ledger: list[str] = []
 
 
 @overload
@@ -65,13 +66,35 @@ def _register(cls: C, name: str) -> C:
             "add @dataclass(frozen=True), or the two methods",
         )
     holder = _structures.get(name)
-    if holder is not None and holder.type.__qualname__ != cls.__qualname__:
+    if holder is not None and not same_class(holder.type, cls):
         raise InvalidArgument(
-            f"the name {name!r} is taken by {holder.type.__qualname__}", "register under another name"
+            f"the name {name!r} is taken by {holder.type.__qualname__} of {holder.type.__module__}",
+            "register under another name",
         )
     _structures[name] = entry
     _names[cls] = name
+    note(cls.__module__)
     return cls
+
+
+def same_class(one: type, other: type) -> bool:
+    """Whether two classes are one in the eyes of people: a module that is read anew makes its classes anew."""
+    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+
+
+def note(module: str) -> None:
+    """Take note that a module has registered something."""
+    _ledger.append(module)
+
+
+def noted() -> int:
+    """How many things have been registered so far."""
+    return len(_ledger)
+
+
+def noted_by(module: str) -> bool:
+    """Whether a module, or one inside it, has registered anything."""
+    return any(each == module or each.startswith(f"{module}.") for each in _ledger)
 
 
 def name_of(value: Any) -> str:

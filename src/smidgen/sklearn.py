@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, MissingExtra
 from smidgen.features import Vectorizer
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.many import listed
 from smidgen.learners import Pipeline, learners
 from smidgen.learners.label import LabelHistory, LabelLearner
-from smidgen.types import FloatArray
 
 try:
     from sklearn import base

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from reference import project_ball, project_ball_in_norm
 from smidgen import Ball
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.types import FloatArray
 
 
 def problem(seed: int, n: int, spread: float, shrink: float) -> tuple[FloatArray, FloatArray, float]:

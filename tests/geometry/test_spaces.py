@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 import reference
 from smidgen import Ball, Box, L1Ball, Simplex, structure
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate.simulate import simulate
 from smidgen.geometry import Space
@@ -19,7 +20,6 @@ from smidgen.learners.coactive import CoactiveLearner
 from smidgen.optim import Gradient, Newton
 from smidgen.records import from_json, same, to_json
 from smidgen.structures import Choice
-from smidgen.types import FloatArray
 from smidgen.users import StrictAlpha
 
 SPACES: dict[str, Callable[[int], Space]] = {  # by the number of free coordinates

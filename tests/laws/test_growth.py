@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 import smidgen
-from laws.loops import WRITABLE, Case, play
-from laws.test_laws import snapshot
+from laws.loops import CASES
 from smidgen import Decision, Learner
 from smidgen.errors import InvalidArgument, NotSaveable
 from smidgen.learners import cards, learners
 from smidgen.learners.base import State
 from smidgen.settings import REQUIRED, Versioned
+from smidgen.testing import Case
+from smidgen.testing.case import snapshot
 
-every_writable = pytest.mark.parametrize("case", WRITABLE, ids=str)
+every_writable = pytest.mark.parametrize("case", CASES, ids=str)
 every_learner = pytest.mark.parametrize("name", sorted(cards))
 Log = list[tuple[bytes, Any]]
 
@@ -27,11 +28,11 @@ class Old:
     """What a learner left behind: a log, what it led to, and a saved learner from the middle of it."""
 
     def __init__(self, case: Case, **changes: Any) -> None:
-        self.case, self.contexts = case, case.loop.contexts(21, 14)
+        self.case, self.contexts = case, case.form.contexts(21, 14)
         learner = case.make(**changes)
-        first = play(case, learner, self.contexts[:7])
+        first = case.play(learner, self.contexts[:7])
         self.saved = learner.to_bytes()
-        self.log: Log = [(d.to_bytes(), feedback) for d, feedback in first + play(case, learner, self.contexts[7:])]
+        self.log: Log = [(d.to_bytes(), feedback) for d, feedback in first + case.play(learner, self.contexts[7:])]
         self.settings, self.end = learner._settings, snapshot(learner)
         self.briefs = [learner.brief(Decision.from_bytes(content)) for content, _ in self.log]
 
@@ -45,7 +46,7 @@ class Old:
 
     def assert_continued_by(self, learner: Learner) -> None:
         assert learner._settings == self.settings
-        play(self.case, learner, self.contexts[7:])
+        self.case.play(learner, self.contexts[7:])
         assert snapshot(learner) == self.end
 
 
@@ -88,7 +89,7 @@ def test_an_argument_added_later_changes_nothing(case: Case, monkeypatch: pytest
 
 @pytest.mark.parametrize(
     "case",
-    [case for case in WRITABLE if any(isinstance(v, Versioned) for v in case.make().params.values())],
+    [case for case in CASES if any(isinstance(v, Versioned) for v in case.make().params.values())],
     ids=str,
 )
 def test_an_argument_added_to_an_inner_class_changes_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,13 +152,13 @@ def test_older_arrays_are_read(case: Case, monkeypatch: pytest.MonkeyPatch) -> N
     revived = Learner.from_bytes(old.saved)
     again = Learner.from_bytes(revived.to_bytes())
     assert snapshot(again) == snapshot(revived)
-    play(case, again, old.contexts[7:])
+    case.play(again, old.contexts[7:])
     monkeypatch.setattr(cls, "_state", state)
     assert snapshot(again) == old.end
 
 
 def test_the_arrays_of_an_inner_learner_have_their_own_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = next(case for case in WRITABLE if case.name == "AppleTasting")
+    case = next(case for case in CASES if case.name == "AppleTasting")
     old, cls = Old(case), smidgen.PerceptronFilter
     state, restore = cls._state, cls._restore
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laws.loops import WRITABLE, Case, play
+from laws.loops import CASES
 from smidgen import Decision, Learner, records
 from smidgen._kernel import JIT, constant, ordinary
 from smidgen.features import as_row
 from smidgen.features.stream import as_stream
+from smidgen.testing import Case
 
 pytestmark = pytest.mark.skipif(not JIT, reason="kernels run as plain Python here")
 
@@ -63,27 +64,27 @@ def seen() -> dict[str, set[Any]]:
     return {name: {tuple(map(spelt, s)) for s in each.overloads} for name, each in kernels().items()}
 
 
-@pytest.mark.parametrize("case", WRITABLE, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_live_replayed_and_revived_rounds_share_their_kernels(case: Case) -> None:
     before = seen()
     for as_csr in (False, True):
-        contexts = case.loop.contexts(21, 8, as_csr=as_csr)
+        contexts = case.form.contexts(21, 8, as_csr=as_csr)
         live, twin = case.make(), case.make()
-        for decision, feedback in play(case, live, contexts):
+        for decision, feedback in case.play(live, contexts):
             again = records.unpack(records.pack(feedback))
             twin.learn(Decision.from_json(decision.to_json()), again)
-        play(case, Learner.from_bytes(twin.to_bytes()), contexts)
+        case.play(Learner.from_bytes(twin.to_bytes()), contexts)
     assert doubles(before) == []
 
 
-@pytest.mark.parametrize("case", [case for case in WRITABLE if case.loop.form in ("rows", "items")], ids=str)
+@pytest.mark.parametrize("case", [case for case in CASES if case.form.name in ("rows", "items")], ids=str)
 def test_rows_that_may_not_be_written_to_share_their_kernels(case: Case) -> None:
     """As they come from a request's bytes."""
     before = seen()
-    contexts = case.loop.contexts(22, 6)
-    play(case, case.make(), contexts)
-    play(case, case.make(), [np.frombuffer(row.tobytes()) for row in contexts])
-    play(case, case.make(), [np.repeat(row, 2)[::2] for row in contexts])
+    contexts = case.form.contexts(22, 6)
+    case.play(case.make(), contexts)
+    case.play(case.make(), [np.frombuffer(row.tobytes()) for row in contexts])
+    case.play(case.make(), [np.repeat(row, 2)[::2] for row in contexts])
     assert doubles(before) == []
 
 

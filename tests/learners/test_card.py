@@ -16,13 +16,13 @@ import smidgen
 from smidgen import Ball, Box, Card, Knobs, Recommended, Vectorizer
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Feedback, Loop, cards, learners
-from smidgen.service.insight.guarantee import THEOREMS
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.catalogue import catalogue
+from smidgen.theory import stated
 
 SRC = Path(smidgen.__file__).parent
-#: Papers and the players of their streams run algorithms by name; the package's front lists them all.
-ELSEWHERE = ("papers", "learners", "evaluate", "users", "sklearn.py", "__init__.py")
+#: Theorems and the players of the papers' streams are about algorithms by name; the package's front lists them all.
+ELSEWHERE = ("learners", "theory", "evaluate", "users", "sklearn.py", "__init__.py")
 
 
 def settings(name: str, dim: int, classes: int, **more: Any) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def test_first_settings_make_a_learner() -> None:
 
 def test_every_theorem_is_known_and_used() -> None:
     named = [card.theorem for card in cards.values() if card.theorem is not None]
-    assert sorted(map(str, named)) == sorted(THEOREMS)
+    assert sorted(map(str, named)) == sorted(stated)
 
 
 def test_the_recommended_comes_first_in_the_form() -> None:

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from laws.loops import WRITABLE, Case, may_learn
+from laws.loops import CASES
 from smidgen import AROW, Choice, Confidit, Learner, PreferencePerceptron, Ranking, RidgeFil, SecondOrderPerceptron
 from smidgen.errors import CorruptFile, SmidgenError
 from smidgen.features import as_row
 from smidgen.learners.guard import FIRST, KEPT_BYTES, MEMORY, Guard, Lengths, longest, scaled
+from smidgen.testing import Case
 
-FEATURED = [case for case in WRITABLE if case.loop.form != "points"]
+FEATURED = [case for case in CASES if case.form.name != "points"]
 WISH = np.array([1.0, -0.5, 0.25, 0.0])
 
 
@@ -99,7 +100,7 @@ class TestRows:
 def test_a_guarded_learner_is_saved_and_replayed_bit_for_bit(case: Case) -> None:
     learner, log = case.make().guard(), []
     rng = np.random.default_rng(0)
-    for t, context in enumerate(case.loop.contexts(3, 45)):
+    for t, context in enumerate(case.form.contexts(3, 45)):
         wild = 1e90 if t in (2, 30) else 1.0
         if isinstance(context, (Ranking, Choice)):
             context = type(context)(context.rows.dense() * wild)
@@ -109,9 +110,9 @@ def test_a_guarded_learner_is_saved_and_replayed_bit_for_bit(case: Case) -> None
             decision = learner.decide(context)
         except SmidgenError:
             continue
-        if not may_learn(case, learner, decision):
+        if not case.form.may_learn(learner, decision):
             continue
-        feedback = case.loop.feedback(learner, decision, 3)
+        feedback = case.form.feedback(learner, decision, 3)
         before = learner.to_bytes()
         try:
             learner.learn(decision, feedback)
@@ -132,11 +133,11 @@ def test_a_guarded_learner_is_saved_and_replayed_bit_for_bit(case: Case) -> None
 @pytest.mark.parametrize("case", FEATURED, ids=str)
 def test_ordinary_rows_are_learnt_as_they_are(case: Case) -> None:
     learner, plain = case.make().guard(), case.make()
-    for context in case.loop.contexts(5, 60):
+    for context in case.form.contexts(5, 60):
         decision = plain.decide(context)
         learner.decide(context)
-        if may_learn(case, plain, decision):
-            feedback = case.loop.feedback(plain, decision, 5)
+        if case.form.may_learn(plain, decision):
+            feedback = case.form.feedback(plain, decision, 5)
             plain.learn(decision, feedback)
             learner.learn(decision, feedback)
     assert plain.guarded is None

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import reference
 from smidgen import Ball
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
 from smidgen.records import from_json, to_json
-from smidgen.types import FloatArray
 
 DIM = 5
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.papers.catalogue import Claim, Figure, Study, claims, figures
-from smidgen.papers.claims import Finding, judge, mean
-from smidgen.papers.outcome import Curve, Outcome, Panel, Table, curve
-from smidgen.papers.part import Answers, Part, Place, Run, part
-from smidgen.papers.store import Arrays, prepared
+from smidgen_papers.catalogue import Claim, Figure, Study, claims, figures
+from smidgen_papers.claims import Finding, judge, mean
+from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
+from smidgen_papers.part import Answers, Part, Place, Run, part
+from smidgen_papers.store import Arrays, prepared
 
 CALLS = "calls.txt"
 
@@ -93,7 +93,7 @@ def leave() -> None:
 
 def main(folder: str) -> None:
     """Compute slowly; the tests interrupt it."""
-    from smidgen.papers.runner import Work, compute
+    from smidgen_papers.runner import Work, compute
 
     run = Run(Place(None, Path(folder)))
     compute(Work(tuple(slow_plan(run)), ()), run, jobs=2)

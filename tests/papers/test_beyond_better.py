@@ -9,14 +9,14 @@ import pytest
 from scipy import sparse
 
 from smidgen import RidgeFil
-from smidgen.papers.beyond import filters, knobs, labels
-from smidgen.papers.beyond.knobs_play import TUNERS, installed, losses, play
-from smidgen.papers.beyond.linear_arms import LinearArms
-from smidgen.papers.beyond.means import geometric
-from smidgen.papers.beyond.online_idf import idf_of, online_idf
-from smidgen.papers.catalogue import chosen
-from smidgen.papers.filtering.exact import ridge_fil
-from smidgen.papers.part import Place, Run
+from smidgen_papers.beyond import filters, knobs, labels
+from smidgen_papers.beyond.knobs_play import TUNERS, installed, losses, play
+from smidgen_papers.beyond.linear_arms import LinearArms
+from smidgen_papers.beyond.means import geometric
+from smidgen_papers.beyond.online_idf import idf_of, online_idf
+from smidgen_papers.catalogue import chosen
+from smidgen_papers.filtering.exact import ridge_fil
+from smidgen_papers.part import Place, Run
 
 PLACE = Place(None, Path("unused"))
 

@@ -9,11 +9,11 @@ import pytest
 
 from smidgen import LinUCB
 from smidgen.data.folder import available
-from smidgen.papers import catalogue
-from smidgen.papers.beyond import reward_peers, rewards
-from smidgen.papers.beyond.reward_worlds import WORLDS, _blocks, matrix, world
-from smidgen.papers.beyond.rewards_play import play
-from smidgen.papers.part import Answer, Answers, Part, Place, Run
+from smidgen_papers import catalogue
+from smidgen_papers.beyond import reward_peers, rewards
+from smidgen_papers.beyond.reward_worlds import WORLDS, _blocks, matrix, world
+from smidgen_papers.beyond.rewards_play import play
+from smidgen_papers.part import Answer, Answers, Part, Place, Run
 
 ROOMS = {"name": "linear", "source": "", "rounds": 60, "seed": 3}
 

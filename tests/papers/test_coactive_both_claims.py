@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.papers import coactive
-from smidgen.papers.catalogue import claims, study
-from smidgen.papers.part import Answer, Answers, Place, Run
+from smidgen_papers import coactive
+from smidgen_papers.catalogue import claims, study
+from smidgen_papers.part import Answer, Answers, Place, Run
 
 assert coactive.__doc__  # importing it fills the catalogue
 RUN = Run(Place(None, Path("/nowhere")))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from smidgen.data.clicks import Impressions
-from smidgen.papers.catalogue import claims
-from smidgen.papers.coactive import clicks_play, lower_bound
-from smidgen.papers.coactive.clicks import MODELS, shares
-from smidgen.papers.coactive.clicks_play import ASSESSORS, DISCOUNTS, clicks, position_effect
-from smidgen.papers.part import Answer, Answers, Place, Run
+from smidgen_papers.catalogue import claims
+from smidgen_papers.coactive import clicks_play, lower_bound
+from smidgen_papers.coactive.clicks import MODELS, shares
+from smidgen_papers.coactive.clicks_play import ASSESSORS, DISCOUNTS, clicks, position_effect
+from smidgen_papers.part import Answer, Answers, Place, Run
 
 RUN = Run(Place(None, Path("/nowhere")), quick=True)
 SETTINGS: dict[str, Any] = {"source": "yahoo-like", "size": [40, 24, 5], "read": "default", "studies": 1, "seed": 0}

@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.parametrize("module", ["coactive", "coactive2012"])
 def test_either_paper_can_come_first(module: str) -> None:
     code = (
-        f"import smidgen.papers.{module}; from smidgen.papers.catalogue import figures; "
+        f"import smidgen_papers.{module}; from smidgen_papers.catalogue import figures; "
         "print(len(figures), sum(not figure.studies for figure in figures.values()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

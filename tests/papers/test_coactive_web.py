@@ -11,10 +11,10 @@ import pytest
 import smidgen
 from smidgen import losses, users
 from smidgen.data.folder import available, data_folder
-from smidgen.papers.coactive import web_data, web_play
-from smidgen.papers.coactive.web_data import web
-from smidgen.papers.coactive.web_play import make_learner, make_user, play, points, stream
-from smidgen.papers.part import Place
+from smidgen_papers.coactive import web_data, web_play
+from smidgen_papers.coactive.web_data import web
+from smidgen_papers.coactive.web_play import make_learner, make_user, play, points, stream
+from smidgen_papers.part import Place
 
 SIZE = [25, 8, 6]
 SMALL: dict[str, Any] = {"source": "yahoo-like", "size": SIZE, "utility": "plain", "seed": 3}

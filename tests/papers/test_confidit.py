@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from smidgen.papers.catalogue import chosen, figures
-from smidgen.papers.claims import Finding
-from smidgen.papers.confidit import five_versions, online, tables
-from smidgen.papers.confidit.algorithms import NAMES, build, grid
-from smidgen.papers.confidit.cells import MAIN, OTHER, cell, distance
-from smidgen.papers.confidit.corpora import TASKS, documents, matrix
-from smidgen.papers.confidit.folds import corrupted, cross_validate, final_errors, marks, mcnemar, unpacked
-from smidgen.papers.confidit.spoken import SPEECH, load, middle, softmax_regression, speaker_splits
-from smidgen.papers.confidit.versions import KNOBS, VERSIONS, examples, play
-from smidgen.papers.part import Answer, Answers, Place, Run
+from smidgen_papers.catalogue import chosen, figures
+from smidgen_papers.claims import Finding
+from smidgen_papers.confidit import five_versions, online, tables
+from smidgen_papers.confidit.algorithms import NAMES, build, grid
+from smidgen_papers.confidit.cells import MAIN, OTHER, cell, distance
+from smidgen_papers.confidit.corpora import TASKS, documents, matrix
+from smidgen_papers.confidit.folds import corrupted, cross_validate, final_errors, marks, mcnemar, unpacked
+from smidgen_papers.confidit.spoken import SPEECH, load, middle, softmax_regression, speaker_splits
+from smidgen_papers.confidit.versions import KNOBS, VERSIONS, examples, play
+from smidgen_papers.part import Answer, Answers, Place, Run
 
 SMALL = {**MAIN, "source": "generated", "documents": 300, "folds": 3, "coarse": True, "seed": 4}
 

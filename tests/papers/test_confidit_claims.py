@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.papers.catalogue import claims
-from smidgen.papers.claims import Finding
-from smidgen.papers.confidit.algorithms import NAMES
-from smidgen.papers.confidit.cells import MAIN, OTHER
-from smidgen.papers.confidit.corpora import TASKS
-from smidgen.papers.confidit.online import FIRST, SECOND
-from smidgen.papers.confidit.readings import ALPHAS
-from smidgen.papers.confidit.spoken import SPEECH
-from smidgen.papers.confidit.versions import VERSIONS
-from smidgen.papers.part import Answer, Answers, Place, Run
+from smidgen_papers.catalogue import claims
+from smidgen_papers.claims import Finding
+from smidgen_papers.confidit.algorithms import NAMES
+from smidgen_papers.confidit.cells import MAIN, OTHER
+from smidgen_papers.confidit.corpora import TASKS
+from smidgen_papers.confidit.online import FIRST, SECOND
+from smidgen_papers.confidit.readings import ALPHAS
+from smidgen_papers.confidit.spoken import SPEECH
+from smidgen_papers.confidit.versions import VERSIONS
+from smidgen_papers.part import Answer, Answers, Place, Run
 
 FOLDS, EPOCHS = 10, 10
 JITTER = np.random.default_rng(0).normal(size=FOLDS)

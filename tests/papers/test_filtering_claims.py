@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.evaluate.filter_bounds import p_ridge_fil, simple_fil
-from smidgen.papers.catalogue import claims, figures
-from smidgen.papers.claims import Finding
-from smidgen.papers.filtering import forms, p_ridge, readings, ridge_model, simple, threshold, topics
-from smidgen.papers.filtering.scores import Scores, difference
-from smidgen.papers.part import Answer, Answers, Place, Run
-from smidgen.papers.runner import compute, show, work_of
+from smidgen.theory.filter import p_ridge_fil, simple_fil
+from smidgen_papers.catalogue import claims, figures
+from smidgen_papers.claims import Finding
+from smidgen_papers.filtering import forms, p_ridge, readings, ridge_model, simple, threshold, topics
+from smidgen_papers.filtering.scores import Scores, difference
+from smidgen_papers.part import Answer, Answers, Place, Run
+from smidgen_papers.runner import compute, show, work_of
 
 DOCUMENTS, TOPICS = 8000, 6
 RUN = Run(Place(None, Path("/nowhere")))

@@ -11,12 +11,12 @@ from scipy import sparse
 
 import smidgen
 from smidgen.data import documents, filter_stream, tfidf_stream
-from smidgen.papers.filtering import exact
-from smidgen.papers.filtering.documents import READINGS, labels, matrix, stream, tasks
-from smidgen.papers.filtering.model_plays import drifting, expected_margin, kernelled, lemma, modelled, randomised
-from smidgen.papers.filtering.plays import play
-from smidgen.papers.filtering.simple_plays import forwarded, simple
-from smidgen.papers.part import Place
+from smidgen_papers.filtering import exact
+from smidgen_papers.filtering.documents import READINGS, labels, matrix, stream, tasks
+from smidgen_papers.filtering.model_plays import drifting, expected_margin, kernelled, lemma, modelled, randomised
+from smidgen_papers.filtering.plays import play
+from smidgen_papers.filtering.simple_plays import forwarded, simple
+from smidgen_papers.part import Place
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.papers import onseg
-from smidgen.papers.catalogue import claims, figures
-from smidgen.papers.onseg import comparison, constants, grids, horizons, markets, plays, readings, speeds
-from smidgen.papers.onseg.learners import Choice, make, moved
-from smidgen.papers.onseg.paper import PRINTED
-from smidgen.papers.part import Place, Run
+from smidgen_papers import onseg
+from smidgen_papers.catalogue import claims, figures
+from smidgen_papers.onseg import comparison, constants, grids, horizons, markets, plays, readings, speeds
+from smidgen_papers.onseg.learners import Choice, make, moved
+from smidgen_papers.onseg.paper import PRINTED
+from smidgen_papers.part import Place, Run
 
 TINY = {"table": "cancer", "source": "generated", "epochs": 1, "repeats": 2, "seed": 0}
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.papers import onseg
-from smidgen.papers.catalogue import claims, study
-from smidgen.papers.claims import Finding
-from smidgen.papers.outcome import Outcome
-from smidgen.papers.part import Answer, Answers, Place, Run
+from smidgen_papers import onseg
+from smidgen_papers.catalogue import claims, study
+from smidgen_papers.claims import Finding
+from smidgen_papers.outcome import Outcome
+from smidgen_papers.part import Answer, Answers, Place, Run
 
 HOLDS, FAILS, OPEN = "holds", "does not hold here", "cannot be tested here"
 Make = Callable[[dict[str, Any]], dict[str, Any]]

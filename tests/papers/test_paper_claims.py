@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from smidgen.papers.claims import Estimate, Finding, every, judge, mean, ratio, untestable
+from smidgen_papers.claims import Estimate, Finding, every, judge, mean, ratio, untestable
 
 
 def test_the_interval_of_the_mean_is_students() -> None:

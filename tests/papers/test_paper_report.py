@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from papers import made_up
-from smidgen.papers import catalogue
-from smidgen.papers.drawing import draw
-from smidgen.papers.outcome import Curve, Outcome, Panel, checkpoints, curve
-from smidgen.papers.pages import write_pages
-from smidgen.papers.part import Place, Run
-from smidgen.papers.report import label, page, write_numbers
-from smidgen.papers.runner import Shown, compute, show, work_of
+from smidgen_papers import catalogue
+from smidgen_papers.drawing import draw
+from smidgen_papers.outcome import Curve, Outcome, Panel, checkpoints, curve
+from smidgen_papers.pages import write_pages
+from smidgen_papers.part import Place, Run
+from smidgen_papers.report import label, page, write_numbers
+from smidgen_papers.runner import Shown, compute, show, work_of
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 
 from service.bodies import MODELS, Clock, batch, engine_with, model, play, request, told
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.loops.registry import loops
@@ -19,7 +20,6 @@ from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import state_problem
 from smidgen.service.refusals import Conflict, Impossible, StorageFailed, Unknown
 from smidgen.service.store.schema import refusal
-from smidgen.types import Decision
 
 DOCS = [{"id": "p", "features": [1, 0, 0]}, {"id": "q", "features": {"b": 1}}, {"id": "r", "features": [0, 0, 1]}]
 

@@ -50,9 +50,12 @@ def test_without_its_wal_file_the_service_does_not_start(played: Path) -> None:
 
 
 def test_a_deleted_database_does_not_start_empty(played: Path) -> None:
-    for file in played.glob("smidgen.db"):
-        file.unlink()
-    (played / "smidgen.db-wal").unlink()
+    for name in ("smidgen.db", "smidgen.db-wal", "smidgen.db-shm"):
+        (played / name).unlink()
+    with pytest.raises(StorageFailed, match=r"there is no smidgen\.db in .*, and there was one: smidgen\.db\.heads"):
+        Engine(played)
+    assert not (played / "smidgen.db").exists(), "and none was made"
+    (played / "smidgen.db").touch()  # nor is an empty one taken for a new one
     with pytest.raises(StorageFailed, match=r"of the model number \d is missing"):
         Engine(played)
 
@@ -93,10 +96,14 @@ def test_a_head_that_cannot_be_written_costs_nobody_his_answer(tmp_path: Path) -
     engine.store.close()
     (tmp_path / NAME).unlink()
     (tmp_path / NAME).mkdir()
-    with pytest.raises(IsADirectoryError):
-        Heads(tmp_path).read()
+    with pytest.raises(StorageFailed, match=r"smidgen\.db\.heads cannot be read: Is a directory"):
+        Engine(tmp_path)
     (tmp_path / NAME).rmdir()
     engine = Engine(tmp_path, synchronous="OFF")
+    assert (tmp_path / NAME).is_file(), "a start writes what nobody has"
+    engine.store.close()
+    engine = Engine(tmp_path, synchronous="OFF")
+    (tmp_path / NAME).unlink()
     (tmp_path / NAME).mkdir()
     play(engine, ["rank"], 5, seed=1)
     assert engine.models["rank"].decisions == 5

@@ -16,6 +16,7 @@ from service.bodies import MODELS, engine_with, play
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.models.engine import Engine
+from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.schema import refusal
 from smidgen.service.store.snapshots import Snapshots
 
@@ -134,7 +135,7 @@ def restored(folder: Path, copy: Path) -> None:
         shutil.copy(file, folder)
 
 
-def test_snapshots_of_another_past_are_not_used_even_when_the_log_overtakes_them(tmp_path: Path) -> None:
+def test_snapshots_that_prove_a_loss_keep_it_from_starting_even_when_the_log_overtakes_them(tmp_path: Path) -> None:
     folder, copy = tmp_path / "data", tmp_path / "copy"
     engine = engine_with(folder, ["rank"], snapshot_every=10)
     play(engine, ["rank"], 10, seed=1)
@@ -147,34 +148,38 @@ def test_snapshots_of_another_past_are_not_used_even_when_the_log_overtakes_them
     lost = [snapshot.seq for snapshot in engine.store.snapshots.of(1)]
     engine.store.close()
     restored(folder, copy)
+    files = sorted(folder.rglob("*"))
+    with pytest.raises(StorageFailed, match=rf"event {max(lost)} of the model 'rank' is missing") as caught:
+        Engine(folder)
+    assert sorted(folder.rglob("*")) == files, "what proves it is still there"
+    assert str(folder / "snapshots") in caught.value.hint
 
+    (folder / "snapshots").rename(tmp_path / "kept")  # the way out, for those who accept the loss
     engine = Engine(folder, snapshot_every=10_000, synchronous="OFF")
     assert engine.models["rank"].seq < min(lost)
     play(engine, ["rank"], 70, seed=6)  # runs past all of the old snapshots
     assert engine.models["rank"].seq > max(lost)
     known = bits(engine, "rank")
     engine.store.close()
+    shutil.rmtree(folder / "snapshots", ignore_errors=True)
+    shutil.copytree(tmp_path / "kept", folder / "snapshots")
+    with pytest.raises(StorageFailed, match=rf"event {max(lost)} of the model 'rank' is another one"):
+        Engine(folder)
+    shutil.rmtree(folder / "snapshots")
     again = Engine(folder, snapshot_every=10)
-    assert bits(again, "rank") == known  # from the log: no old snapshot was taken for this log's
-    again.maintain()
-    play(again, ["rank"], 10, seed=7)
-    known = bits(again, "rank")
+    assert bits(again, "rank") == known
     again.close()
     assert bits(Engine(folder), "rank") == known
 
 
 def test_three_are_kept_and_files_of_another_past_do_not_crowd_them_out(tmp_path: Path) -> None:
-    folder, copy = tmp_path / "data", tmp_path / "copy"
-    engine = engine_with(folder, ["rank"], snapshot_every=10)
-    play(engine, ["rank"], 10, seed=1)
-    engine.store.close()
-    shutil.copytree(folder, copy)
-    engine = Engine(folder, snapshot_every=10, synchronous="OFF")
+    folder, other = tmp_path / "data", tmp_path / "other"
+    engine = engine_with(other, ["rank"], snapshot_every=10)
     play(engine, ["rank"], 200, seed=2)
     engine.maintain()
     engine.store.close()
-    restored(folder, copy)
-    engine = Engine(folder, snapshot_every=10, synchronous="OFF")
+    engine = engine_with(folder, ["rank"], snapshot_every=10)
+    shutil.copytree(other / "snapshots", folder / "snapshots")  # while it runs
     taken = []
     for seed in range(3, 9):
         play(engine, ["rank"], 10, seed)

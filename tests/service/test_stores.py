@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ import pytest
 import smidgen
 from service.bodies import MODELS, model, play
 from smidgen.service.models.engine import Engine
-from smidgen.service.store.events import Chain, Event, erased
+from smidgen.service.store.events import START, Chain, Event, content, erased, link
 from smidgen.service.store.memory import MemoryStore, Shelf
 from smidgen.service.store.memory_reads import MemoryReads
 from smidgen.service.store.protocol import Reading
-from smidgen.service.store.rows import Asked, Counts, TokenRow, Told, Verdict
+from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, TokenRow, Told, Verdict
 from smidgen.service.store.sqlite import SQLiteStore
 from smidgen.testing import check_store
 
@@ -88,8 +88,8 @@ class CountsAnew(MemoryStore):
 
 
 class OtherOrder(MemoryStore):
-    def learnt(self, *arguments: Any) -> Any:
-        return iter(sorted(super().learnt(*arguments), key=lambda step: step[1].seq))
+    def changes(self, *arguments: Any) -> Any:
+        return iter(sorted(super().changes(*arguments), key=lambda step: step[1].seq))
 
 
 class NoStates(MemoryStore):
@@ -107,6 +107,41 @@ class WrongSums(MemoryStore):
         return super().look(*arguments, **values)[::-1]
 
 
+class LearnsSilenceAgain(MemoryStore):
+    def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
+        told = super().expired(slot, rows)
+        return [told[0], *(verdict._replace(status="learnt") for verdict in told[1:])]
+
+
+class AllAreDue(MemoryStore):
+    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+        return [row for row in self._tables.decisions.values() if row.expires_at < now][:limit]
+
+
+class ShownForEver(MemoryStore):
+    def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
+        return super().shown(slot, decision, min(at, 50.0), key)
+
+
+class StaysClosed(MemoryStore):
+    def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
+        before = self._tables.decisions.get(decision)
+        verdict = super().retracted(slot, decision, at, key)
+        if before is not None:
+            self._note(decision, version=before.version)
+        return verdict
+
+
+class OnlyItsOwn(MemoryStore):
+    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        return (step for step in super().changes(slot, after, key) if key is None or step[0].key == key)
+
+
+class ForgetsSettings(MemoryStore):
+    def amend(self, model: int, resolved: dict[str, Any]) -> None:
+        self._tables.models[model] = self._tables.models[model]._replace(resolved=resolved)
+
+
 BROKEN: dict[type[MemoryStore], str] = {
     Forgets: "a rollback takes",
     Dirty: "does not see what is not committed",
@@ -122,6 +157,12 @@ BROKEN: dict[type[MemoryStore], str] = {
     NoStates: "states are kept",
     AllTokens: "not revoked twice",
     WrongSums: "the question",
+    LearnsSilenceAgain: "silence is learnt once",
+    AllAreDue: "what is due",
+    ShownForEver: "not after its window",
+    StaysClosed: "open again",
+    OnlyItsOwn: "of a key",
+    ForgetsSettings: "put in force",
 }
 
 
@@ -210,3 +251,13 @@ def test_erasing_keeps_the_chain(tmp_path: Path) -> None:
         lambda event: event._replace(key="ann"),
     ):
         assert Chain().follow([*gone[:4], damage(gone[4]), *gone[5:]]) is not None
+
+
+def test_the_chain_is_the_one_that_is_written_down() -> None:
+    """Its bytes are a format: logs of today must fit it tomorrow."""
+    told = content(bytes(range(16)), "decision", 1, 12.5, "0123456789abcdef01234567", "ann", b"body")
+    assert told.hex() == "d6a617cbc1d194d5047c669f5bba5282"
+    first = link(START, 1, told)
+    assert first.hex() == "701f89cb762c4b45737b788df7b5bf77"
+    assert link(first, 2, told).hex() == "0feb76af8bb69edd924a5654ed53e67c"
+    assert link(START, 2, told) != link(first, 2, told)

@@ -107,6 +107,31 @@ class AsyncClient:
         found: list[dict[str, Any]] = told["weights"]
         return found
 
+    async def teach(
+        self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known: what a request holds, and its ``answer``; all of them, once.
+
+        Parameters
+        ----------
+        name
+            The model.
+        examples
+            Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
+            whether it is relevant, the best candidates in order, the best one, or ``{"choice": id, "reward": x}``.
+        key
+            Whose learner, of a keyed model.
+        id
+            Under which the call is known again; one is made, if left out.
+        """
+        body = bodies.examples(examples, key=key, id=id)
+        return replies.plain(await self._send("POST", model_path(name) + "/examples", body))
+
+    async def health(self, name: str) -> list[dict[str, Any]]:
+        """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
+        found: list[dict[str, Any]] = replies.plain(await self._send("GET", model_path(name) + "/health"))["findings"]
+        return found
+
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))
@@ -215,6 +240,10 @@ class AsyncModel:
         """Tell what the user did; see `Client.learn`."""
         return await self.client.learn(decision, **feedback)
 
+    async def health(self) -> list[dict[str, Any]]:
+        """What was found about it, the worst first."""
+        return await self.client.health(self.name)
+
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
         return await self.client.story(decision)
@@ -226,6 +255,12 @@ class AsyncModel:
     def log(self, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """Its events, in order."""
         return self.client.log(self.name, after)
+
+    async def teach(
+        self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known; see `AsyncClient.teach`."""
+        return await self.client.teach(self.name, examples, key=key, id=id)
 
     async def archive(self) -> dict[str, Any]:
         """No more decisions; the log stays."""

@@ -140,6 +140,31 @@ class Client:
         found: list[dict[str, Any]] = told["weights"]
         return found
 
+    def teach(
+        self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known: what a request holds, and its ``answer``; all of them, once.
+
+        Parameters
+        ----------
+        name
+            The model.
+        examples
+            Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
+            whether it is relevant, the best candidates in order, the best one, or ``{"choice": id, "reward": x}``.
+        key
+            Whose learner, of a keyed model.
+        id
+            Under which the call is known again; one is made, if left out.
+        """
+        body = bodies.examples(examples, key=key, id=id)
+        return replies.plain(self._send("POST", model_path(name) + "/examples", body))
+
+    def health(self, name: str) -> list[dict[str, Any]]:
+        """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
+        found: list[dict[str, Any]] = replies.plain(self._send("GET", model_path(name) + "/health"))["findings"]
+        return found
+
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
         return replies.plain(self._send("DELETE", model_path(name)))
@@ -280,6 +305,10 @@ class Model:
         """Tell what the user did; see `Client.learn`."""
         return self.client.learn(decision, **feedback)
 
+    def health(self) -> list[dict[str, Any]]:
+        """What was found about it, the worst first."""
+        return self.client.health(self.name)
+
     def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
         return self.client.story(decision)
@@ -291,6 +320,12 @@ class Model:
     def log(self, after: int = 0) -> Iterator[dict[str, Any]]:
         """Its events, in order."""
         return self.client.log(self.name, after)
+
+    def teach(
+        self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known; see `Client.teach`."""
+        return self.client.teach(self.name, examples, key=key, id=id)
 
     def archive(self) -> dict[str, Any]:
         """No more decisions; the log stays."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.data.folder import contents, require
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
-from smidgen.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
 from smidgen import checks
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

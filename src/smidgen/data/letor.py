@@ -13,9 +13,9 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.data.folder import contents, require
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.structures import Ranking
-from smidgen.types import FloatArray, IntArray
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _RANKS = {"log": "1/log2(1 + rank)", "reciprocal": "1/rank", "linear": "1 - (rank - 1)/longest", "raw": "as it is"}

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from smidgen import checks
 from smidgen.data.folder import available, contents, require
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
-from smidgen.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

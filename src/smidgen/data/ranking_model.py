@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 from smidgen import checks
 from smidgen.data.letor import RankedQueries
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 #: The share of the documents up to each grade but the last, roughly as in the Yahoo! learning-to-rank set.
 _GRADES = (0.26, 0.62, 0.90, 0.98)

@@ -13,8 +13,8 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.data.folder import contents, require
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord
-from smidgen.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.data.folder import contents
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
-from smidgen.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

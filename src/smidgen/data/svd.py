@@ -10,8 +10,8 @@ import numpy as np
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.data.movielens import Ratings
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.types import FloatArray, IntArray
 
 _CENTERS = {"none": "raw ratings", "mean": "minus the global mean", "biases": "minus mean, user and item effects"}
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray, IntArray
 from smidgen.structures import Choice, Ranking
-from smidgen.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.data.tables import Table
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 #: Rows, features, task, and the share of the +1 of the tables that `table` loads.
 _SHAPES = {

@@ -12,8 +12,8 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.data.folder import contents, require
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord
-from smidgen.types import FloatArray
 
 _SCALES = {"unit": "rows of length 1", "standard": "mean 0, deviation 1", "range": "from -1 to 1"}
 

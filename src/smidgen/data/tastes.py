@@ -8,8 +8,8 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.data.movielens import Ratings
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures
-from smidgen.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from smidgen import checks
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

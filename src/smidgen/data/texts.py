@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.data.folder import contents, require
+from smidgen.decision import IntArray
 from smidgen.errors import InvalidRecord
-from smidgen.types import IntArray
 
 _DATE = re.compile(r"(\d+)-([A-Z]{3})-(\d{4})\s+(\d+):(\d+):(\d+)")
 _MONTHS = "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"

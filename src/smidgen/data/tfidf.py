@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from smidgen import checks
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 _IDF = {"all": "over all documents", "past": "over the documents so far", "first": "over the first documents"}
 

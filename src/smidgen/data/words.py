@@ -15,8 +15,8 @@ from scipy import sparse
 from smidgen import checks
 from smidgen.data.stop_words import ENGLISH
 from smidgen.data.tfidf import tfidf_stream, unit_rows
+from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.types import IntArray
 
 #: What counts as a token, after lower-casing.
 TOKENS = {

@@ -1,6 +1,6 @@
-"""Simulated runs, regret, the theorems as functions, pictures."""
+"""Simulated runs, regret, pictures."""
 
-from smidgen.evaluate import bounds, losses
+from smidgen.evaluate import losses
 from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
 from smidgen.evaluate.examination_curve import Examination, examination
 from smidgen.evaluate.history import History
@@ -15,6 +15,7 @@ from smidgen.evaluate.players import (
     play_tuning,
 )
 from smidgen.evaluate.simulate import simulate
+from smidgen.theory import bounds
 
 __all__ = [
     "ChoicePlay",

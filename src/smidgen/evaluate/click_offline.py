@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Learner
 from smidgen.structures import Clicks
-from smidgen.types import Decision, FloatArray, IntArray
 
 #: What a page is worth: the clicks that the new ranking would get, or its discounted gain by what attracts.
 VALUES = {"clicks": "the clicks per page", "dcg": "the discounted gain per page"}

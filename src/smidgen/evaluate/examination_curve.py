@@ -17,10 +17,10 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.learners.rank.plackett_luce import exchange_odds, suffix_sums
 from smidgen.structures import Clicks
-from smidgen.types import Decision, FloatArray, IntArray
 
 #: How drawn lists are weighed, P(R) and P(R*) their chances before and after the exchange.
 WEIGHTS = {"overlap": "2 P(R*)/(P(R) + P(R*))", "inverse": "(P(R) + P(R*))/(2 P(R))"}

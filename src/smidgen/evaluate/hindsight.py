@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.geometry import Space
-from smidgen.types import FloatArray
 
 #: How near to the least value the search comes, relative to it, and after how many steps it gives up.
 _TOLERANCE, _STEPS = 1e-10, 20_000

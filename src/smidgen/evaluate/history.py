@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate import bounds
-from smidgen.evaluate.losses import Linear, Loss
-from smidgen.types import FloatArray
+from smidgen.theory import bounds
+from smidgen.theory.losses import Linear, Loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

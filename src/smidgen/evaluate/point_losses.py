@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 
 from smidgen import checks
 from smidgen._kernel import inlined, kernel
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.hindsight import minimise
 from smidgen.geometry import Space
-from smidgen.types import FloatArray
 
 LEAST_SQUARES, LOGISTIC, PORTFOLIO = 0, 1, 2
 

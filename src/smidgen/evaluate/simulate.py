@@ -9,16 +9,16 @@ from typing import Any, Protocol
 import msgspec
 import numpy as np
 
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.history import History
-from smidgen.evaluate.losses import Loss
 from smidgen.evaluate.progress import tracked
-from smidgen.evaluate.theorems import Measured, Verdict, bound_for
 from smidgen.learners import Learner, cards
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.rank import RankLearner
 from smidgen.optim.rule import as_direction
-from smidgen.types import Decision, FloatArray
+from smidgen.theory import Measured, Verdict, bound_for
+from smidgen.theory.losses import Loss
 from smidgen.users.strict_alpha import as_alpha, as_utility
 
 Round = tuple[Decision, Any]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.plots import figure_type
 from smidgen.evaluate.point_losses import PointLosses
 from smidgen.evaluate.progress import tracked
 from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.base import GradientTuner
-from smidgen.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from smidgen._kernel import kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.lanes import fill, load, store
 
 ROWS = 32  # four values of eight lanes each

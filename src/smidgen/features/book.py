@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decision import IntArray
 from smidgen.errors import CorruptFile
 from smidgen.features import limits
-from smidgen.types import IntArray
 
 CONSTANT = "(constant)"
 

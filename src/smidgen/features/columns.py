@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from smidgen._kernel import constant, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features.rows import DenseRows, Rows, SparseRows
-from smidgen.types import FloatArray, IntArray
 
 
 @kernel

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.features import limits
 from smidgen.features.book import Book, bounded
 from smidgen.features.gathered import Gathered
 from smidgen.features.told import Known, Told
-from smidgen.types import FloatArray, IntArray
 
 SIGN = " × "
 Pairs = tuple[tuple[str, str], ...]

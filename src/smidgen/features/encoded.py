@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features.rows import check_finite
 from smidgen.records import same, structure
-from smidgen.types import FloatArray, IntArray
 
 FEW = 64  # entries that are sorted by insertion
 _NONE: IntArray = np.empty(0, np.int64)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features.crossing import Crossing
 from smidgen.features.encoded import Encoded, lay_rows
 from smidgen.features.gathered import Gathered
@@ -14,7 +15,6 @@ from smidgen.features.one_row import one_row
 from smidgen.features.reading import Reader
 from smidgen.features.told import Known, Told, known, new_names, told, weighed
 from smidgen.features.words import weigh
-from smidgen.types import FloatArray, IntArray
 
 
 class Some(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeatures
-from smidgen.types import IntArray
 
 
 class Coded(NamedTuple):

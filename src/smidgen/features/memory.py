@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import constant
+from smidgen.decision import IntArray
 from smidgen.errors import CorruptFile
 from smidgen.features import limits
 from smidgen.features.book import Book
 from smidgen.features.encoded import Encoded
 from smidgen.features.scaling import Scaling, take_in
 from smidgen.features.words import Frequencies
-from smidgen.types import IntArray
 
 CONTEXT = "context."
 

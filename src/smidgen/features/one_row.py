@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features.encoded import Encoded, sort_row
 from smidgen.features.gathered import Gathered
 from smidgen.features.memory import Memory
 from smidgen.features.scaling import standardise
 from smidgen.features.words import weigh_one
-from smidgen.types import FloatArray, IntArray
 
 
 @borrowing

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from smidgen._kernel import borrowing, constant, ordinary
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features.rows import check_finite, from_scipy, is_sparse_type
 from smidgen.records import same, structure
-from smidgen.types import FloatArray
 from smidgen.vector.arrays import dot
 
 #: The precision of rows unless said otherwise: as a dtype, which numpy compares sooner than a class.

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import inlined, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features.blocks import in_blocks, write_block_scores
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.lanes import fetch_later
 
 #: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.

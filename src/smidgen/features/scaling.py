@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import inlined, kernel
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 
 #: z is clipped to ± this, and values are counted as if they lay within so many standard deviations.
 REACH = 4.0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, inlined, kernel
-from smidgen.types import IntArray
+from smidgen.decision import IntArray
 
 _P, _Q = 2_147_483_647, 2_147_483_629  # primes below 2³¹, so that no product below leaves 63 bits
 _BASE, _OTHER, _JOIN = 263, 1_009, 1_000_003

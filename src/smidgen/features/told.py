@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features.gathered import Gathered
 from smidgen.features.memory import Memory
 from smidgen.features.scaling import standardise
 from smidgen.features.words import weigh
-from smidgen.types import FloatArray, IntArray
 
 
 class Told(NamedTuple):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import constant, ordinary
+from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.features.crossing import Crossing, as_pairs
 from smidgen.features.encoded import Encoded
@@ -21,7 +22,6 @@ from smidgen.features.reading import Reader
 from smidgen.features.row import Row
 from smidgen.records import structure
 from smidgen.settings import Versioned, asked_for
-from smidgen.types import IntArray
 
 _NONE: IntArray = np.empty(0, np.int64)
 _NO_COLUMNS: NDArray[np.uint32] = np.empty(0, np.uint32)

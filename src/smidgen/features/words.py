@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import CorruptFile
 from smidgen.features.scanning import FIRST, LAST
-from smidgen.types import FloatArray, IntArray
 
 _WORD = re.compile(r"\w+")
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import inlined, kernel
+from smidgen.decision import FloatArray
 from smidgen.geometry.polytope import BALL
 from smidgen.geometry.space import Region, Space, finite_norm
 from smidgen.geometry.symmetric import multiply
 from smidgen.records import structure
-from smidgen.types import FloatArray
 from smidgen.vector.arrays import dot
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.polytope import BOX, nearest_in_norm
 from smidgen.geometry.space import Region, Space, finite_norm
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 _WAY_OUT = "give one limit per coordinate, e.g. low=[0.0, 0.0], high=[1.0, 5.0]"
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 #: A direction longer than this under B (squared) takes the careful way.
 LONG = 1e8

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from smidgen._kernel import kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.arrays import dot
 
 #: What rounding leaves of a number that should have vanished beside it.

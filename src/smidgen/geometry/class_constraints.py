@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 
 @kernel

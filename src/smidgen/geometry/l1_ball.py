@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.geometry.polytope import L1_BALL, nearest_in_norm
 from smidgen.geometry.simplex import nearest_shares
 from smidgen.geometry.space import Space, finite_norm
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 
 @structure

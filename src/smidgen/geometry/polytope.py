@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from smidgen._kernel import kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 BOX, SIMPLEX, L1_BALL, BALL = 0, 1, 2, 3
 

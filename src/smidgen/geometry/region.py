@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from smidgen._kernel import kernel, written_for
+from smidgen.decision import FloatArray
 from smidgen.geometry.ball import project_on_ball, shorten
 from smidgen.geometry.box import clip_to_box, embed_in_box
 from smidgen.geometry.polytope import BALL, BOX, SIMPLEX, move_to_nearest
 from smidgen.geometry.simplex import along_simplex, embed_in_simplex, lift, to_shares
 from smidgen.geometry.space import Region, Space
-from smidgen.types import FloatArray
 
 TOLERANCE = 1e-10  # that of `Space.project_in_norm`
 

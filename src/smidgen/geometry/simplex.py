@@ -9,11 +9,11 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.polytope import SIMPLEX, nearest_in_norm
 from smidgen.geometry.space import Region, Space, finite_norm
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 
 @kernel

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from smidgen._kernel import borrowing, inlined, kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.arrays import clear, dot
 from smidgen.vector.lanes import Lanes, add_to, fill, load, store, total, totals
 

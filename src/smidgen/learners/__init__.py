@@ -3,6 +3,7 @@
 from smidgen.learners import choose, coactive, filter, label, rank, tune
 from smidgen.learners.base import Learner, load
 from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
+from smidgen.learners.guests import bring, discover
 from smidgen.learners.recommended import recommended
 from smidgen.learners.records import Pipeline
 
@@ -13,9 +14,11 @@ __all__ = [
     "Loop",
     "Pipeline",
     "Recommended",
+    "bring",
     "cards",
     "choose",
     "coactive",
+    "discover",
     "filter",
     "label",
     "learners",

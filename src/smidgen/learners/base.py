@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 from numpy.typing import NDArray
 
 from smidgen import checks, records
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable, NotTeachable
 from smidgen.learners import briefs, storage
 from smidgen.learners.card import Card
@@ -19,7 +20,6 @@ from smidgen.learners.guard import Guard
 from smidgen.learners.revival import check_shapes, revive
 from smidgen.settings import VERSION, Versioned, asked_for, defaults_at, equal, fingerprint
 from smidgen.state import LearntNumbers
-from smidgen.types import Decision, FloatArray
 
 #: What a learner remembers, as arrays.
 State: TypeAlias = dict[str, NDArray[Any]]

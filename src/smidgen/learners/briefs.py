@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
-from smidgen.types import Decision
 
 #: The form of a brief; a new one gets a new number.
 FORM = 1

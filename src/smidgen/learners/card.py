@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from smidgen import records
+from smidgen import records, registry
 from smidgen.errors import InvalidArgument
 from smidgen.learners.sizes import vectors
+from smidgen.theory import theorems
 
 if TYPE_CHECKING:
     from smidgen.learners.base import Learner
@@ -99,8 +100,8 @@ class Card:
     """The kinds of feedback that it learns from: some of `Feedback`."""
     paper: str = ""
     """Where it is described."""
-    bound: str = "none is known"
-    """How its regret is bounded, in words; the functions are in `smidgen.bounds`."""
+    bound: str = ""
+    """How its average regret is bounded, in words; left out, as the theorem has it, if there is one."""
     cost: str = ""
     """Operations per round, N features, n candidates."""
     example: Mapping[str, Any] = field(default_factory=dict)
@@ -110,8 +111,8 @@ class Card:
     recommended: tuple[Recommended, ...] = ()
     """For which feedback it is the one to begin with."""
     theorem: str | Callable[[Mapping[str, Any], int], float] | None = None
-    """What theory promises of it: the name of a theorem of ours, or a function of the settings and the rounds that
-    bounds the average regret."""
+    """What theory promises of it: the name of a theorem that `smidgen.theory` states, or a function of the settings and
+    the rounds that bounds the average regret."""
     size: Callable[[Mapping[str, Any]], int] = vectors
     """Bytes of state for given settings (of `smidgen.learners.sizes`, or one of yours): exact, or safely above. The
     service refuses what is too large before it is made."""
@@ -134,6 +135,9 @@ class Card:
             if not given or (unknown := set(given) - set(known)):
                 told = sorted(map(str, unknown)) if given else "nothing"
                 raise InvalidArgument(f"the card's {name} is {told}", f"choose among {', '.join(known)}")
+        theorem = theorems.find(self.theorem) if isinstance(self.theorem, str) else None
+        if not self.bound:
+            object.__setattr__(self, "bound", theorem.formula if theorem is not None else "none is known")
         if unknown := {case.feedback for case in self.recommended} - set(self.kinds):
             raise InvalidArgument(
                 f"it is recommended for {sorted(unknown)}, which is not among its feedback", "name the kinds it takes"
@@ -177,8 +181,11 @@ def register(card: Card) -> Callable[[L], L]:
 
     def enter(cls: L) -> L:
         name = cls.__name__
-        if name in learners and learners[name].__qualname__ != cls.__qualname__:
-            raise InvalidArgument(f"a learner called {name} is registered already", "give the class another name")
+        if name in learners and not registry.same_class(learners[name], cls):
+            raise InvalidArgument(
+                f"a learner called {name} is registered already, by {learners[name].__module__}",
+                "give the class another name",
+            )
         records.structure(cls)
         cls.card = card
         learners[name], cards[name] = cls, card

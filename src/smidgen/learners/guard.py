@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import records
-from smidgen.errors import InvalidRecord, SmidgenError
+from smidgen.decision import Decision
+from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
 from smidgen.features import Row
-from smidgen.structures import Choice, Ranking
-from smidgen.types import Decision
+from smidgen.features.lengths import longest as longest_of
+from smidgen.structures import Choice, Ranking, structured
 
 if TYPE_CHECKING:
     from smidgen.learners.base import Learner
@@ -192,48 +193,30 @@ class Guard:
 
 
 def longest(context: Any) -> float:
-    """The length of the longest row of features; 0 if there are none."""
+    """The length of the longest row of features; 0 if there are none, or if nobody can tell."""
     if isinstance(context, Row):
-        return _length(np.asarray(context.values, dtype=np.float64)[None, :])
-    if not isinstance(context, (Ranking, Choice)):
-        return 0.0
-    rows = context.rows
-    public = rows.public()
-    if isinstance(public, np.ndarray):
-        return _length(public)
-    largest = float(np.abs(public.data).max(initial=0.0))
-    if largest == 0.0:
-        return 0.0
-    squares = np.add.reduceat(np.append((public.data / largest) ** 2, 0.0), public.indptr[:-1])
-    squares[np.diff(public.indptr) == 0] = 0.0
-    return min(largest * math.sqrt(float(squares.max())), math.ldexp(1.0, 1000))
-
-
-def _length(rows: NDArray[np.float64]) -> float:
-    with np.errstate(over="ignore", under="ignore"):
-        squares = float(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
-        if 1e-200 < squares < math.inf:
-            return math.sqrt(squares)
-        largest = float(np.abs(rows).max(initial=0.0))
-        if largest == 0.0:
-            return 0.0
-        shares = rows / largest
-        return min(largest * math.sqrt(float(np.einsum("ij,ij->i", shares, shares).max())), math.ldexp(1.0, 1000))
+        return longest_of(np.asarray(context.values, dtype=np.float64)[None, :])
+    known = structured(context)
+    return 0.0 if known is None else known.longest()
 
 
 def scaled(context: Any, length: float) -> Any:
     """The same context with its longest row of that length, and all others in proportion."""
     factor = length / longest(context)
-    with np.errstate(under="ignore"):
-        if isinstance(context, Row):
+    if isinstance(context, Row):
+        with np.errstate(under="ignore"):
             return Row(context.indices, (context.values * factor).astype(context.values.dtype), context.dim)
-        rows = context.rows.public() * factor
-    if isinstance(context, Ranking):
-        return Ranking(rows, top=context.top)
-    return Choice(rows, context.available)
+    return context.scaled(factor)
 
 
 def _bytes(context: Any) -> int:
+    """What it takes to keep a context; one whose length nobody can tell is not kept."""
     if isinstance(context, Row):
         return context.values.nbytes + context.indices.nbytes
-    return 16 * context.rows.shape[0] * context.rows.shape[1] if isinstance(context, (Ranking, Choice)) else 64
+    if isinstance(context, (Ranking, Choice)):
+        return 16 * context.rows.shape[0] * context.rows.shape[1]
+    if structured(context) is None:
+        return 64
+    with suppress(NotSaveable):
+        return len(records.encode(context)) if longest(context) > 0.0 else KEPT_BYTES + 1
+    return KEPT_BYTES + 1

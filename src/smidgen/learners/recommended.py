@@ -12,6 +12,7 @@ from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
 from smidgen.knobs import Knobs
 from smidgen.learners.card import Feedback, Loop, Recommended, cards, learners
+from smidgen.learners.guests import discover
 
 if TYPE_CHECKING:
     from smidgen.geometry.space import Space
@@ -87,6 +88,7 @@ def recommended(
 
 def find(loop: str, feedback: str | None = None, dim: int | None = None) -> tuple[type[Learner], Recommended]:
     """The class to begin with, and the case of its card that says so."""
+    discover()
     fitting = {name: card for name, card in cards.items() if loop in card.loops}
     if not fitting:
         known = sorted({each for card in cards.values() for each in card.loops})

@@ -17,6 +17,7 @@ from smidgen import records
 from smidgen.errors import CorruptFile, InvalidRecord, MissingExtra, NotSaveable, SmidgenError
 from smidgen.learners.card import learners
 from smidgen.learners.guard import Guard
+from smidgen.learners.guests import discover
 from smidgen.learners.storage import Header
 from smidgen.settings import VERSION, defaults_at
 from smidgen.state import LearntNumbers
@@ -35,6 +36,8 @@ _SIZES = {"dim": "features", "n_classes": "classes", "labels": "classes"}
 
 def revive(header: Header, arrays: dict[str, NDArray[Any]], size: int, source: str) -> Learner:
     """The learner that a file of ``size`` bytes holds; ``source`` is its name in refusals."""
+    if header.kind not in learners:
+        discover()
     if header.kind not in learners:
         raise NotSaveable(
             f"{source} holds a {header.kind}, which is not registered", "import the module that defines it"

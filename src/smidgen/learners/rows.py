@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numpy.typing import DTypeLike
 
+from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch
 from smidgen.features import Row, as_row
 from smidgen.features.row import DOUBLE
-from smidgen.types import Decision
 
 
 def kept_row(decision: Decision, dim: int, dtype: DTypeLike = DOUBLE) -> Row:

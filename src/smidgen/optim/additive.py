@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.optim.rule import ADDITIVE, Program, Rule, State, moved
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 
 @structure

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.optim.rule import EXPONENTIATED, Program, Rule, State, as_vector, count, move, taken
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 
 @kernel

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import borrowing
+from smidgen.decision import FloatArray
 from smidgen.geometry import Space
 from smidgen.geometry.region import region_of
 from smidgen.optim.rule import GRADIENT, Program, Rule, State, as_vector, count, move, taken
 from smidgen.records import structure
-from smidgen.types import FloatArray
 
 S = TypeVar("S", bound=Space)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import borrowing
+from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.geometry import Space
 from smidgen.geometry.careful import LONG, absorb_carefully, sound
@@ -19,7 +20,6 @@ from smidgen.geometry.symmetric import shrink_and_multiply
 from smidgen.optim.rule import NEWTON, Program, Rule, State, as_vector
 from smidgen.records import structure
 from smidgen.state import FullSecondOrder
-from smidgen.types import FloatArray
 from smidgen.vector.arrays import clear, dot, scale, shift
 
 S = TypeVar("S", bound=Space)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, written_for
+from smidgen.decision import FloatArray, IntArray
 from smidgen.geometry.polytope import BALL
 from smidgen.geometry.region import inside, to_nearest, to_nearest_in_norm
 from smidgen.geometry.symmetric import mirror, settle
@@ -21,7 +22,6 @@ from smidgen.optim.exponentiated import exponentiated_move
 from smidgen.optim.gradient import gradient_move, rate_of
 from smidgen.optim.newton import newton_move
 from smidgen.optim.rule import ADDITIVE, EXPONENTIATED, GRADIENT, NEWTON, RETRAINED, Program, Rule, State, move
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import copy
 from smidgen.vector.memory import zeros
 

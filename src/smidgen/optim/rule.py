@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, ordinary
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
 from smidgen.geometry.polytope import BALL
 from smidgen.geometry.space import Region
 from smidgen.settings import Versioned
-from smidgen.types import FloatArray
 from smidgen.vector.arrays import dot, shift
 
 State = dict[str, NDArray[Any]]

@@ -12,10 +12,30 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from smidgen.service.messages import ModelReply, Quality
+    from smidgen.service.messages import Finding, ModelReply, Quality
 
 Data = Annotated[Path, typer.Option(help="The service's data folder.")]
 DATA = Path("smidgen-data")
+
+
+def _welcomed(modules: list[str] | None) -> list[str]:
+    from smidgen.service.guests import welcome
+
+    welcome(modules or ())
+    return modules or []
+
+
+#: What guests bring, before a command does anything else.
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        envvar="SMIDGEN_IMPORT",
+        help="A module with learners, structures, loops or pages of your own; may be given several times.",
+        callback=_welcomed,
+    ),
+]
 
 token = typer.Typer(
     name="token",
@@ -49,6 +69,15 @@ def serve(
     keyed_in_memory: Annotated[
         int, typer.Option(envvar="SMIDGEN_KEYED_IN_MEMORY", min=1, help="How many keyed learners stay in memory.")
     ] = 2_000,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            metavar="MODULE",
+            envvar="SMIDGEN_IMPORT",
+            help="A module with learners, structures, loops or pages of your own; may be given several times.",
+        ),
+    ] = None,
 ) -> None:
     """Run the decision service in the foreground, with a dashboard; Ctrl-C or SIGTERM stops it gracefully."""
     from smidgen.errors import MissingExtra
@@ -67,6 +96,7 @@ def serve(
         max_connections=max_connections,
         snapshot_every=snapshot_every,
         keyed_in_memory=keyed_in_memory,
+        modules=tuple(modules or ()),
     )
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
 
@@ -74,6 +104,7 @@ def serve(
 def upgrade(
     data: Data = DATA,
     check: Annotated[bool, typer.Option("--check", help="Only look: convert elsewhere and compare.")] = False,
+    modules: Import = None,
 ) -> None:
     """Convert a data folder of smidgen 0.1 to the present format; the old database is kept beside the new one.
 
@@ -147,28 +178,40 @@ def models(
         str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    modules: Import = None,
+    health: Annotated[
+        bool, typer.Option("--health", help="What was found about each: in words, with the way out.")
+    ] = False,
 ) -> None:
-    """List the models: what they learn with, how far they are, how well they do."""
+    """List the models: what they learn with, how far they are, how well they do, and what is wrong with them."""
     import msgspec
 
-    found = _from_service(url, token) if url is not None else _from_database(data)
+    listed = _from_service(url, token) if url is not None else _from_database(data)
     if json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        told = [msgspec.to_builtins(model) | {"findings": msgspec.to_builtins(found)} for model, found in listed]
+        plain = told if health else [model for model, _ in listed]
+        typer.echo(msgspec.json.format(msgspec.json.encode(plain), indent=2).decode())
+        return
+    if health:
+        for model, found in listed:
+            for line in _in_words(model, found):
+                typer.echo(line)
         return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("model", "loop", "learner", "version", "decisions", "late", "how well", box=None, header_style="bold")
-    for model in found:
+    heads = ("model", "loop", "learner", "version", "decisions", "late", "how well", "health")
+    table = Table(*heads, box=None, header_style="bold")
+    for model, found in listed:
         name = model.name if model.archived_at is None else f"{model.name} (archived)"
         learner = f"{model.learner} × {model.keys} keys" if model.keys is not None else model.learner
         counts = (str(count) for count in (model.model_version, model.decisions, model.late))
-        table.add_row(name, model.loop, learner, *counts, _how_well(model.quality))
-    Console().print(table if found else "there are no models")
+        table.add_row(name, model.loop, learner, *counts, _how_well(model.quality), _worst(found))
+    Console().print(table if listed else "there are no models")
 
 
 @snapshot.command("list")
-def list_snapshots(data: Data = DATA) -> None:
+def list_snapshots(data: Data = DATA, modules: Import = None) -> None:
     """List every model's snapshots, newest first."""
     from rich.console import Console
     from rich.table import Table
@@ -185,7 +228,7 @@ def list_snapshots(data: Data = DATA) -> None:
 
 
 @snapshot.command("verify")
-def verify_snapshots(data: Data = DATA) -> None:
+def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
     """Read every snapshot and check its checksum; smidgen log verify also replays the log against them.
 
     A bad snapshot loses nothing: the service skips it and replays more of the log. The exit status is 1 if one is bad.
@@ -205,25 +248,46 @@ def verify_snapshots(data: Data = DATA) -> None:
         raise typer.Exit(1)
 
 
-def _from_database(data: Path) -> list[ModelReply]:
+def _from_database(data: Path) -> list[tuple[ModelReply, list[Finding]]]:
+    from smidgen.service.insight.health import judge
     from smidgen.service.insight.quality import at_a_glance
     from smidgen.service.store.inspection import Inspection
 
+    now = time.time()
     with Inspection(data) as seen:
-        return [at_a_glance(seen.reading, model) for model in seen.models()]
+        return [
+            (at_a_glance(seen.reading, model, now), judge(seen.reading, model, now).findings) for model in seen.models()
+        ]
 
 
-def _from_service(url: str, token: str | None) -> list[ModelReply]:
+def _from_service(url: str, token: str | None) -> list[tuple[ModelReply, list[Finding]]]:
     import msgspec
 
     from smidgen.client import Client
-    from smidgen.service.messages import ModelReply
+    from smidgen.service.messages import Finding, ModelReply
 
     with Client(url, token=token) as client:
-        return msgspec.convert(client.models(), list[ModelReply])
+        models = msgspec.convert(client.models(), list[ModelReply])
+        return [(model, msgspec.convert(client.health(model.name), list[Finding])) for model in models]
 
 
 def _how_well(quality: Quality) -> str:
     if quality.value is None:
         return f"{quality.measure}: nothing yet"
-    return f"{quality.measure} {quality.value:.3f} ({quality.low:.3f} … {quality.high:.3f}), last {quality.of}"
+    silent = f" closed, {quality.silent} silent" if quality.silent else " closed"
+    value = f"{quality.value:.3f} ({quality.low:.3f} … {quality.high:.3f})"
+    return f"{quality.measure} {value}, last {quality.of}{silent}"
+
+
+def _worst(found: list[Finding]) -> str:
+    if not found:
+        return "good"
+    worst = [each.code for each in found if each.severity == found[0].severity]
+    return f"{found[0].severity}: {', '.join(dict.fromkeys(worst))}"
+
+
+def _in_words(model: ModelReply, found: list[Finding]) -> list[str]:
+    lines = [f"{model.name}: {_worst(found)}"]
+    for each in found:
+        lines += [f"  {each.severity} {each.code}: {each.message}", f"    {each.hint}"]
+    return lines

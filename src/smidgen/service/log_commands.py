@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smidgen.service.commands import DATA, Data
+from smidgen.service.commands import DATA, Data, Import
 
 if TYPE_CHECKING:
     from smidgen.learners import Learner
@@ -29,7 +29,7 @@ Source = Annotated[str, typer.Argument(help="A model's name, or the file of an e
 
 
 @log.command()
-def verify(name: Source, data: Data = DATA) -> None:
+def verify(name: Source, data: Data = DATA, modules: Import = None) -> None:
     """Check that a log is whole, and that learning it again gives the snapshots bit for bit.
 
     Events without gaps, every record readable, every feedback with its decision and only one, versions that count by
@@ -55,6 +55,7 @@ def replay(
     data: Data = DATA,
     key: Annotated[str | None, typer.Option(help="Of a keyed model: whose learner.")] = None,
     out: Annotated[Path | None, typer.Option(help="Save the learner here; smidgen.load reads it.")] = None,
+    modules: Import = None,
 ) -> None:
     """Rebuild the learner from the log alone, without snapshots, and show its weights."""
     from smidgen.service.refusals import Unknown
@@ -83,6 +84,7 @@ def export(
     data: Data = DATA,
     out: Annotated[Path | None, typer.Option(help="The file; standard output if left out.")] = None,
     after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
+    modules: Import = None,
 ) -> None:
     """Write the log as NDJSON, one event per line: enough to rebuild the weights bit for bit."""
     from smidgen.service.store.inspection import Inspection
@@ -163,6 +165,7 @@ def what_if(
     model: Annotated[str | None, typer.Option(help="The model whose log it is, instead of LOG.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the running figures into this file (.png, .svg).")] = None,
+    modules: Import = None,
 ) -> None:
     """What if another learner had stood here? Replays a log through other learners and compares.
 

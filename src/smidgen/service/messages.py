@@ -101,6 +101,20 @@ class BatchBody(Message):
     key: Id | None = None
 
 
+class ExampleBody(DecisionBody, kw_only=True):
+    """What a request holds, with the answer that is known to be right."""
+
+    answer: Any
+
+
+class ExamplesBody(Message, kw_only=True):
+    """Examples to teach a model, or one of its keys; with an ``id`` the call is safe to repeat."""
+
+    id: Id | None = None
+    key: Id | None = None
+    examples: Annotated[list[ExampleBody], AT_ONCE]
+
+
 class FeedbackBody(Message):
     """What the user did: one of the fields that the loop has."""
 
@@ -109,7 +123,7 @@ class FeedbackBody(Message):
         return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
 
 
-def digest(body: DecisionBody | FeedbackBody) -> bytes:
+def digest(body: Message) -> bytes:
     """A body's hash, by which the same one is known again; MessagePack writes numbers far quicker than JSON."""
     try:
         return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()[:16]
@@ -121,6 +135,13 @@ class FeedbackReply(Struct, kw_only=True):
     """What became of the feedback."""
 
     status: Literal["learnt", "duplicate", "late"]
+    model_version: int
+
+
+class TaughtReply(Struct, kw_only=True):
+    """How many examples were taught, and the model's version."""
+
+    taught: int
     model_version: int
 
 
@@ -177,13 +198,51 @@ class ErrorReply(Struct, kw_only=True):
 
 
 class Quality(Struct, kw_only=True):
-    """How well it goes, by the feedback of the last learnt decisions."""
+    """How well it goes, over the last closed decisions: those that were answered, or whose window is over.
+
+    ``of`` is how many they are, and ``silent`` how many of them had no answer. A silent one counts as no success; where
+    the figure is a loss, which nobody knows then, the value is that of the others.
+    """
 
     measure: str
     value: float | None
     low: float | None
     high: float | None
     of: int
+    silent: int
+
+
+Severity = Literal["info", "warning", "problem"]
+#: What a finding of a model's health is about.
+Code = Literal[
+    "nothing_to_learn",
+    "silence",
+    "no_exploration",
+    "scale",
+    "constant",
+    "clipped",
+    "out_of_bound",
+    "dominated",
+    "contradiction",
+    "few_per_key",
+    "drift",
+]
+
+
+class Finding(Struct, kw_only=True, frozen=True):
+    """Something about a model that its owner should know: in words, with its figures, and the way out."""
+
+    code: Code
+    severity: Severity
+    message: str
+    hint: str
+    figures: dict[str, float | int | str | None]
+
+
+class HealthReply(Struct, kw_only=True):
+    """What was found about a model, the worst first; empty if nothing was."""
+
+    findings: list[Finding]
 
 
 class ModelReply(Struct, kw_only=True):
@@ -207,3 +266,9 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
+
+
+class ModelsReply(Struct, kw_only=True):
+    """All models."""
+
+    models: list[ModelReply]

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, inlined
+from smidgen.decision import FloatArray, IntArray
 from smidgen.state.classes import Indices
 from smidgen.state.offers import Offer, row_indices, row_values, usable
 from smidgen.state.root import LEARNT, STRANGE
-from smidgen.types import FloatArray, IntArray
 
 #: What columns fade by: a₀, λ, and the rounds learnt.
 Fading: TypeAlias = tuple[float, float, float]

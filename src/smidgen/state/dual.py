@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
 from smidgen.state.kernels import Kernel
-from smidgen.types import FloatArray
 
 #: A squared length beyond this many times A's start is shortened to it: what comes of the inverse of a Gram matrix has
 #: an error that grows with the square of this, times a rounding.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
-from smidgen.types import FloatArray
 
 Kernel = Callable[[FloatArray, FloatArray], FloatArray]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import IntArray
 from smidgen.errors import InvalidRecord
-from smidgen.types import IntArray
 
 _HINT = "give what ranges gave"
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import inlined
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features import LONGEST, Rows
 from smidgen.features.rows import DenseRows
 from smidgen.state.classes import Indices
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot
 
 #: Indices, values and row starts. Dense rows have no starts: there the indices are those of every row.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
@@ -17,7 +18,6 @@ from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_mo
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, full_width, sparse_dot
 from smidgen.state.kernels import Kernel
-from smidgen.types import FloatArray
 
 
 class Ridge(ABC):

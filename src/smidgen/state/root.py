@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, inlined, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.geometry.cholesky import factor, invert_lower
 from smidgen.state.classes import Indices
 from smidgen.state.offers import Offer, row_indices, row_values, usable
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot
 from smidgen.vector.row_sums import sum_rows
 

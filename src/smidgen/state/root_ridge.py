@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.state.offers import Offer, row_indices, row_values
 from smidgen.state.root import Slots, fading_learn
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.memory import aligned, zeros
 
 #: How many rows there are at first where columns claim them one by one.

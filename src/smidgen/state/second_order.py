@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.geometry.symmetric import mirror, settle, shrink_and_multiply
-from smidgen.types import FloatArray
 from smidgen.vector.memory import aligned, zeros
 
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from smidgen._kernel import constant, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
 from smidgen.state.classes import Block, Indices
 from smidgen.state.dual import least_width, shortening
 from smidgen.state.full import sparse_dot
 from smidgen.state.ridge import Ridge, check_moments
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot, shift
 
 Examples = tuple[Indices, Block, IntArray]
@@ -84,7 +84,7 @@ class Asked(NamedTuple):
 
     Attributes
     ----------
-    count
+    counts
         Examples now; and before the block.
     start, squares
         A starts as start·I; the squared lengths of all examples, added up.
@@ -100,7 +100,7 @@ class Asked(NamedTuple):
         a(1 + xᵀA⁻¹x) of what was learnt, in turn; and which rows these were.
     """
 
-    count: IntArray
+    counts: IntArray
     start: float
     squares: FloatArray
     w: FloatArray
@@ -118,7 +118,7 @@ class Asked(NamedTuple):
 def asked_moments(r: Asked, i: int) -> tuple[float, float]:
     """w·x and xᵀA⁻¹x of the i-th row."""
     indices, values, starts = r.rows
-    idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.count[0]
+    idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.counts[0]
     own = r.inner[i, i]
     width = (own - dot(r.near[i, :n], r.solved[i, :n])) / r.start
     return sparse_dot(r.w, idx, val), max(width, least_width(own, r.start, r.squares[0]))
@@ -132,8 +132,8 @@ def asked_learn(r: Asked, i: int, y: float, mean: float, width: float) -> None:
     c = (x·z − s·k(z))/p.
     """
     indices, values, starts = r.rows
-    idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.count[0]
-    solved, pivot, added = r.solved[i, :n], r.start * (1.0 + width), n - r.count[1]
+    idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.counts[0]
+    solved, pivot, added = r.solved[i, :n], r.start * (1.0 + width), n - r.counts[1]
     _shift(r.w, r.examples, solved, idx, val, (y - mean) / (1.0 + width) / r.start)
     for j in range(i + 1, r.near.shape[0]):
         c = (r.inner[i, j] - dot(solved, r.near[j, :n])) / pivot
@@ -147,7 +147,7 @@ def asked_learn(r: Asked, i: int, y: float, mean: float, width: float) -> None:
             end += 1
     own_starts[n + 1], r.y[n], r.pivots[added], r.learnt[added] = end, y, pivot, i
     r.squares[0] += r.inner[i, i]
-    r.count[0] = n + 1
+    r.counts[0] = n + 1
 
 
 class SparseRidge(Ridge):
@@ -240,7 +240,7 @@ class SparseRidge(Ridge):
         )
         own = (block.indices.astype(np.uint32), block.data, block.indptr.astype(np.int64))
         return Asked(
-            count=np.array([n, n]),
+            counts=np.array([n, n]),
             start=self._a,
             squares=np.array([float(self._values @ self._values)]),
             w=self._w,
@@ -256,7 +256,7 @@ class SparseRidge(Ridge):
 
     def take_over(self, asked: Asked) -> None:
         """Keep what was learnt of the rows that asked: G grows by all of it at once."""
-        n, before = asked.count
+        n, before = asked.counts
         added = n - before
         if not added:
             return

@@ -4,5 +4,16 @@ from smidgen.structures.candidates import Candidates
 from smidgen.structures.choice import Choice
 from smidgen.structures.clicks import Clicks, from_chain, from_clicks
 from smidgen.structures.ranking import ExtendedRanking, Ranking
+from smidgen.structures.structure import Structure, structured
 
-__all__ = ["Candidates", "Choice", "Clicks", "ExtendedRanking", "Ranking", "from_chain", "from_clicks"]
+__all__ = [
+    "Candidates",
+    "Choice",
+    "Clicks",
+    "ExtendedRanking",
+    "Ranking",
+    "Structure",
+    "from_chain",
+    "from_clicks",
+    "structured",
+]

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import Rows, as_rows, check_dim
+from smidgen.features.lengths import longest_row
 from smidgen.records import same, structure
-from smidgen.types import FloatArray
+from smidgen.structures.structure import Structure
 
 Mask = NDArray[np.bool_]
 _NO_MASK: Mask = np.empty(0, np.bool_)
@@ -56,7 +58,7 @@ def _best_available(scores: FloatArray, available: Mask) -> int:
 
 
 @structure
-class Choice:
+class Choice(Structure):
     """Items of which one is to be chosen.
 
     Parameters
@@ -145,6 +147,11 @@ class Choice:
         """The available item of highest utility under ``w``."""
         return self.best(self.scores(w))
 
+    def present(self, w: FloatArray, /) -> tuple[int, FloatArray]:
+        """The available item of highest utility, and the score of each item."""
+        scores = self.scores(w)
+        return self.best(scores), scores
+
     def phi(self, y: int) -> FloatArray:
         """The features of item ``y``."""
         return self.rows.combine(np.array([self._index(y)]), np.ones(1))
@@ -160,6 +167,15 @@ class Choice:
         """φ(better) − φ(shown)."""
         i, j = self.check(better), self.check(shown)
         return self.rows.combine(np.array([i, j]), _SAME if i == j else _MINUS)
+
+    def longest(self) -> float:
+        """The length of its longest item."""
+        return longest_row(self.rows)
+
+    def scaled(self, factor: float, /) -> Choice:
+        """The same items with all features times a factor."""
+        with np.errstate(under="ignore"):
+            return Choice(self.rows.public() * factor, self.available)
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this choice."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeedback
 from smidgen.features import as_rows
 from smidgen.records import structure
 from smidgen.structures.ranking import ExtendedRanking, as_order
-from smidgen.types import IntArray
 
 
 @structure

@@ -10,10 +10,12 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features import as_rows, check_dim
+from smidgen.features.lengths import longest_row
 from smidgen.records import same, structure
-from smidgen.types import FloatArray, IntArray
+from smidgen.structures.structure import Structure
 from smidgen.vector.places import before
 
 RUN = 32  # so many are sorted by counting those before each
@@ -153,7 +155,7 @@ class ExtendedRanking:
 
 
 @structure
-class Ranking:
+class Ranking(Structure):
     """Documents to be ranked for one query.
 
     Parameters
@@ -231,6 +233,11 @@ class Ranking:
         """The ranking of highest utility under ``w``, best first."""
         return self.best(self.rows.scores(w))
 
+    def present(self, w: FloatArray, /) -> tuple[IntArray, FloatArray]:
+        """The ranking of highest utility, and the score of each document."""
+        scores = self.rows.scores(w)
+        return self.best(scores), scores
+
     def phi(self, y: Sequence[int] | IntArray | ExtendedRanking) -> FloatArray:
         """The joint feature vector of the ranking ``y``; its first ``top`` documents are enough."""
         if isinstance(y, ExtendedRanking):
@@ -252,7 +259,9 @@ class Ranking:
     def difference(self, better: Any, shown: Any) -> FloatArray:
         """φ(better) − φ(shown), each document touched once; exactly zero where both say the same."""
         n = self.rows.shape[0]
-        if isinstance(better, ExtendedRanking) or isinstance(shown, ExtendedRanking):
+        if isinstance(shown, ExtendedRanking):  # nobody shows one: each has later documents of its own
+            return self.phi(better) - self.phi(shown)
+        if isinstance(better, ExtendedRanking):
             (extended, order), (_, before) = self._resolve(better), self._resolve(shown)
         else:
             extended, order, before = self, _as_indices(better, n), _as_indices(shown, n)
@@ -261,8 +270,19 @@ class Ranking:
         discounts, most = extended.discounts, 2 * extended.discounts.size
         touched, weights = np.empty(most, np.int64), np.empty(most)
         if not _write_checked(order, before, discounts, extended.rows.shape[0], touched, weights):
-            order, before = self._resolve(better)[1], self._resolve(shown)[1]  # one of them is refused
+            self._resolve(better)
+            self._resolve(shown)
+            raise InvalidFeedback("one of the two rankings holds strange documents", _way_out(n))
         return extended.rows.combine(touched, weights)
+
+    def longest(self) -> float:
+        """The length of its longest document."""
+        return longest_row(self.rows)
+
+    def scaled(self, factor: float, /) -> Ranking:
+        """The same query with all features times a factor."""
+        with np.errstate(under="ignore"):
+            return Ranking(self.rows.public() * factor, top=self.top)
 
     def extended(self, docs: Any) -> Ranking:
         """The same query with more documents after the present ones."""

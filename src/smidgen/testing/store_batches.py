@@ -9,7 +9,8 @@ from typing import Any
 
 from smidgen.service.store.events import Chain
 from smidgen.service.store.protocol import Store
-from smidgen.testing.store_play import asked, batch, feedback, hold, model
+from smidgen.testing.laws import hold
+from smidgen.testing.store_play import asked, batch, feedback, model
 
 
 def models_are_kept(make: Callable[[], Store], store: Store) -> None:

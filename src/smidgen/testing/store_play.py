@@ -1,4 +1,4 @@
-"""A small log to try a store with, and the one way in which a law says that it does not hold."""
+"""A small log to try a store with."""
 
 from __future__ import annotations
 
@@ -7,12 +7,6 @@ from typing import Any
 
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Asked, ModelRow, Told
-
-
-def hold(fact: bool, sentence: str) -> None:
-    """A law that does not hold is told in one sentence."""
-    if not fact:
-        raise AssertionError(sentence)
 
 
 def model(store: Store, name: str) -> ModelRow:

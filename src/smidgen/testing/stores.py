@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from smidgen.service.store.protocol import Store
-from smidgen.testing import store_batches, store_decisions
+from smidgen.testing import store_batches, store_closings, store_decisions
 
 Law = Callable[[Callable[[], Store], Store], None]
 
@@ -56,6 +56,12 @@ _LAWS: tuple[Law, ...] = (
     store_decisions.decisions_are_found,
     store_decisions.feedback_counts_once,
     store_decisions.the_fold_is_in_order,
+    store_closings.silence_is_learnt_once,
+    store_closings.a_decision_counts_when_it_is_shown,
+    store_closings.feedback_can_be_taken_back,
+    store_closings.all_that_changes_weights_is_told,
+    store_closings.calls_are_known_again,
+    store_closings.settings_can_change,
     store_decisions.states_are_kept,
     store_decisions.tokens_are_looked_up,
     store_batches.a_probe_means_nothing,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.structures import Choice
-from smidgen.types import FloatArray
 
 
 class Adversary:

@@ -9,9 +9,9 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Clicks, from_clicks
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.labels import Labels
 from smidgen.users.person import CLICKING, Person
 

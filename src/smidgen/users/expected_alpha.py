@@ -8,10 +8,10 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
 from smidgen.structures.ranking import ranked, utility
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.person import EXPECTED, Person
 from smidgen.users.strict_alpha import StrictAlpha, as_alpha, inspect
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Ranking
-from smidgen.types import FloatArray
 
 
 def as_numbers(name: str, value: Any) -> Any:

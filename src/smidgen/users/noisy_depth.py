@@ -8,8 +8,8 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.structures.ranking import put_first, ranked
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.labels import Labels
 from smidgen.users.person import NOISY, Person
 

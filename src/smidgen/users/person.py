@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 STRICT, NOISY, EXPECTED, CLICKING = range(4)  # kinds of users
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice
-from smidgen.types import FloatArray
 from smidgen.users.labels import as_numbers
 
 

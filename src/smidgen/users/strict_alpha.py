@@ -8,10 +8,10 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
 from smidgen.structures.ranking import put_first, utility
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.person import STRICT, Person
 
 _ROUNDING = 1e-12

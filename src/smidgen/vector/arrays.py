@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smidgen._kernel import inlined
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.lanes import fill, load, store, total
 
 

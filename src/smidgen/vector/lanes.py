@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import instruction
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 __all__ = [
     "LANES",

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from smidgen._kernel import inlined
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.lanes import Lanes, fill, from_bits, load, root, shuffled, store, to_bits
 
 NORMALS = 5  # the row of the scratch from which on the normals stand

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen._kernel import instruction
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 from smidgen.vector.lanes import LANES, filled
 
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from laws.loops import CASES, Case
-from laws.test_laws import snapshot
+from laws.loops import CASES
 from smidgen import AppleTasting, FilterHistory, PRidgeFil, RidgeFil, RidgeFull, SimpleFil
 from smidgen.errors import InvalidArgument, InvalidFeatures, SmidgenError
 from smidgen.learners import cards, learners
 from smidgen.learners.filter import Filter
+from smidgen.testing import Case
+from smidgen.testing.case import snapshot
 
 FILTER_CASES = [case for case in CASES if issubclass(learners[case.name], Filter)]
 WITH_ROWS = [case for case in FILTER_CASES if case.name != "SimpleFil"]

@@ -13,9 +13,9 @@ from scipy import sparse
 
 import reference_label
 import smidgen
-from laws.test_laws import snapshot
 from smidgen import HingeConfidit
 from smidgen.errors import InvalidArgument, InvalidFeedback
+from smidgen.testing.case import snapshot
 
 DIM, K = 5, 4
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from laws.loops import CASES, Case
-from laws.test_laws import snapshot
+from laws.loops import CASES
 from smidgen import AROW, Banditron, Confidit, MulticlassPerceptron
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidFeedback, SmidgenError
+from smidgen.testing import Case
+from smidgen.testing.case import snapshot
 
-LABEL_CASES = [case for case in CASES if case.loop.form == "rows"]
+LABEL_CASES = [case for case in CASES if case.form.name == "rows"]
 every_case = pytest.mark.parametrize("case", LABEL_CASES, ids=str)
 
 
@@ -128,7 +129,7 @@ def test_classes_can_be_added(case: Case) -> None:
     with pytest.raises(InvalidArgument, match="already"):
         grown.add_classes(9, 3)
     assert grown.n_classes == 9
-    feedback = case.loop.feedback(grown, waiting, 0)
+    feedback = case.form.feedback(grown, waiting, 0)
     grown.learn(waiting, feedback)
     twin = case.make()
     twin.add_classes(*range(3, 9))

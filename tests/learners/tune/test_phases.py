@@ -11,16 +11,16 @@ import pytest
 import reference_tune as judges
 import smidgen
 from smidgen import OGDEG, ONSEG, Ball
-from smidgen.learners.tune import theory
+from smidgen.theory import one_point
 
 SPACE = Ball(dim=2)
 SETTINGS: dict[str, Any] = {"space": SPACE, "loss_bound": 1.0, "lipschitz": 0.1, "seed": 3}
-KINDS = {OGDEG: theory.fkm, ONSEG: theory.onseg}
+KINDS = {OGDEG: one_point.fkm_constants, ONSEG: one_point.onseg_constants}
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def first_phase(kind: Any) -> int:
-    return theory.first_phase(SPACE, 1.0, 0.1, KINDS[kind])
+    return one_point.first_phase(SPACE, 1.0, 0.1, KINDS[kind])
 
 
 def loss(x: np.ndarray) -> float:
@@ -32,9 +32,9 @@ def test_phases_tile_the_rounds(first: int) -> None:
     expected, start = [], 0
     for k in range(6):
         length = first * 2**k
-        expected += [theory.Phase(k, start, length)] * length
+        expected += [one_point.Phase(k, start, length)] * length
         start += length
-    assert [theory.phase_of(rounds, first) for rounds in range(start)] == expected
+    assert [one_point.phase_of(rounds, first) for rounds in range(start)] == expected
 
 
 @every_kind
@@ -48,7 +48,7 @@ def test_the_first_phase_is_the_shortest_that_keeps_half_of_the_space(kind: Any)
 def test_constants_change_at_the_boundaries_and_nowhere_else(kind: Any) -> None:
     learner, first = kind(**SETTINGS), first_phase(kind)
     for rounds in range(7 * first + 1):
-        phase = theory.phase_of(rounds, first)
+        phase = one_point.phase_of(rounds, first)
         assert (learner.delta, learner.gamma) == KINDS[kind](SPACE, 1.0, 0.1, phase.length)
         decision = learner.decide()
         assert decision.reach == learner.delta
@@ -59,7 +59,7 @@ def test_the_base_point_is_kept_and_the_steps_begin_anew() -> None:
     learner, first = OGDEG(**SETTINGS), first_phase(OGDEG)
     shape, z = judges.Ball(2, 1.0), np.zeros(2)
     for k in range(3):
-        gamma = theory.fkm(SPACE, 1.0, 0.1, first * 2**k)[1]
+        gamma = one_point.fkm_constants(SPACE, 1.0, 0.1, first * 2**k)[1]
         judge = judges.Descent(shape, SPACE.diameter, gamma, z)
         np.testing.assert_allclose(learner.weights, z, atol=1e-9)
         for _ in range(first * 2**k):
@@ -77,7 +77,7 @@ def test_a_decision_of_one_phase_learnt_in_the_next_uses_its_own_reach() -> None
         decision = learner.decide()
         learner.learn(decision, loss(decision.action))
     assert learner.delta < late.reach
-    gamma = theory.onseg(SPACE, 1.0, 0.1, 2 * first)[1]
+    gamma = one_point.onseg_constants(SPACE, 1.0, 0.1, 2 * first)[1]
     judge = judges.NewtonSteps(judges.Ball(2, 1.0), learner.beta, SPACE.diameter, gamma, learner.weights)
     learner.learn(late, 0.8)
     judge.learn(2 / late.reach * 0.8 * late.perturbation)

@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from smidgen._kernel import kernel
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 #: A bet may lose at most this share of the money.
 MOST = 0.5

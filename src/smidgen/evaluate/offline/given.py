@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.types import FloatArray, IntArray
 
 
 def as_alpha(alpha: Any) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.offline.betting import mean_between, ratio_between
 from smidgen.evaluate.offline.estimate import Estimate
@@ -19,7 +20,6 @@ from smidgen.evaluate.offline.given import (
     same_length,
 )
 from smidgen.evaluate.offline.sequence import FEW, asymptotic
-from smidgen.types import FloatArray
 
 
 def ips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, bound: float | None = None) -> Estimate:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
-from smidgen.types import FloatArray, IntArray
+from smidgen.decision import FloatArray, IntArray
 from smidgen.vector.arrays import dot
 from smidgen.vector.short_scores import (
     PARTS,

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.types import FloatArray, IntArray
 from smidgen.users import BestRating, BetterOfTwo, BetterRating, ExpectedAlpha, StrictAlpha
 from smidgen.users.expected_alpha import random_mass
 from smidgen.users.strict_alpha import enough

@@ -14,6 +14,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.evaluate.players.candidates import Candidates, choose, moved, moved_along, remove
 from smidgen.evaluate.players.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
@@ -35,7 +36,6 @@ from smidgen.optim.program import (
 )
 from smidgen.optim.rule import RETRAINED, Program, move
 from smidgen.randomness import perturb
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.strict_alpha import as_utility
 
 __all__ = ["ChoicePlay", "play_choices"]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.players.ranking_rounds import Queries, Record, answer, clicked_by, note
 from smidgen.features.differences import write_dense_differences
 from smidgen.features.rows import combine_dense, write_scores_ahead
@@ -22,7 +23,6 @@ from smidgen.learners.rank.plackett_luce import draw
 from smidgen.learners.rank.swaps import swap_pairs
 from smidgen.optim.rule import move
 from smidgen.structures.ranking import _write_ranked, put_first, write_merged
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.click_user import click_into
 from smidgen.users.person import CLICKING, Person
 

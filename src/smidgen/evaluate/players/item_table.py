@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from smidgen._kernel import borrowing
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.players.candidates import BLOCK, FLOOR, GONE, LENGTH, ROUNDING, Candidates
 from smidgen.features import as_rows
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.lanes import LANES, fill, load, store
 from smidgen.vector.memory import aligned, zeros
 from smidgen.vector.short_scores import WIDTH, Bytes, Shorts

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.features import as_rows, dense_scores
 from smidgen.features.rows import as_weights
 from smidgen.structures import Ranking
-from smidgen.types import FloatArray, IntArray
 from smidgen.users import ClickUser, NoisyDepth
 
 

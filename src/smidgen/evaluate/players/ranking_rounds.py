@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features import dense_scores
 from smidgen.features.rows import combine_dense, scores_ahead
 from smidgen.learners.coactive.dueling_bandit import Duel, credit, team_clicks, team_draft
@@ -17,7 +18,6 @@ from smidgen.optim.program import DECIDED, FILLED, Memory, learn
 from smidgen.optim.rule import RETRAINED, Program, move
 from smidgen.randomness import fill_uniforms, perturb
 from smidgen.structures.ranking import put_first, ranked, utility, write_merged
-from smidgen.types import FloatArray, IntArray
 from smidgen.users.click_user import click_into
 from smidgen.users.expected_alpha import mixed
 from smidgen.users.noisy_depth import best_seen

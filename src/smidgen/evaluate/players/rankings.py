@@ -11,9 +11,8 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import written_for
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate import bounds
-from smidgen.evaluate.losses import Linear, Loss
 from smidgen.evaluate.players import drawn_rounds, ranking_rounds
 from smidgen.evaluate.players.forms import forms_of
 from smidgen.evaluate.players.query_table import QueryTable
@@ -25,7 +24,8 @@ from smidgen.learners.rank import RankLearner
 from smidgen.learners.rank.base import Drawing
 from smidgen.optim.program import FILLED, Memory, is_finite, memory_of, state_of
 from smidgen.optim.rule import Program
-from smidgen.types import FloatArray, IntArray
+from smidgen.theory import bounds
+from smidgen.theory.losses import Linear, Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 from smidgen.users.person import Person
 from smidgen.users.strict_alpha import as_alpha, as_utility

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing
+from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.point_losses import cost
 from smidgen.geometry.polytope import BALL
 from smidgen.geometry.region import along, embed
@@ -16,7 +17,6 @@ from smidgen.learners.tune.base import Pace
 from smidgen.optim.program import DECIDED, PROJECTED, Memory, step
 from smidgen.optim.rule import Program
 from smidgen.randomness import U64, directions_room, unit_directions
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot, scale, shift
 from smidgen.vector.memory import zeros
 

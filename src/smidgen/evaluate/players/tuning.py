@@ -14,6 +14,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import written_for
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate.players.tune_rounds import (
     BASE_LOSS,
@@ -32,7 +33,6 @@ from smidgen.geometry.region import region_of
 from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.base import GradientTuner
 from smidgen.optim.program import memory_of, program_of, state_of
-from smidgen.types import FloatArray, IntArray
 
 __all__ = ["TunePlay", "play_tuning"]
 

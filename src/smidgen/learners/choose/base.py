@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Rows
 from smidgen.learners.base import Learner
@@ -36,7 +37,6 @@ from smidgen.state.columns import ColumnRidge
 from smidgen.state.offers import Offer, offer
 from smidgen.state.root import FULL, LEARNT, Slots, root_learn
 from smidgen.state.root_ridge import RootRidge
-from smidgen.types import Decision, FloatArray
 
 #: Columns in use up to which A is kept in full where that is left to the learner.
 LARGE = 256

@@ -14,7 +14,7 @@ from smidgen.learners.choose.shares import UCB
         feedback="reward",
         draws=True,
         paper="Chu, Li, Reyzin & Schapire 2011",
-        bound="O(d·log T/√T), width by the theorem",
+        theorem="optimism",
         cost="K·N² (full), K·nnz (diagonal)",
         example={"dim": 4},
         recommended=(Recommended(feedback="reward", settings={"width": 0.3, "ridge": 0.1}),),

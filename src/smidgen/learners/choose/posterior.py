@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.learners.choose.shares import Mask, on_offer
 from smidgen.randomness import U64, direction_room, fill_normals
 from smidgen.state.classes import Indices
 from smidgen.state.columns import Fading, column
 from smidgen.state.offers import Offer, row_indices, row_values
 from smidgen.state.root import Slots, lean, room_for
-from smidgen.types import FloatArray, IntArray
 from smidgen.vector.arrays import dot
 
 #: Entries of candidates that have no row in a root: by candidate, which of the extra normals, and how much of it.

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from smidgen._kernel import borrowing, inlined, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.learners.choose.posterior import column_samples, root_samples
 from smidgen.learners.choose.shares import (
     GAPS,
@@ -25,7 +26,6 @@ from smidgen.randomness import U64, first_uniform
 from smidgen.state.classes import Indices
 from smidgen.state.columns import column_moments
 from smidgen.state.root import Slots, root_moments
-from smidgen.types import FloatArray, IntArray
 
 #: Where things stand in a learner's array of numbers: the rounds learnt, then its settings.
 ROUNDS, RULE, WIDTH, GAMMA, FLOOR, MIN_SHARE, DRAWS, RIDGE, KEEP, COUNT, NUMBERS = range(11)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import inlined
-from smidgen.types import FloatArray
+from smidgen.decision import FloatArray
 
 Mask = NDArray[np.bool_]
 #: Rules: the highest upper confidence bound, inverse gaps, the argmaxes of posterior samples.

@@ -14,7 +14,7 @@ from smidgen.learners.choose.shares import GAPS
         feedback="reward",
         draws=True,
         paper="Foster & Rakhlin 2020",
-        bound="O(√(K·log T/T)) times √d, expected",
+        theorem="inverse gaps",
         cost="K·N² (full), K·nnz (diagonal)",
         example={"dim": 4},
         size=bytes_of_state,

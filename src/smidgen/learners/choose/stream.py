@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import inlined, kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.learners.choose.round import (
     KEEP,
     RIDGE,
@@ -23,7 +24,6 @@ from smidgen.randomness import U64
 from smidgen.state.columns import column_learn
 from smidgen.state.offers import Offer, row_indices, row_values
 from smidgen.state.root import LEARNT, Slots, fading_learn, room_for, write_moments, write_step
-from smidgen.types import FloatArray, IntArray
 
 #: What is played: the rows of all candidates; how many rows lie between one round and the next (0: the same again);
 #: which candidates are on offer, a row for each round, or one for all, or none; the rewards, a row for each round.

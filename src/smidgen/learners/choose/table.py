@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.features import as_stream, check_dim
 from smidgen.features.rows import DenseRows, check_finite, is_sparse
 from smidgen.learners.choose.stream import Played
 from smidgen.state.offers import Offer, offer, read_only
-from smidgen.types import FloatArray
 
 
 def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:

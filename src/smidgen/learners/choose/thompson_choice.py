@@ -14,7 +14,7 @@ from smidgen.learners.choose.shares import SAMPLES
         feedback="reward",
         draws=True,
         paper="Agrawal & Goyal 2013",
-        bound="O(d·log T/√T), expected under the prior",
+        theorem="posterior sampling",
         cost="K·N² + 100·K·N (full), 100·K·nnz (diagonal)",
         example={"dim": 4},
         size=bytes_of_state,

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
+from smidgen.decision import Decision, FloatArray
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
 from smidgen.optim import Additive, Rule
 from smidgen.optim.rule import as_direction
-from smidgen.structures import Choice, Clicks, Ranking
-from smidgen.types import Decision, FloatArray, Structure
+from smidgen.structures import Choice, Clicks, Ranking, structured
 
 PAPER = "Shivaswamy & Joachims 2015"
+_NOT_FINITE = ("the features lead to scores that are not finite", "scale them down")
 
 
 @kernel
@@ -176,39 +177,53 @@ def better_than(decision: Decision, clicks: Clicks) -> Any:
 
 def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
     """Argmax over y of w·φ(x, y), and the scores it went by where the structure has them."""
-    if isinstance(context, (Ranking, Choice)):
+    kind = type(context)
+    if kind is Ranking or kind is Choice:  # as below, without a view of the weights
         if context.rows.shape[1] != len(w):
             context.check_dim(len(w))
         scores = context.scores(w)
         if not _finite(scores):
-            raise NotFinite("the features lead to scores that are not finite", "scale them down")
+            raise NotFinite(*_NOT_FINITE)
         return context.best(scores), scores
-    if not isinstance(context, Structure):
+    known = structured(context)
+    if known is None:
         raise InvalidArgument(
-            f"the context is a {type(context).__name__} without phi and argmax",
+            f"the context is a {kind.__name__} without phi and argmax",
             "give a Ranking, a Choice, or an object with the methods phi(y) and argmax(w)",
         )
+    known.check_dim(len(w))
     view = w.view()
     view.flags.writeable = False
-    return context.argmax(view), None
+    action, told = known.present(view)
+    return action, None if told is None else _as_scores(told, kind.__name__)
 
 
 def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
     """Δ = φ(x, ȳ) − φ(x, y), checked."""
-    if isinstance(context, (Ranking, Choice)):
+    kind = type(context)
+    if kind is Ranking or kind is Choice:
         if context.rows.shape[1] != dim:
             context.check_dim(dim)
-        return context.difference(better, shown)
-    if not isinstance(context, Structure):
+        delta: FloatArray = context.difference(better, shown)
+        return delta
+    known = structured(context)
+    if known is None:
         raise DecisionMismatch(
-            f"the decision's context is a {type(context).__name__} without phi",
+            f"the decision's context is a {kind.__name__} without phi",
             "give the decision as decide made it",
         )
+    known.check_dim(dim)
+    return as_direction(known.difference(better, shown), dim)
+
+
+def _as_scores(scores: Any, kind: str) -> FloatArray:
+    """The scores that a structure of others gives, as a decision holds them."""
     try:
-        improved = context.phi(better)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InvalidFeedback(
-            f"{type(context).__name__}.phi does not know the feedback {better!r} ({error})",
-            "give an object of the form that its argmax returns",
-        ) from error
-    return as_direction(improved, dim) - as_direction(context.phi(shown), dim)
+        told = np.array(scores, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise InvalidFeatures(f"{kind}.scores gave a {type(scores).__name__}", "return a 1-D array, or None") from error
+    if told.ndim != 1:
+        raise InvalidFeatures(f"{kind}.scores gave an array of shape {told.shape}", "return a 1-D array, or None")
+    if not np.isfinite(told).all():
+        raise NotFinite(*_NOT_FINITE)
+    return told

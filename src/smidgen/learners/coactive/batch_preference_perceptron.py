@@ -13,7 +13,6 @@ from smidgen.optim import Additive, Batched
         loop=("rank", "choose"),
         feedback=("better", "clicks"),
         paper=f"{PAPER}, Alg. 2",
-        bound="2R‖w*‖√k/(α√T) + slack (Lemma 4)",
         cost="argmax + 2 φ + N",
         example={"dim": 4, "batch": 3},
         first={"batch": 10},

@@ -14,7 +14,6 @@ from smidgen.optim import Gradient
         loop=("rank", "choose"),
         feedback=("better", "clicks"),
         paper=f"{PAPER}, Alg. 5",
-        bound="(|B|²/2 + 4R²G²)/(α√T) + slack (Thm 6)",
         cost="argmax + 2 φ + 2N",
         example={"dim": 4, "radius": 2.0},
         first={"radius": 10.0},

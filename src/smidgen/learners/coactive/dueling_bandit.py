@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidFeedback, NotTeachable
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
@@ -18,7 +19,6 @@ from smidgen.optim.rule import moved
 from smidgen.randomness import COIN, DIRECTION, U64, perturb, stream_key, uniforms
 from smidgen.records import same
 from smidgen.structures import Clicks, ExtendedRanking, Ranking
-from smidgen.types import Decision, FloatArray, IntArray
 
 
 class Duel(NamedTuple):

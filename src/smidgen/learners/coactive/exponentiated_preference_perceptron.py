@@ -12,7 +12,6 @@ from smidgen.optim import Exponentiated
         loop=("rank", "choose"),
         feedback=("better", "clicks"),
         paper=f"{PAPER}, Alg. 4",
-        bound="2S(1 + log 2N)·‖w*‖₁/(α√T) + slack (Thm 5)",
         cost="argmax + 2 φ + N exp",
         example={"dim": 4, "bound": 1.0},
         first={"bound": 1.0},

@@ -12,7 +12,6 @@ from smidgen.optim import Additive
         loop=("rank", "choose"),
         feedback=("better", "clicks"),
         paper=f"{PAPER}, Alg. 1",
-        bound="2R‖w*‖/(α√T) + slack (Thm 1)",
         cost="argmax + 2 φ + N",
         example={"dim": 4},
         recommended=(Recommended(feedback="better"), Recommended(feedback="clicks")),

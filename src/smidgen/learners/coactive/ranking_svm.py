@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import MissingExtra, NotFinite
 from smidgen.learners.card import Card, register
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Rule
 from smidgen.optim.rule import RETRAINED, Program, State, count
-from smidgen.types import FloatArray
 
 EARLY_C = 100.0
 EARLY_PAIRS = 50

@@ -14,7 +14,6 @@ from smidgen.optim import Newton
         loop=("rank", "choose"),
         feedback=("better", "clicks"),
         paper=f"{PAPER}, Alg. 6",
-        bound="O(N log T/(αT)) + slack, strongly convex losses (Thm 8)",
         cost="argmax + 2 φ + 4N² (+ a few N² to project)",
         example={"dim": 4, "radius": 2.0},
         recommended=(Recommended(feedback="better", strength=2, up_to=1000),),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.learners.base import State
 from smidgen.learners.card import Card, register
@@ -18,7 +19,6 @@ from smidgen.learners.filter.perceptron_filter import PerceptronFilter
 from smidgen.learners.filter.ridge_fil import RidgeFull
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.randomness import COIN, first_uniform, stream_key
-from smidgen.types import Decision, FloatArray
 
 
 @register(

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import ordinary
+from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.base import Learner
 from smidgen.learners.filter.history import FilterHistory
 from smidgen.learners.rows import kept_row
-from smidgen.types import Decision
 
 #: A stream for compiled code: CSR indices, values and row starts; relevance; the order of play.
 Stream: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.learners.filter.base import Shown, Stream
 from smidgen.learners.filter.exploring import EVERYTHING, Exploring, forwards, hear, margin_of
 from smidgen.state.sparse_ridge import Asked, SparseRidge, asked_learn, asked_moments
-from smidgen.types import FloatArray
 
 #: Items of a block, and how many examples there must be before blocks pay: until then, the two verbs play.
 BLOCK, MANY = 192, 200
@@ -52,13 +52,13 @@ def play_dual(
 
     Equal to the two verbs to the last bit up to `MANY` examples, and to rounding from then on.
     """
-    *rows, truth, order = stream
+    indices, values, starts, truth, order = stream
     at = 0
     while at < len(order):
         stop = min(at + BLOCK, len(order))
         part, then = order[at:stop], (shown[0][at:stop], shown[1][at:stop])
         if ridge.window is not None or len(ridge) < MANY:
-            by_verbs((*rows, truth, part), first + at, then)
+            by_verbs((indices, values, starts, truth, part), first + at, then)
         else:
             asked = ridge.asked(*wide[:3], part)
             _play_block(asked, e, counts, truth[part], first + at, then)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import constant, kernel
+from smidgen.decision import FloatArray
 from smidgen.features import Row
 from smidgen.randomness import U64, first_uniform
-from smidgen.types import FloatArray
 
 #: The rules by name, as kernels know them.
 RULES = {"paper": 0, "found": 1, "scarce": 2}

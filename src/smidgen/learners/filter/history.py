@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen.types import IntArray
+from smidgen.decision import IntArray
 
 Flags = NDArray[np.bool_]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.geometry.ball import project_on_ball
 from smidgen.learners.card import Card, register
@@ -21,7 +22,6 @@ from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices
 from smidgen.state.full import FullClasses
 from smidgen.state.ridge import ridge_full, ridge_full_hear
-from smidgen.types import Decision, FloatArray
 
 TOLERANCE = 1e-10
 
@@ -60,7 +60,6 @@ def _stream(W: Block, B: Block, p: float, key: U64, stream: Stream, first: int, 
         feedback="relevance",
         draws=True,
         paper=f"{PAPER}, Fig. 2",
-        bound="O(N ln n/(γ√n)) with margin γ (Thm 3)",
         cost="nnz·N, N² to learn",
         example={"dim": 4, "p": 0.3},
         first={"p": 0.1},

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import FullInformationFilter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.state.classes import Indices
 from smidgen.state.full import sparse_dot
-from smidgen.types import FloatArray
 
 
 @kernel

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import NotFinite, NoWeights
 from smidgen.features import Row
 from smidgen.learners.card import Card, Recommended, register
@@ -48,7 +49,6 @@ from smidgen.state.ridge import (
     ridge_full_learn,
 )
 from smidgen.state.sparse_ridge import SparseRidge
-from smidgen.types import Decision, FloatArray
 
 
 @kernel

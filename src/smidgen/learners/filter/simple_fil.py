@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeatures, NoWeights
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, Shown, Stream
 from smidgen.learners.filter.exploring import threshold
-from smidgen.types import Decision, FloatArray
 
 PAPER = "Cesa-Bianchi, Conconi & Gentile 2003"
 C = 4.0  # of the threshold
@@ -48,7 +48,6 @@ def simple_stream(memory: FloatArray, c: float, truth: NDArray[np.bool_], first:
         loop="filter",
         feedback="relevance",
         paper=f"{PAPER}, Sec. 3",
-        bound="((32/|δ| + 2) ln n + 4)/n (Thm 1)",
         cost="1",
         example={},
         theorem="filtering without features",

@@ -9,6 +9,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch
 from smidgen.learners.card import Card, register
 from smidgen.learners.label.base import Shown, Stream
@@ -16,7 +17,6 @@ from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
 from smidgen.state.classes import Block, Indices, add_to_class, best_class, class_scores, fetch_rows
-from smidgen.types import Decision, FloatArray
 
 
 @borrowing

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.learners.base import Learner
@@ -19,7 +20,6 @@ from smidgen.learners.label.classes import Classes
 from smidgen.learners.label.history import LabelHistory
 from smidgen.state.classes import Block, best_class, class_scores, padded
 from smidgen.state.full import sparse_dot
-from smidgen.types import Decision, FloatArray
 
 #: Rows for compiled code: CSR indices, values and row starts.
 Csr: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]

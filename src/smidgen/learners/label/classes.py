@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
-from smidgen.types import IntArray
 
 SMALL = 2**16
 MOST = 2**24  # classes

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
@@ -39,7 +40,6 @@ from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses
 from smidgen.state.kernels import Kernel, find_kernel
-from smidgen.types import Decision, FloatArray
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
 
@@ -50,7 +50,6 @@ GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for
         feedback=("bit", "reward"),
         draws=True,
         paper="Crammer & Gentile 2013, Fig. 1",
-        bound="O(√(log²T/T)), labels by eq. 2 (Thm 1)",
         cost="K·nnz (diagonal), K·nnz·N (full)",
         example={"dim": 4, "n_classes": 3, "eta": 0.5, "alpha": 0.6},
         recommended=(Recommended(feedback="bit"),),

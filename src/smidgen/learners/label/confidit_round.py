@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray
 from smidgen.geometry.class_constraints import constraint_shifts
 from smidgen.randomness import U64, first_uniform
 from smidgen.state.classes import Block, Indices, best_class
 from smidgen.state.diagonal import diagonal_absorb, diagonal_moments, diagonal_shift, diagonal_width
 from smidgen.state.full import full_absorb, full_moments, full_shift, full_width
-from smidgen.types import FloatArray
 
 #: Where things stand in a learner's one array of numbers (numba takes one array sooner than many). First what is
 #: remembered: rounds learnt, widths, log-determinants, approximation errors so far. Then the settings; the number of

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, inlined, kernel
+from smidgen.decision import FloatArray
 from smidgen.features.row import over_length
 from smidgen.learners.label.base import Shown, Stream
 from smidgen.learners.label.confidit_round import choose, settings_in, sign_of, step_diagonal, step_full
@@ -15,7 +16,6 @@ from smidgen.randomness import U64
 from smidgen.state.classes import Block, best_class
 from smidgen.state.diagonal import diagonal_moments
 from smidgen.state.full import full_moments
-from smidgen.types import FloatArray
 
 #: What is played: the stream, what each row is multiplied by, the number of the first round, and what was shown.
 Played: TypeAlias = tuple[Stream, FloatArray, int, Shown]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
@@ -36,7 +37,6 @@ from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.full import FullClasses
 from smidgen.state.in_use import ClassesInUse, rounds_within
-from smidgen.types import Decision, FloatArray
 
 LIMIT = 256  # columns in use up to which "auto" keeps full matrices
 #: The start of A, the target of a wrong label, and κ, by the covariance in force.

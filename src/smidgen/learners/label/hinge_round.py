@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from smidgen._kernel import borrowing
+from smidgen.decision import FloatArray
 from smidgen.randomness import U64, first_uniform
 from smidgen.state.classes import Block, Indices, best_class
 from smidgen.state.diagonal import diagonal_absorb, diagonal_moments
 from smidgen.state.full import full_absorb, full_moments, full_shift, full_width
-from smidgen.types import FloatArray
 
 #: Where things stand in a learner's one array of numbers (numba takes one array sooner than many): the number of the
 #: decision whose moments stand in the room for them (0: none); then the settings in force.

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import FloatArray
 from smidgen.learners.label.confidit_stream import Played, longest, scaled
 from smidgen.learners.label.hinge_round import add_width, choose, step_diagonal, step_full
 from smidgen.randomness import U64
@@ -14,7 +15,6 @@ from smidgen.state.classes import Block, Indices, best_class
 from smidgen.state.diagonal import diagonal_moments
 from smidgen.state.full import full_moments
 from smidgen.state.in_use import Slots, give_slots, take_slots
-from smidgen.types import FloatArray
 
 #: Columns in use: their slots (empty: all features are), the column of each slot, how many there are, and A₀.
 Used: TypeAlias = tuple[Slots, Indices, int, float]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from smidgen._kernel import borrowing, kernel
+from smidgen.decision import Decision
 from smidgen.learners.card import Card, register
 from smidgen.learners.label.base import Shown, Stream
 from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.rows import kept_row
 from smidgen.state.classes import Block, add_to_class, best_class, class_scores, fetch_rows
-from smidgen.types import Decision
 
 
 @borrowing

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray
 from smidgen.learners.label.base import Csr, LabelLearner, pick, scores_by_feature
 from smidgen.state.classes import Block, Indices, class_scores, padded
-from smidgen.types import FloatArray
 from smidgen.vector.memory import aligned, zeros
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import NotFinite
 from smidgen.features import Row
 from smidgen.learners.label.base import LabelLearner, pick
@@ -17,7 +18,6 @@ from smidgen.learners.rows import kept_row
 from smidgen.state.classes import Block, best_class, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.full import FullClasses
-from smidgen.types import Decision, FloatArray
 
 
 class SecondOrderLabelLearner(LabelLearner):

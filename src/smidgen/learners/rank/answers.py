@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen._kernel import kernel
+from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeedback
 from smidgen.structures import Clicks, ExtendedRanking, Ranking
-from smidgen.types import IntArray
 
 
 class Answer(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, NotFinite
 from smidgen.features import Rows
 from smidgen.learners.base import Learner
@@ -18,7 +19,6 @@ from smidgen.learners.rank.answers import Answer, read_answer
 from smidgen.randomness import COIN, U64, stream_key
 from smidgen.structures import Clicks, Ranking
 from smidgen.structures.ranking import _write_ranked
-from smidgen.types import Decision, FloatArray, IntArray
 
 DEPTH = "give how many of the first places are drawn and learnt from, e.g. depth=10"
 

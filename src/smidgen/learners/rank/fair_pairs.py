@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import NotFinite
 from smidgen.features.differences import differences
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import FAIR, Drawing, RankLearner
 from smidgen.learners.rank.swaps import kept_pairs, swap_with_chance
-from smidgen.types import Decision, FloatArray, IntArray
 
 BEGIN = 1e-8  # G₀ of AdaGrad
 
@@ -76,7 +76,6 @@ def _bytes_of_state(settings: Mapping[str, Any]) -> int:
         averaged=True,
         size=_bytes_of_state,
         paper="Radlinski & Joachims 2006",
-        bound="none is known",
         cost="argmax + depth draws + N per pair",
         example={"dim": 4, "depth": 4},
     )

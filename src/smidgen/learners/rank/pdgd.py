@@ -9,6 +9,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch
 from smidgen.features import Rows
 from smidgen.features.columns import unit_columns, unit_queries
@@ -17,7 +18,6 @@ from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import DRAWN, Drawing, RankLearner
 from smidgen.learners.rank.plackett_luce import draw_with_chance, exchange_odds, suffix_sums
 from smidgen.optim.rule import moved
-from smidgen.types import Decision, FloatArray, IntArray
 
 
 @kernel

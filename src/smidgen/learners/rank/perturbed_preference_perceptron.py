@@ -8,12 +8,12 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import PERTURBED, Drawing, RankLearner
 from smidgen.learners.rank.swaps import kept_pairs, swap_with_chance
 from smidgen.optim.rule import moved
-from smidgen.types import Decision, FloatArray, IntArray
 
 
 @kernel

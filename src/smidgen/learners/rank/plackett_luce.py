@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.randomness import U64, fill_uniforms
 from smidgen.structures.ranking import _write_ranked
-from smidgen.types import FloatArray, IntArray
 
 LEAST = 2.0**-54  # a uniform of 0 counts as this
 SAFE = 600.0  # exponents whose sum stays below this neither overflow nor vanish

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from smidgen._kernel import kernel, ordinary
+from smidgen.decision import Decision, IntArray
 from smidgen.errors import DecisionMismatch
 from smidgen.randomness import U64, fill_uniforms
-from smidgen.types import Decision, IntArray
 
 
 @kernel

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from smidgen.decision import Decision
 from smidgen.features import Vectorizer
 from smidgen.learners.base import Learner
 from smidgen.learners.records.explanation import Contributions
 from smidgen.learners.records.pipeline import Pipeline
-from smidgen.types import Decision
 
 
 def around(features: Vectorizer, learner: Learner) -> Learner:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen.types import Decision, FloatArray, IntArray
+from smidgen.decision import Decision, FloatArray, IntArray
 
 Contributions = list[tuple[str, float]]
 

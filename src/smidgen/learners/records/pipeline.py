@@ -11,6 +11,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen._kernel import constant, ordinary
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
 from smidgen.learners.base import Learner, State
@@ -22,7 +23,6 @@ from smidgen.learners.label.history import LabelHistory
 from smidgen.learners.records.explanation import Explanation, Named, of_candidates, of_record
 from smidgen.learners.records.streams import played
 from smidgen.structures import Candidates, Choice, Ranking
-from smidgen.types import Decision, FloatArray, IntArray
 
 #: Loops whose contexts are candidates, and loops whose contexts are single records.
 OFFERS, SINGLES = frozenset((Loop.RANK, Loop.CHOOSE)), frozenset((Loop.LABEL, Loop.FILTER))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotTeachable
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
@@ -18,7 +19,6 @@ from smidgen.learners.base import Learner
 from smidgen.optim import Rule
 from smidgen.optim.rule import as_direction
 from smidgen.randomness import DIRECTION, U64, perturb, stream_key
-from smidgen.types import Decision, FloatArray
 
 
 class Pace(NamedTuple):

@@ -14,7 +14,6 @@ from smidgen.optim import Gradient
         loop="tune",
         feedback="gradient",
         paper="Zinkevich 2003",
-        bound="3GD/(2√T)",
         cost="N + a projection",
         example={"space": Ball(dim=4), "gradient_bound": 2.0},
         first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "gradient_bound": 1.0},

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.tune import theory
 from smidgen.learners.tune.base import Pace, ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
-from smidgen.types import FloatArray
+from smidgen.theory import one_point
 
 #: What is noted of the losses told: how many, their running mean, the largest residual, how many were beyond the bound.
 COUNTED, MEAN, LARGEST, CLIPPED, TOLD = 0, 1, 2, 3, 4
@@ -28,7 +28,7 @@ COUNTED, MEAN, LARGEST, CLIPPED, TOLD = 0, 1, 2, 3, 4
 class Phased(ValueTuner):
     """A value learner whose constants come from the horizon, or, without one, from phases of doubling length."""
 
-    _phase: theory.Phase | None
+    _phase: one_point.Phase | None
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Phased(ValueTuner):
         kept = {name: value for name, value in settings.items() if value is not None}
         super().__init__(space=space, params=kept, seed=seed)
         fixed = self._horizon is not None or delta is not None
-        self._first = 0 if fixed else theory.first_phase(self.space, self._F, self._L, self._constants)
+        self._first = 0 if fixed else one_point.first_phase(self.space, self._F, self._L, self._constants)
         self._enter(0)
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Phased(ValueTuner):
 
     def _enter(self, rounds: int) -> None:
         """Set the constants of the phase that the round count falls in."""
-        self._phase = theory.phase_of(rounds, self._first) if self._first else None
+        self._phase = one_point.phase_of(rounds, self._first) if self._first else None
         T = self._phase.length if self._phase else self._horizon or 1
         what = f"theory for {type(self).__name__} with {T:,} rounds"
         known = self._constants(self.space, self._F, self._L, T)
@@ -166,7 +166,6 @@ class Phased(ValueTuner):
         feedback="loss",
         draws=True,
         paper="Flaxman, Kalai & McMahan 2005",
-        bound="3F(NR/r)^(1/3)·T^(-1/6), or O(T^(-1/4)) if Lipschitz",
         cost="N + a projection",
         example={"space": Ball(dim=3), "loss_bound": 1.0, "delta": 0.2},
         first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "loss_bound": 1.0, "delta": 0.2},
@@ -257,7 +256,7 @@ class OGDEG(Phased):
         )
 
     def _constants(self, space: Space, F: float, lipschitz: float | None, T: int) -> tuple[float, float]:
-        return theory.fkm(space, F, lipschitz, T)
+        return one_point.fkm_constants(space, F, lipschitz, T)
 
     def _make_rule(self, delta: float, space: Space) -> Gradient[Space]:
         return Gradient(space=space, scale=self.space.diameter / self._F)

@@ -16,7 +16,6 @@ from smidgen.optim import Newton
         loop="tune",
         feedback="gradient",
         paper="Hazan, Agarwal & Kale 2007",
-        bound="5(1/α + GD)·N·log T/T",
         cost="4N² + a projection",
         example={"space": Ball(dim=4), "gradient_bound": 2.0, "exp_concavity": 0.5},
         first={"space": {"type": "Ball", "dim": 3, "radius": 1.0}, "gradient_bound": 1.0, "exp_concavity": 0.5},

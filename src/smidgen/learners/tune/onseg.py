@@ -11,9 +11,9 @@ from smidgen.geometry.space import Space
 from smidgen.knobs import Knobs
 from smidgen.learners.card import Card, register
 from smidgen.learners.sizes import vector_and_matrix
-from smidgen.learners.tune import theory
 from smidgen.learners.tune.ogdeg import Phased
 from smidgen.optim import Newton
+from smidgen.theory import one_point
 
 
 @register(
@@ -22,7 +22,6 @@ from smidgen.optim import Newton
         feedback="loss",
         draws=True,
         paper="Liu, Li, Song, Liang, Jian & Liu 2018, Alg. 1",
-        bound="as printed does not follow, see Differs",
         cost="4N² + a projection",
         example={"space": Ball(dim=3), "loss_bound": 1.0, "delta": 0.2, "beta": "practical"},
         first={
@@ -127,7 +126,7 @@ class ONSEG(Phased):
         )
 
     def _constants(self, space: Space, F: float, lipschitz: float | None, T: int) -> tuple[float, float]:
-        return theory.onseg(space, F, lipschitz, T)
+        return one_point.onseg_constants(space, F, lipschitz, T)
 
     @property
     def beta(self) -> float:

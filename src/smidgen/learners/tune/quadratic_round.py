@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from smidgen._kernel import inlined, kernel
+from smidgen.decision import FloatArray
 from smidgen.randomness import U64, philox
-from smidgen.types import FloatArray
 from smidgen.vector.lanes import fill, load, root, store
 from smidgen.vector.normals import NORMALS, box_muller, take_apart
 

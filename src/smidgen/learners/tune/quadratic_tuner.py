@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import ordinary
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, SmidgenError
 from smidgen.geometry import Box
 from smidgen.geometry.space import Space
@@ -36,7 +37,6 @@ from smidgen.learners.tune.quadratic_round import (
     write_features,
 )
 from smidgen.randomness import COIN, DIRECTION, stream_key
-from smidgen.types import Decision, FloatArray
 
 LARGEST = 1e100  # the largest loss that can be squared and multiplied
 MOST = 5  # knobs; beyond them a quadratic surface has too many numbers for the losses there are

@@ -5,164 +5,37 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
-from smidgen import __version__
 from smidgen.errors import SmidgenError
-from smidgen.service import search
+from smidgen.service.guests import welcome
+from smidgen.service.http.calls import all_calls
 from smidgen.service.http.hosts import LoopbackHost
 from smidgen.service.http.inflight import LIMIT, InFlight
+from smidgen.service.http.mounting import guest_routes
 from smidgen.service.http.openapi import document
 from smidgen.service.http.options import Options
-from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import JSON, Service, any_right, explained, model_name, reply, service, whole_number
-from smidgen.service.http.tokens import Tokens, require
+from smidgen.service.http.running import JSON, Service, reply, service
+from smidgen.service.http.tokens import Tokens
 from smidgen.service.insight import dashboard
-from smidgen.service.insight.quality import at_a_glance, committed
-from smidgen.service.insight.weights import by_name
-from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ErrorDetail, ErrorReply, ModelBody
+from smidgen.service.messages import ErrorDetail, ErrorReply
 from smidgen.service.models.engine import Engine
-from smidgen.service.models.stories import tell
 from smidgen.service.models.warming import Warming, recover
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import Busy, Unknown
 from smidgen.service.store.log import EventLog
 
-T = TypeVar("T")
-#: How many weights are told if nobody says, and at most.
-WEIGHTS, MOST_WEIGHTS = 100, 10_000
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-async def create_model(request: Request) -> Response:
-    """PUT /v1/models/{name}."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "admin", name)
-    body = await json_body(request, ModelBody, here.options.max_body)
-    if name not in here.engine.models:
-        await here.warm(body)
-    new, model = await here.writer.do(lambda: here.engine.create(name, body))
-    return reply(model, 201 if new else 200)
-
-
-async def list_models(request: Request) -> Response:
-    """GET /v1/models."""
-    here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
-
-    def look() -> Response:
-        seen = [model for model in here.models() if rights.model in (None, model.name)]
-        return reply({"models": [at_a_glance(here.reading, model) for model in seen]})
-
-    return await asyncio.to_thread(look)
-
-
-async def show_model(request: Request) -> Response:
-    """GET /v1/models/{name}."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
-    return reply(await asyncio.to_thread(at_a_glance, here.reading, here.engine.model(name)))
-
-
-async def archive_model(request: Request) -> Response:
-    """DELETE /v1/models/{name}."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "admin", name)
-    return reply(await here.writer.do(lambda: here.engine.archive(name)))
-
-
-async def decide(request: Request) -> Response:
-    """POST /v1/models/{name}/decisions."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "decide", name)
-    body = await json_body(request, loops.decision, here.options.max_body)
-    return reply(await here.writer.do(lambda: here.engine.decide(name, body)), 201)
-
-
-async def decide_batch(request: Request) -> Response:
-    """POST /v1/models/{name}/decisions:batch."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "decide", name)
-    body = await json_body(request, loops.batch, here.options.max_body)
-    return reply({"decisions": await here.writer.do(lambda: here.engine.decide_batch(name, body))}, 201)
-
-
-async def give_feedback(request: Request) -> Response:
-    """POST /v1/decisions/{id}/feedback."""
-    here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
-    require(rights, "feedback", rights.model)
-    body = await json_body(request, loops.feedback, here.options.max_body)
-    id = request.path_params["id"]
-    answer = await here.writer.do(lambda: here.engine.feedback(id, body, rights.model))
-    here.metrics.count("feedback", answer.status)
-    return reply(answer, 202 if answer.status == "late" else 200)
-
-
-async def tell_story(request: Request) -> Response:
-    """GET /v1/decisions/{id}."""
-    here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
-    id = request.path_params["id"]
-    now = here.engine.clock()
-    told = await asyncio.to_thread(tell, here.log, here.engine.slots, id, rights.model, now)
-    return reply(msgspec.structs.replace(told, contributions=await explained(here, id, rights.model)))
-
-
-async def show_weights(request: Request) -> Response:
-    """GET /v1/models/{name}/weights?key=…&limit=…."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
-    limit, key = whole_number(request, "limit") or WEIGHTS, request.query_params.get("key")
-    limit = min(limit, MOST_WEIGHTS)
-    return reply(await here.writer.do(lambda: by_name(here.engine, here.engine.model(name), key, limit)))
-
-
-async def read_log(request: Request) -> Response:
-    """GET /v1/models/{name}/log?after=N."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "admin", name)
-    after = whole_number(request, "after")
-    model = here.engine.model(name)
-    await asyncio.to_thread(committed, here.reading, model)
-
-    async def lines() -> AsyncIterator[bytes]:
-        place = after
-        while chunk := await asyncio.to_thread(here.log.lines, model, place):
-            yield b"\n".join(chunk) + b"\n"
-            place += len(chunk)
-
-    return StreamingResponse(lines(), media_type="application/x-ndjson")
-
-
-async def alive(request: Request) -> Response:
-    """GET /healthz."""
-    return reply({"status": "ok", "version": __version__})
-
-
-async def ready(request: Request) -> Response:
-    """GET /readyz: whether a decision can be committed."""
-    here = service(request)
-    await here.able()
-    return reply({"status": "ready", "models": len(here.engine.models)})
-
-
-async def show_metrics(request: Request) -> Response:
-    """GET /metrics, for Prometheus: any token will do, and one of a single model shows no other."""
-    here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
-    text = here.metrics.text(here.engine, here.writer, rights.model)
-    return Response(text, media_type="text/plain; version=0.0.4")
+#: Guests of the house: brought in as those of others are.
+HOUSE = ("smidgen.service.search",)
 
 
 async def openapi(request: Request) -> Response:
@@ -170,31 +43,19 @@ async def openapi(request: Request) -> Response:
     return reply(document())
 
 
-def routes() -> list[Route]:
-    """Everything that can be asked."""
-    model = "/v1/models/{name}"
+def routes() -> list[BaseRoute]:
+    """Everything that can be asked; guests come last."""
     return [
-        Route("/v1/decisions/{id}/feedback", give_feedback, methods=["POST"]),  # the busiest are looked up first
-        Route(model + "/decisions", decide, methods=["POST"]),
-        Route(model + "/decisions:batch", decide_batch, methods=["POST"]),
-        Route("/v1/models", list_models, methods=["GET"]),
-        Route(model, create_model, methods=["PUT"]),
-        Route(model, show_model, methods=["GET"]),
-        Route(model, archive_model, methods=["DELETE"]),
-        Route(model + "/weights", show_weights, methods=["GET"]),
-        Route(model + "/log", read_log, methods=["GET"]),
-        Route("/v1/decisions/{id}", tell_story, methods=["GET"]),
-        Route("/healthz", alive, methods=["GET"]),
-        Route("/readyz", ready, methods=["GET"]),
-        Route("/metrics", show_metrics, methods=["GET"]),
+        *(call.route() for call in all_calls()),
         Route("/openapi.json", openapi, methods=["GET"]),
         *dashboard.routes(),
-        *search.routes(),
+        *guest_routes(),
     ]
 
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
     """The service as an ASGI application. Models are read and kernels compiled aside from the event loop."""
+    welcome((*HOUSE, *options.modules))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""The files behind the pages: each from this package or from plotly's, none from outside."""
+"""The files behind the pages: each from this machine, from our package, a guest's or plotly's."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ HEADERS = {
 }
 
 
-def asset(request: Request, name: str) -> Response:
-    """One of our own files."""
-    path = PAGES / name
+def asset(request: Request, name: str, folder: Path = PAGES) -> Response:
+    """One of our own files, or of a guest's folder."""
+    path = folder / name
     if path.suffix not in _TYPES or path.name != name or not path.is_file():
         raise Unknown(f"there is nothing at {request.url.path}", "see /")
     return _answer(request, path.read_bytes(), _TYPES[path.suffix])

@@ -1,14 +1,18 @@
-"""The OpenAPI document, from the same structs that read and write the bodies."""
+"""The OpenAPI document, from the calls and the very structs that read and write their bodies."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from typing import Any
 
 import msgspec
 
 from smidgen import __version__
+from smidgen.service.http.call import Call
+from smidgen.service.http.calls import all_calls
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ErrorReply, FeedbackReply, ModelBody, ModelReply, Story, WeightsReply
+from smidgen.service.messages import ErrorReply
 
 _REFUSALS = {
     400: "not JSON, or a bad name",
@@ -25,66 +29,22 @@ _REFUSALS = {
 }
 
 _NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": 100}
-_NUMBER = {"type": ["number", "null"]}
-#: What every decision's answer has.
-_EVERY_DECISION: dict[str, Any] = {
-    "decision": {"type": "string"},
-    "model_version": {"type": "integer", "minimum": 0},
-    "explored": {"type": "boolean"},
-    "propensity": _NUMBER,
-    "expires_at": {"type": "string", "format": "date-time"},
-}
 
 
 def document() -> dict[str, Any]:
-    """The whole document, as the loops describe themselves."""
-    bodies = (loops.decision, loops.batch, loops.feedback)
-    structs = (ModelBody, ModelReply, *bodies, FeedbackReply, Story, WeightsReply, ErrorReply)
-    _, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
+    """The whole document, as the calls and the loops describe themselves."""
+    calls = all_calls()
+    structs = {kind for call in calls for kind in (_struct(call.body), _struct(call.reply)) if kind is not None}
+    ordered = sorted(structs | {ErrorReply}, key=lambda kind: str(kind.__name__))
+    _, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
     components["ModelBody"]["properties"]["loop"] = {"enum": list(loops)}
-    decision = _decision()
-    name = {"name": "name", "in": "path", "required": True, "schema": _NAME}
-    id = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
-    after = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}}
-    key = {"name": "key", "in": "query", "schema": {"type": "string"}}
-    limit = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0}}
-    many, models = _list("decisions", decision), _list("models", _ref(ModelReply))
-    model = {"parameters": [name]}
-    paths: dict[str, Any] = {
-        "/v1/models": {"get": _operation("list the models", 200, models)},
-        "/v1/models/{name}": {
-            **model,
-            "put": _operation("create a model", (200, 201), _ref(ModelReply), ModelBody),
-            "get": _operation("a model at a glance", 200, _ref(ModelReply)),
-            "delete": _operation("archive a model", 200, _ref(ModelReply)),
-        },
-        "/v1/models/{name}/decisions": {
-            **model,
-            "post": _operation("ask for a decision", 201, decision, loops.decision),
-        },
-        "/v1/models/{name}/decisions:batch": {
-            **model,
-            "post": _operation("ask for many decisions", 201, many, loops.batch),
-        },
-        "/v1/models/{name}/weights": {
-            "parameters": [name, key, limit],
-            "get": _operation("names and weights, strongest first", 200, _ref(WeightsReply)),
-        },
-        "/v1/models/{name}/log": {
-            "parameters": [name, after],
-            "get": {
-                "summary": "the events as lines of JSON",
-                "responses": {"200": {"description": "ok", "content": {"application/x-ndjson": {}}}, **_refusals()},
-            },
-        },
-        "/v1/decisions/{id}/feedback": {
-            "parameters": [id],
-            "post": _operation("tell what the user did", (200, 202), _ref(FeedbackReply), loops.feedback),
-        },
-        "/v1/decisions/{id}": {"parameters": [id], "get": _operation("a decision's story", 200, _ref(Story))},
-        "/healthz": {"get": _operation("alive", 200, {"type": "object"})},
-        "/readyz": {"get": _operation("able to decide", 200, {"type": "object"})},
-    }
+    paths: dict[str, Any] = {}
+    for call in sorted(calls, key=lambda call: call.path):
+        entry = paths.setdefault(call.path, {})
+        named = [_in_path(name) for name in re.findall(r"{(\w+)}", call.path)]
+        if named:
+            entry["parameters"] = named
+        entry[call.method.lower()] = _operation(call)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -101,40 +61,39 @@ def document() -> dict[str, Any]:
     }
 
 
-def _operation(summary: str, status: int | tuple[int, ...], schema: Any, body: type | None = None) -> dict[str, Any]:
-    good = {
-        str(s): {"description": "ok", "content": _json(schema)}
-        for s in ((status,) if isinstance(status, int) else status)
-    }
-    operation: dict[str, Any] = {"summary": summary, "responses": {**good, **_refusals()}}
-    if body is not None:
-        operation["requestBody"] = {"required": True, "content": _json(_ref(body))}
-    return operation
+def _operation(call: Call) -> dict[str, Any]:
+    content = _json(_schema(call.reply)) if call.media == "application/json" else {call.media: {}}
+    good = {str(status): {"description": "ok", "content": content} for status in call.status}
+    operation: dict[str, Any] = {"operationId": call.name, "summary": call.summary}
+    if call.query:
+        operation["parameters"] = [{"name": name, "in": "query", "schema": schema} for name, schema in call.query]
+    if call.body is not None:
+        operation["requestBody"] = {"required": True, "content": _json(_schema(call.body))}
+    elif call.takes:
+        operation["requestBody"] = {"required": True, "content": {media: {} for media in call.takes}}
+    return operation | {"responses": {**good, **_refusals()}}
 
 
-def _decision() -> dict[str, Any]:
-    """A decision's answer: what every one has, and what the loops add."""
-    answers = [msgspec.json.schema_components([loop.reply])[1] for loop in loops.values()]
-    properties = [struct["properties"] for structs in answers for struct in structs.values()]
-    return {
-        "type": "object",
-        "required": list(_EVERY_DECISION),
-        "additionalProperties": False,
-        "properties": _EVERY_DECISION | {name: schema for each in properties for name, schema in each.items()},
-    }
+def _struct(kind: Any) -> Any:
+    """The struct that a call reads or writes, None if it has none."""
+    found = kind() if inspect.isfunction(kind) else kind
+    return found if isinstance(found, type) and issubclass(found, msgspec.Struct) else None
 
 
-def _list(name: str, schema: Any) -> dict[str, Any]:
-    return {"type": "object", "required": [name], "properties": {name: {"type": "array", "items": schema}}}
+def _schema(kind: Any) -> dict[str, Any]:
+    if (found := _struct(kind)) is not None:
+        return {"$ref": f"#/components/schemas/{found.__name__}"}
+    schema: dict[str, Any] = kind() if inspect.isfunction(kind) else {"type": "object"}
+    return schema
+
+
+def _in_path(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": _NAME if name == "name" else {"type": "string"}}
 
 
 def _refusals() -> dict[str, Any]:
-    return {str(s): {"description": why, "content": _json(_ref(ErrorReply))} for s, why in _REFUSALS.items()}
+    return {str(s): {"description": why, "content": _json(_schema(ErrorReply))} for s, why in _REFUSALS.items()}
 
 
 def _json(schema: Any) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
-
-
-def _ref(type: type) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{type.__name__}"}

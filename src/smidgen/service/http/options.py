@@ -22,6 +22,8 @@ class Options:
         See `Engine`.
     synchronous
         SQLite's setting.
+    modules
+        What guests bring: imported before anything else.
     """
 
     data: Path
@@ -30,3 +32,4 @@ class Options:
     snapshot_every: int = 20_000
     keyed_in_memory: int = 2_000
     synchronous: str = "FULL"
+    modules: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +28,11 @@ class Audit:
     problems
         What is wrong, in words; nothing if all is well.
     events, decisions, learnt, late
-        How many there are.
+        How many there are; what was taken back is not learnt.
+    late_open
+        How many of the late answers were the first word on their decisions.
+    version
+        The model's version.
     passed_over
         How many events are of types that this smidgen does not know; they are no fault.
     keys
@@ -42,6 +47,8 @@ class Audit:
     decisions: int = 0
     learnt: int = 0
     late: int = 0
+    late_open: int = 0
+    version: int = 0
     passed_over: int = 0
     keys: int | None = None
     compared: list[str] = field(default_factory=list)
@@ -52,14 +59,24 @@ def audit_file(recording: FileRecording) -> Audit:
     return _Auditor(recording).run()
 
 
-def audit_model(seen: Inspection, model: Served) -> Audit:
-    """Check a model's log, its table of decisions, and the states that were written aside."""
+def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] = lambda count: None) -> Audit:
+    """Check a model's log, its table of decisions, and the states that were written aside.
+
+    Parameters
+    ----------
+    seen
+        The data folder.
+    model
+        The model.
+    passed
+        Told now and then how many events are done.
+    """
     snapshots = {state.seq: state for state in seen.reading.states(model.slot) if state.own}
     states = {
         key: state for key in seen.reading.state_keys(model.slot) for state in seen.reading.states(model.slot, key)
     }
     recording = DatabaseRecording(seen, model)
-    found = _Auditor(recording, snapshots, states).run()
+    found = _Auditor(recording, snapshots, states, passed).run()
     if (problem := Chain().follow(recording.events())) is not None:
         found.problems.append(problem)
     _compare_tables(seen, model, found)
@@ -72,15 +89,16 @@ class _Auditor:
         recording: Recording,
         snapshots: dict[int, State] | None = None,
         states: dict[str, State] | None = None,
+        passed: Callable[[int], None] = lambda count: None,
     ) -> None:
+        self._passed = passed
         self._recording = recording
         self._snapshots = snapshots or {}
         self._states = states or {}
         self._rebuilding = Rebuilding(recording)
         self._replays = True
         self._waiting: set[str] = set()
-        self._answered: set[str] = set()
-        self._version = 0
+        self._answered: dict[str, str] = {}
         self._found = Audit(recording.name)
 
     def run(self) -> Audit:
@@ -89,6 +107,8 @@ class _Auditor:
         try:
             for event in self._recording.lines():
                 self._take(event)
+                if found.events % 1000 == 0:
+                    self._passed(found.events)
         except InvalidRecord as error:
             self._problem(error.problem)
             self._replays = False
@@ -109,10 +129,16 @@ class _Auditor:
             self._problem(f"event {event.seq} is {event.type!r}; the first, and only that, creates the model")
         if event.type == "decision":
             self._take_decision(event)
-        elif event.type == "feedback":
-            self._take_feedback(event)
+        elif event.type in ("feedback", "expired"):
+            self._take_answer(event)
+        elif event.type == "retracted":
+            self._take_retraction(event)
         elif event.type not in TYPES:
             found.passed_over += 1
+        if event.changes:
+            if event.model_version != found.version + 1:
+                self._problem(f"event {event.seq} made version {event.model_version} after version {found.version}")
+            found.version = event.model_version or 0
         self._replay(event)
 
     def _take_decision(self, event: Line) -> None:
@@ -129,25 +155,35 @@ class _Auditor:
         except SmidgenError as error:
             self._problem(f"event {event.seq} holds a record that cannot be read: {error.problem}")
 
-    def _take_feedback(self, event: Line) -> None:
+    def _take_answer(self, event: Line) -> None:
+        """Feedback, or silence that was learnt; feedback after that is late and changes nothing."""
         found, id = self._found, event.decision or ""
-        if id in self._answered:
+        after_silence = event.type == "feedback" and event.status == "late" and self._answered.get(id) == "expired"
+        if id in self._answered and not after_silence:
             self._problem(f"event {event.seq} answers the decision {id} for the second time")
-        elif id not in self._waiting:
+        elif id not in self._waiting and not after_silence:
             self._problem(f"event {event.seq} answers the decision {id}, which was not made before")
         self._waiting.discard(id)
-        self._answered.add(id)
         if event.status == "late":
             found.late += 1
-            if event.model_version is not None:
+            found.late_open += not after_silence
+            if event.changes:
                 self._problem(f"event {event.seq} is late and yet has the version {event.model_version}")
-        elif event.learnt:
+        elif event.status == "learnt":
             found.learnt += 1
-            if event.model_version != self._version + 1:
-                self._problem(f"event {event.seq} made version {event.model_version} after version {self._version}")
-            self._version = event.model_version if event.model_version is not None else self._version + 1
+            if not event.changes:
+                self._problem(f"event {event.seq} was learnt and yet has no version")
         else:
             self._problem(f"event {event.seq} has the status {event.status!r}")
+        self._answered[id] = "late answer" if after_silence else event.type
+
+    def _take_retraction(self, event: Line) -> None:
+        id = event.decision or ""
+        if id not in self._answered:
+            self._problem(f"event {event.seq} takes back the answer to the decision {id}, which has none")
+        elif self._answered.pop(id) is not None:
+            self._found.learnt -= 1
+            self._waiting.add(id)
 
     def _replay(self, event: Line) -> None:
         """Learn it again, and compare where a state was written aside."""
@@ -159,6 +195,8 @@ class _Auditor:
             self._problem(f"event {event.seq} cannot be replayed: {error.problem}")
             self._replays = False
             return
+        if self._rebuilding.undone.spoils(self._found.version):
+            return  # a state of this version holds what was taken back later, and is not used
         if (snapshot := self._snapshots.get(event.seq)) is not None:
             self._compare_snapshot(snapshot)
         if event.key is not None and (state := self._states.get(event.key)) is not None and state.seq == event.seq:
@@ -190,11 +228,15 @@ class _Auditor:
 def _compare_tables(seen: Inspection, model: Served, found: Audit) -> None:
     """The table of decisions says the same as the events."""
     ((decisions, learnt, late, lost),) = seen.reading.look("tally", model.slot)
-    tables = (("decisions", decisions, found.decisions), ("learnt", learnt, found.learnt), ("late", late, found.late))
+    tables = (
+        ("decisions", decisions, found.decisions),
+        ("learnt", learnt, found.learnt),
+        ("late", late, found.late_open),
+    )
     for what, table, events in tables:
         if table != events:
             found.problems.append(f"the table of decisions counts {table} ({what}) and the events {events}")
-    kept = (("decisions", model.decisions, found.decisions), ("version", model.version, found.learnt))
+    kept = (("decisions", model.decisions, found.decisions), ("version", model.version, found.version))
     for what, count, events in (*kept, ("late", model.late, found.late), ("events", model.seq, found.events)):
         if count != events:
             found.problems.append(f"the count that is kept is {count} ({what}) and the events are {events}")

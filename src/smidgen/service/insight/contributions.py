@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.features import Row
 from smidgen.learners import Learner
@@ -14,8 +15,8 @@ from smidgen.service.insight.weights import namer
 from smidgen.service.messages import Contributions
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
-from smidgen.structures import Choice, Ranking
-from smidgen.types import Decision
+from smidgen.structures import Choice, Ranking, structured
+from smidgen.structures.structure import vector
 
 #: How many are told of one answer.
 MOST = 100
@@ -59,15 +60,24 @@ def _by_row(model: Served, learner: Learner, decision: Decision) -> list[tuple[s
 
 
 def _answered_row(decision: Decision) -> tuple[Any, Any] | None:
-    """Columns and values of the row that was labelled, forwarded, chosen, or ranked first."""
+    """Columns and values of the row that was labelled, forwarded, chosen, or ranked first; φ of any other object."""
     context = decision.context
     if isinstance(context, Row):
         return np.asarray(context.indices, dtype=np.int64), np.asarray(context.values, dtype=np.float64)
     if not isinstance(context, Ranking | Choice):
-        return None
+        return _described(decision)
     first = int(np.ravel(np.asarray(decision.action))[0])
     rows = context.rows.public()
     if isinstance(rows, np.ndarray):
         return np.arange(rows.shape[1]), rows[first]
     part = slice(rows.indptr[first], rows.indptr[first + 1])
     return rows.indices[part], rows.data[part]
+
+
+def _described(decision: Decision) -> tuple[Any, Any] | None:
+    """All columns and φ of what was shown, of a structure of others; of two that were shown, the first."""
+    known = structured(decision.context)
+    if known is None:
+        return None
+    values = vector(known.phi(decision.greedy))
+    return np.arange(len(values)), values

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.service.insight.intervals import wilson
 from smidgen.service.insight.quality import committed
 from smidgen.service.models.served import Served
 from smidgen.service.store.protocol import Question, Reading
-from smidgen.types import FloatArray, IntArray
 
 BLOCK = 5
 STEP = 5_000

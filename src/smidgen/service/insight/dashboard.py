@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from smidgen.service.clock import stamp
 from smidgen.service.http.assets import HEADERS, asset, plotly
+from smidgen.service.http.mounting import links
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
 from smidgen.service.insight.contributions import in_words
@@ -70,7 +71,11 @@ async def models(request: Request) -> Response:
     visible = [model for model in await asyncio.to_thread(here.models) if rights.model in (None, model.name)]
     mine = [model for model in visible if wanted in model.name.lower()]
     mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
-    out = await asyncio.gather(*(_at_a_glance(here, model) for model in mine[:MOST_MODELS]))
+    listed = mine[:MOST_MODELS]
+    out = await asyncio.gather(*(_at_a_glance(here, model) for model in listed))
+    found = await asyncio.to_thread(here.health.figures, here.reading, listed, here.engine.clock())
+    for each in out:
+        each["findings"] = [finding for name, finding in found if name == each["name"]]
     return _told({"models": out, "of": len(mine), "all": len(visible), "scopes": sorted(rights.scopes)})
 
 
@@ -85,6 +90,11 @@ async def loops(request: Request) -> Response:
     return _told(described())
 
 
+async def guests(request: Request) -> Response:
+    """GET /ui/guests.json: the pages of guests that are there now."""
+    return _told(links(request.scope))
+
+
 async def curve(request: Request) -> Response:
     """GET /ui/models/{name}/curve.json."""
     here, name = service(request), model_name(request)
@@ -96,7 +106,8 @@ async def curve(request: Request) -> Response:
     made = await here.curves.sums(here.reading, model, MADE) if also else NOTHING
     lag = await asyncio.to_thread(_lag, here.reading, model)
     points = learnt_points(learnt.rows, share=loop.share)
-    promise = guarantee(model, [(point["to"], point["lag"]) for point in points])
+    report = await asyncio.to_thread(here.health.of, here.reading, model, here.engine.clock())
+    promise = guarantee(model, [(point["to"], point["lag"]) for point in points], report.conditions)
     return _told(
         {
             "model": name,
@@ -181,6 +192,7 @@ def routes() -> list[Route]:
         Route("/ui/plotly.js", charts, methods=["GET"]),
         Route("/ui/models.json", models, methods=["GET"]),
         Route("/ui/loops.json", loops, methods=["GET"]),
+        Route("/ui/guests.json", guests, methods=["GET"]),
         Route("/ui/learners.json", learners, methods=["GET"]),
         Route(model + "/curve.json", curve, methods=["GET"]),
         Route(model + "/weights.json", weights, methods=["GET"]),
@@ -193,7 +205,7 @@ def routes() -> list[Route]:
 
 
 async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
-    seen = await asyncio.to_thread(at_a_glance, here.reading, model)
+    seen = await asyncio.to_thread(at_a_glance, here.reading, model, here.engine.clock())
     rows, _ = await here.curves.sums(here.reading, model, LEARNT)
     line = [
         point["value"] for point in learnt_points(rows, share=model.blueprint.loop.share) if point["value"] is not None

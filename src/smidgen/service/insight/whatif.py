@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.records.around import on_rows
@@ -26,7 +27,6 @@ from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import recorded
 from smidgen.service.store.recording import Recording
-from smidgen.types import Decision
 
 POINTS = 400  # of a curve
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from smidgen.errors import InvalidArgument, InvalidFeatures
+from smidgen.decision import Decision
+from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidRecord
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Feedback
 from smidgen.service.faults import in_record
@@ -19,8 +20,7 @@ from smidgen.service.loops.vectors import Vectors
 from smidgen.service.messages import CANDIDATES, Candidate, CompactCandidates
 from smidgen.service.refusals import Impossible
 from smidgen.structures import Candidates as Offer
-from smidgen.structures import Choice, Clicks, Ranking
-from smidgen.types import Decision
+from smidgen.structures import Choice, Clicks, Ranking, structured
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
@@ -125,7 +125,10 @@ class CoactiveEvaluator(Evaluator):
         """Compare, then learn."""
         learner, context = self.learner(event.key), made.context
         better, shown = _pair(made, event.told())
-        delta = context.difference(better, shown)
+        known = structured(context)
+        if known is None:
+            raise InvalidRecord(f"the log holds a {type(context).__name__} where a structure belongs", "restore it")
+        delta = known.difference(better, shown)
         if delta.any():
             gain = float(learner.weights @ delta)
             self._pairs += 1

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
+from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
 from smidgen.service.loops.evaluator import Evaluator
@@ -15,7 +16,6 @@ from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 #: By what people judge a model that hears rewards.
 MEAN_REWARD = "mean reward"
@@ -127,6 +127,18 @@ class Choose(Loop):
         if chosen not in pair:
             raise Impossible(f"{value!r} was not one of the two that were shown", "name one of the pair")
         return Reaction(pair.index(chosen), float(chosen == pair[0]))
+
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The items, and the best one; of learners by reward, one of them and what it was worth."""
+        context, ids = self.context(body)
+        if Feedback.BETTER in learner.card.kinds:
+            return context, places([answer], ids, "answer")[0]
+        if not isinstance(answer, dict) or answer.keys() != {"choice", "reward"}:
+            raise Impossible(f"the answer is {answer!r}", 'give {"choice": id, "reward": number}')
+        if isinstance(answer["reward"], bool) or not isinstance(answer["reward"], int | float):
+            raise Impossible(f"the reward is {answer['reward']!r}", "give a number from 0 to 1")
+        (chosen,) = places([answer["choice"]], ids, "answer.choice")
+        return context, (chosen, rewarded(answer["reward"]).learn)
 
     def asked(self, ids: Sequence[str]) -> str:
         """How many candidates."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from smidgen.decision import Decision
 from smidgen.learners import Card, Learner
 from smidgen.service.insight.estimates import Estimate
-from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint

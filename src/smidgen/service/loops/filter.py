@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
+from smidgen.decision import Decision
 from smidgen.errors import NoWeights
 from smidgen.learners import Feedback, Learner, learners
 from smidgen.service.insight.estimates import Estimate, self_normalised, share
@@ -17,7 +18,6 @@ from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, Numbers, Record
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
@@ -163,6 +163,12 @@ class Filter(Loop):
         if not decision.action and not _sees_everything(type(learner)):
             raise Impossible("the item was dropped, and a dropped item has no relevance", "tell of what was forwarded")
         return Reaction(value, float(value) if decision.action else None)
+
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The item, and whether it is relevant."""
+        if not isinstance(answer, bool):
+            raise Impossible(f"the answer is {answer!r}", "say true (relevant) or false")
+        return self.context(body)[0], answer
 
     def asked(self, ids: Sequence[str]) -> str:
         """Forward or drop."""

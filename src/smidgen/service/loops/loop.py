@@ -8,12 +8,13 @@ pages, to OpenAPI and to what-if. All else iterates over the loops.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
 
+from smidgen.decision import Decision
 from smidgen.errors import NoWeights
 from smidgen.learners import Card, Learner
 from smidgen.service.faults import wrong_form
@@ -22,11 +23,12 @@ from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 Answer = dict[str, Any]
 #: What a request has in every loop.
 COMMON = DecisionBody.__struct_fields__
+#: How many candidates the rounds before the first have.
+REHEARSED = 5
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Loop(ABC):
     #: The figure by which people judge it, and whether it is a share.
     measure: str
     share: bool = True
+    #: What a decision that nobody answered counts for in the measure; None where it cannot be known.
+    silence: float | None = 0.0
     #: Whether its features may be records.
     takes_records: ClassVar[bool] = False
     #: Whether every row of a matrix of features is a request.
@@ -110,9 +114,13 @@ class Loop(ABC):
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
         """What the learner is told; ``field`` is one of `feedback`."""
 
-    def check(self, body: DecisionBody) -> None:
-        """Refuse a request with fields of other loops, or without those of this one."""
-        own = self.request.__struct_fields__
+    def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
+        """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
+        raise Impossible(f"the loop {self.name} takes no examples", "let it decide, and send feedback")
+
+    def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
+        """Refuse a request with fields of other loops, or without those of this one; ``but`` may be there."""
+        own = (*self.request.__struct_fields__, *but)
         for name in body.__struct_fields__:
             if name not in own and getattr(body, name) is not None:
                 raise Impossible(f"{name} does not belong to the loop {self.name}", self._wanted())
@@ -149,6 +157,21 @@ class Loop(ABC):
     def fits(cls, card: Card) -> bool:
         """Whether the service offers a learner with this card for the loop."""
         return not card.not_served and any(loop in card.loops for loop in (cls.name, *cls.served_by))
+
+    def rehearsal(self, features: Callable[[], Any]) -> dict[str, Any]:
+        """A request as apps send it, for the rounds that are played before anybody waits: the loop's own example.
+
+        ``features`` makes the features of one thing, as this model takes them. Candidates and features of the example
+        are made by it; a loop whose requests hold features under other names says so here.
+        """
+        asked: dict[str, Any] = dict(self.example.request)
+        if "candidates" in asked:
+            asked["candidates"] = [{"id": str(i), "features": features()} for i in range(REHEARSED)]
+            if self.vectors.records:
+                asked["context"] = features()
+        if "features" in asked:
+            asked["features"] = features() if self.vectors.dim is not None else None
+        return asked
 
     def went_out(self, answer: Answer) -> bool | None:
         """Whether anybody saw it; None where everything is seen."""

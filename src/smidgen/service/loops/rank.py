@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.structures import Clicks
-from smidgen.types import Decision
 
 #: How many positions count if nobody says.
 TOP = 5
@@ -110,6 +110,13 @@ class Rank(Loop):
         if self.kinds[field] == Feedback.CLICKS and learner.card.kinds[0] == Feedback.CLICKS:
             told = Clicks(chosen)
         return Reaction(told, float(better == shown), position)
+
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The documents, and the best ranking; what it does not name comes behind, in the order of the request."""
+        context, ids = self.context(body)
+        front = places(answer if isinstance(answer, list) else [answer], ids, "answer")
+        rest = set(front)
+        return context, np.array([*front, *(doc for doc in range(len(ids)) if doc not in rest)], np.int64)
 
     def asked(self, ids: Sequence[str]) -> str:
         """How many candidates."""

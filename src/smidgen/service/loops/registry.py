@@ -16,9 +16,10 @@ from msgspec import UNSET
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Loop as Names
 from smidgen.learners.card import guest_loops
+from smidgen.registry import note
 from smidgen.service import loops as folder
 from smidgen.service.loops.loop import COMMON, Loop
-from smidgen.service.messages import AT_ONCE, BatchBody, DecisionBody, FeedbackBody
+from smidgen.service.messages import AT_ONCE, BatchBody, DecisionBody, ExampleBody, ExamplesBody, FeedbackBody
 from smidgen.service.refusals import Impossible
 
 _ANNOTATED: Any = Annotated
@@ -29,10 +30,10 @@ class Registry(Mapping[str, type[Loop]]):
 
     Attributes
     ----------
-    decision, batch, feedback
-        The structs that a request, a batch and feedback are read into. They hold the fields of all loops, since the
-        loop is known only when the model, or the decision that is answered, has been found; the loop then refuses what
-        is not its own.
+    decision, batch, examples, feedback
+        The structs that a request, a batch, examples and feedback are read into. They hold the fields of all loops,
+        since the loop is known only when the model, or the decision that is answered, has been found; the loop then
+        refuses what is not its own.
     """
 
     def __init__(self) -> None:
@@ -70,6 +71,7 @@ class Registry(Mapping[str, type[Loop]]):
             self._loops = before
             raise
         guest_loops.add(loop.name)
+        note(loop.__module__)
         return loop
 
     def remove(self, name: str) -> None:
@@ -96,6 +98,21 @@ class Registry(Mapping[str, type[Loop]]):
             kw_only=True,
             namespace={"__doc__": BatchBody.__doc__},
         )
+        example = msgspec.defstruct(
+            "ExampleBody",
+            [(name, kind, None) for name, kind in self._requested().items()],
+            bases=(ExampleBody,),
+            kw_only=True,
+            namespace={"__doc__": ExampleBody.__doc__},
+        )
+        several = types.GenericAlias(list, (example,))
+        examples = msgspec.defstruct(
+            "ExamplesBody",
+            [("examples", operator.getitem(_ANNOTATED, (several, AT_ONCE)))],
+            bases=(ExamplesBody,),
+            kw_only=True,
+            namespace={"__doc__": ExamplesBody.__doc__},
+        )
         feedback = msgspec.defstruct(
             "FeedbackBody",
             [(name, kind, UNSET) for name, kind in self._answered().items()],
@@ -105,6 +122,7 @@ class Registry(Mapping[str, type[Loop]]):
         )
         self.decision: Any = decision
         self.batch: Any = batch
+        self.examples: Any = examples
         self.feedback: Any = feedback
 
     def _requested(self) -> dict[str, Any]:

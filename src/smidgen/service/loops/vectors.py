@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from smidgen.decision import FloatArray
 from smidgen.features.record import shown
 from smidgen.service.messages import ByName, Compact, ModelBody
 from smidgen.service.refusals import Impossible
-from smidgen.types import FloatArray
 
 Given = list[float] | dict[str, Any]
 #: A number may be as large as this, either way.

@@ -54,8 +54,8 @@ class Answers:
         hashed = digest(body)
         if made is None:
             row, model = find(self._log, self._models.by_slot, name, allowed)
-            if row.feedback_seq is not None:
-                return _told(name, again(row, hashed), model.version)
+            if row.feedback_seq is not None and (known := again(row, hashed)) is not None:
+                return _told(name, known, model.version)
             told = self._log.decision(model, row.seq)
             made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids)
         elif allowed is not None and made.model.name != allowed:

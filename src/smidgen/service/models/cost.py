@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from smidgen import registry
 from smidgen.features.limits import CROSSES, DEPTH
 from smidgen.learners import Card
 from smidgen.service.loops.vectors import NUMBERS
 from smidgen.service.models.sizes import REFUSALS
 from smidgen.service.refusals import Impossible
-from smidgen.structures import Candidates, Choice, Ranking
+from smidgen.structures import Candidates, Choice, Ranking, Structure
 
 #: What a field of a record costs beside a number: its name is kept until it has a column.
 FIELD = 25
@@ -75,9 +78,22 @@ def touched(context: Any, *, crossed: bool = False) -> int:
         return FIELD * sum(size + min(CROSSES, about * size) for size in sizes)
     if isinstance(context, dict):
         return FIELD * (1 + _fields(context))
+    if isinstance(context, Structure) and not isinstance(context, Ranking | Choice):
+        return _held(context)
     rows = context.rows if isinstance(context, Ranking | Choice) else context
     stored = getattr(rows, "data", None) if hasattr(rows, "indptr") else getattr(rows, "array", rows)
     return int(getattr(stored, "size", 0))
+
+
+def _held(value: Any) -> int:
+    """How many numbers and words a structure of others holds, by the fields of its record."""
+    if isinstance(value, np.ndarray):
+        return value.size
+    if (name := registry.known(type(value))) is not None:
+        value = registry.fields_of(name, value)
+    if isinstance(value, dict | list | tuple):
+        return sum(map(_held, value.values() if isinstance(value, dict) else value))
+    return 1 + len(value) // FIELD if isinstance(value, str) else 1
 
 
 def _fields(record: Any, depth: int = DEPTH) -> int:

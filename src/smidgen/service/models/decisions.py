@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from smidgen.decision import Decision
 from smidgen.errors import InvalidFeatures, SmidgenError
 from smidgen.service.loops.candidates import located
 from smidgen.service.loops.registry import loops
@@ -21,7 +22,6 @@ from smidgen.service.store import bodies
 from smidgen.service.store.log import EventLog, Reply, reply
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Asked
-from smidgen.types import Decision
 
 
 class _Request(NamedTuple):

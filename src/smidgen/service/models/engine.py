@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import TypeVar
 
 from smidgen.service.insight.quality import at_a_glance
-from smidgen.service.messages import BatchBody, DecisionBody, FeedbackBody, FeedbackReply, ModelBody, ModelReply, Story
+from smidgen.service.messages import (
+    BatchBody,
+    DecisionBody,
+    ExamplesBody,
+    FeedbackBody,
+    FeedbackReply,
+    ModelBody,
+    ModelReply,
+    Story,
+    TaughtReply,
+)
 from smidgen.service.models.answers import Answers
 from smidgen.service.models.decisions import Decisions
+from smidgen.service.models.lessons import Lessons
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -67,6 +78,7 @@ class Engine:
             self._models, self.store, self.events, self.learners, self._recent, self._undo, clock
         )
         self._answers = Answers(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self.failed_snapshots = 0
         try:
             self._models.load()
@@ -182,7 +194,7 @@ class Engine:
 
     def describe(self, name: str) -> ModelReply:
         """A model at a glance."""
-        return at_a_glance(self.store, self.model(name))
+        return at_a_glance(self.store, self.model(name), self.clock())
 
     def decide(self, name: str, body: DecisionBody) -> Reply:
         """One decision."""
@@ -199,6 +211,10 @@ class Engine:
     def feedback(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision: once, in time, if it is possible."""
         return self.run(lambda: self._answers.take(name, body, allowed))
+
+    def teach(self, name: str, body: ExamplesBody) -> TaughtReply:
+        """Learn examples whose answers are known: all of them, once."""
+        return self.run(lambda: self._lessons.take(name, body))
 
     def story(self, name: str, allowed: str | None = None) -> Story:
         """A decision from beginning to end."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple
 
+from smidgen.decision import Decision
 from smidgen.service.models.served import Served
-from smidgen.types import Decision
 
 
 class Made(NamedTuple):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.fold import Undone, follow, undone
 from smidgen.service.models.undo import Undo
-from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Counts, State
 
@@ -106,7 +106,6 @@ class LearnerCache:
 
     def __init__(self, store: Store, undo: Undo, size: int, memory: int = 1 << 30) -> None:
         self._store = store
-        self._log = EventLog(store)
         self._undo = undo
         self._size = size
         self._memory = memory
@@ -133,12 +132,16 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def changing(self, model: Served, key: str | None) -> None:
+        """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
+        self._undo.note(self._drop, model.slot, key)
+
     def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
         held.seq, held.changed = seq, True
         if held.learner.guarded:
             model.scaled[key] = held.learner.guarded
-        self._undo.note(self._drop, model.slot, key)
+        self.changing(model, key)
 
     def forget(self) -> None:
         """Drop everything from memory; the store is the truth."""
@@ -168,20 +171,20 @@ class LearnerCache:
                 self._store.publish(slot, key, held.seq, held.learner.to_bytes())
 
     def _recover(self, model: Served, key: str | None) -> Held:
-        found = self._state(model, key)
+        gone = undone(self._store, model.slot)
+        found = self._state(model, key, gone)
         learner, seq = found if found is not None else (model.blueprint.learner(key), 0)
-        for step in self._log.learnt(model, learner, key, seq):
-            learner.learn(step.decision, step.feedback)
-            seq = step.seq
+        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone)
+        seq = max(seq, last)
         learner.reserve(self._store.last_number(model.slot, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded
         return Held(learner, seq, model.blueprint.size)
 
-    def _state(self, model: Served, key: str | None) -> tuple[Learner, int] | None:
-        """The newest state of this log that can be read, with its last event."""
+    def _state(self, model: Served, key: str | None, gone: Undone) -> tuple[Learner, int] | None:
+        """The newest state of this log that can be read and holds nothing that was undone, with its last event."""
         for state in self._store.states(model.slot, key):
-            if state.own and state.seq <= model.seq:
+            if state.own and state.seq <= model.seq and not gone.spoils(self._store.version_at(model.slot, state.seq)):
                 try:
                     return Learner.from_bytes(state.content, state.place), state.seq
                 except _UNREADABLE:

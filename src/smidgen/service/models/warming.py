@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.loops.registry import loops
@@ -23,12 +24,11 @@ from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.refusals import Impossible
-from smidgen.types import Decision
 
 #: How many rounds are played, and for how long after the first two; large learners take their time.
 ROUNDS, SECONDS = 12, 0.5
-#: How many candidates are ranked or chosen from, and how many names a hashed row has.
-CANDIDATES, NAMES = 5, 3
+#: How many names a hashed row has.
+NAMES = 3
 #: Learners with more numbers than this are not written and read back: that needs no kernel of its own.
 SMALL = 1_000_000
 
@@ -122,7 +122,7 @@ def _name(body: ModelBody) -> bytes:
 
 
 def _request(blueprint: Blueprint, rng: np.random.Generator) -> DecisionBody:
-    """A request as apps send it; what is neither candidates nor features is taken from the loop's own example."""
+    """A request as apps send it."""
     loop, vectors = blueprint.loop, blueprint.loop.vectors
 
     def features() -> Any:
@@ -132,14 +132,7 @@ def _request(blueprint: Blueprint, rng: np.random.Generator) -> DecisionBody:
             return {f"feature {i}": value for i, value in enumerate(rng.normal(size=NAMES).tolist())}
         return rng.normal(size=vectors.dim).tolist()
 
-    asked: dict[str, Any] = dict(loop.example.request)
-    if "candidates" in asked:
-        asked["candidates"] = [{"id": str(i), "features": features()} for i in range(CANDIDATES)]
-        if vectors.records:
-            asked["context"] = features()
-    if "features" in asked:
-        asked["features"] = features() if vectors.dim is not None else None
-    body: DecisionBody = msgspec.convert(asked, loops.decision)
+    body: DecisionBody = msgspec.convert(loop.rehearsal(features), loops.decision)
     return body
 
 

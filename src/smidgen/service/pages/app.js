@@ -1,6 +1,7 @@
 // Which view is shown, and its refresh every couple of seconds while somebody can see it.
 import { askAgain, token } from "./api.js";
 import { announce, by, h } from "./dom.js";
+import { link } from "./guests.js";
 import { modelView } from "./model.js";
 import { modelsView } from "./models.js";
 
@@ -54,4 +55,5 @@ document.addEventListener("visibilitychange", () => (document.visibilityState ==
 by("sign").addEventListener("click", () => askAgain().then(refresh));
 by("sign").hidden = !token.get();
 setInterval(refresh, EVERY_MS);
+link(document.querySelector("header nav"));
 show();

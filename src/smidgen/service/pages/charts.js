@@ -24,6 +24,9 @@ export function faded(colour, alpha) {
   return `rgba(${r},${g},${b},${alpha})`;
 }
 
+// A name as it is: plotly takes some markup in labels. A long one is cut.
+export const plain = (name, most = 200) => (name.length > most ? `${name.slice(0, most - 1)}…` : name).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+
 function layout(c, own) {
   const axis = { gridcolor: c.grid, zeroline: false, linecolor: c.line, tickfont: { color: c.muted, size: 11.5 }, title: { font: { color: c.muted, size: 12 }, standoff: 8 }, fixedrange: true, automargin: true };
   const { xaxis = {}, yaxis = {}, ...rest } = own;

@@ -1,6 +1,7 @@
 // /openapi.json, made readable: operations by subject, their fields, and calls to copy.
 import { announce, by, h } from "./dom.js";
 import { examples } from "./examples.js";
+import { link as linkGuests } from "./guests.js";
 import { loops } from "./loops.js";
 
 const SUBJECTS = [
@@ -97,4 +98,5 @@ async function start() {
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 
+linkGuests(document.querySelector("header nav"));
 start();

@@ -1,5 +1,12 @@
-"""The search demo: a search box over Python's own documentation that learns from clicks."""
+"""The search demo: a search box over Python's own documentation that learns from clicks.
 
+A guest like those of others: importing it mounts its pages. It asks nobody who he is, so it is there only as long as
+the service has no token.
+"""
+
+from smidgen.service.http.mounting import mount
 from smidgen.service.search.routes import routes
 
 __all__ = ["routes"]
+
+mount("search", routes(), title="Search demo", path="/demo/search", until_token=True)

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.service.search.documents import Document, is_private
 from smidgen.service.search.index import Found, Index
-from smidgen.types import FloatArray
 
 NAMES = (
     "words in name",

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smidgen.decision import FloatArray, IntArray
 from smidgen.service.search import words
 from smidgen.service.search.documents import Document
-from smidgen.types import FloatArray, IntArray
 
 K1 = 1.2
 B = 0.75

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.service.insight.curve import BLOCK
-from smidgen.types import FloatArray
 
 #: A point is a mean over so many blocks of clicks.
 BLOCKS = 50 // BLOCK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -14,7 +15,6 @@ from starlette.routing import Route
 from smidgen.service.http.assets import HEADERS, asset
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, reply, service
-from smidgen.service.http.tokens import Scope, require
 from smidgen.service.insight.curve import LEARNT
 from smidgen.service.messages import Message
 from smidgen.service.models.engine import Engine
@@ -23,6 +23,8 @@ from smidgen.service.search.library import with_library
 from smidgen.service.search.progress import progress
 from smidgen.service.search.searches import MODEL, SHOWN, decide, demo_name, search, shown, start_anew
 from smidgen.service.search.visitors import TASTE, VisitorsBody, visit, visitor
+
+PAGES = Path(__file__).parent / "pages"
 
 
 class QueryBody(Message):
@@ -37,12 +39,17 @@ class ResetBody(Message):
 
 async def page(request: Request) -> Response:
     """GET /demo/search."""
-    return asset(request, "search.html")
+    return asset(request, "search.html", PAGES)
+
+
+async def file(request: Request) -> Response:
+    """GET /demo/search/files/{file}."""
+    return asset(request, request.path_params["file"], PAGES)
 
 
 async def query(request: Request) -> Response:
     """POST /demo/search/query: a decision of the model, and what it shows."""
-    here, name = await _admitted(request, "decide")
+    here, name = await _admitted(request)
     body = await json_body(request, QueryBody, here.options.max_body)
     asked = await with_library(partial(search, body.q))
     if not asked.documents:
@@ -55,19 +62,19 @@ async def query(request: Request) -> Response:
 
 async def weights(request: Request) -> Response:
     """GET /demo/search/weights: what the model goes by, and how it has done so far."""
-    here, name = await _admitted(request, "decide", makes=False)
+    here, name = await _admitted(request, makes=False)
     return _told(await _figures(here, name))
 
 
 async def documents(request: Request) -> Response:
     """GET /demo/search/documents: how many there are, once they have been read."""
-    await _admitted(request, "decide", makes=False)
+    await _admitted(request, makes=False)
     return _told({"documents": await with_library(lambda index: len(index.documents)), "shown": SHOWN})
 
 
 async def simulate(request: Request) -> Response:
     """POST /demo/search/simulate: some simulated visitors, each with a decision of his own."""
-    here, name = await _admitted(request, "admin")
+    here, name = await _admitted(request)
     body = await json_body(request, VisitorsBody, here.options.max_body)
     first = await here.writer.do(partial(_next_visitor, here.engine, name))
     clicked = 0
@@ -79,9 +86,7 @@ async def simulate(request: Request) -> Response:
 
 async def reset(request: Request) -> Response:
     """POST /demo/search/reset: archive the model and begin with the next."""
-    here, _ = await _admitted(request, "admin")
-    rights = here.tokens.rights(request.headers.get("authorization"))
-    require(rights, "admin")  # a token of one model may not make another
+    here, _ = await _admitted(request)
     await json_body(request, ResetBody, here.options.max_body)
     return _told({"model": await here.writer.do(partial(start_anew, here.engine))}, 201)
 
@@ -90,6 +95,7 @@ def routes() -> list[Route]:
     """The page and its calls."""
     return [
         Route("/demo/search", page, methods=["GET"]),
+        Route("/demo/search/files/{file}", file, methods=["GET"]),
         Route("/demo/search/query", query, methods=["POST"]),
         Route("/demo/search/weights", weights, methods=["GET"]),
         Route("/demo/search/documents", documents, methods=["GET"]),
@@ -98,12 +104,11 @@ def routes() -> list[Route]:
     ]
 
 
-async def _admitted(request: Request, scope: Scope, *, makes: bool = True) -> tuple[Service, str]:
-    """The service and the model's name, for those who may; a call that would make the model needs more."""
+async def _admitted(request: Request, *, makes: bool = True) -> tuple[Service, str]:
+    """The service and the model's name; if a token has come this very moment, only for those who may do everything."""
     here = service(request)
-    here.tokens.rights(request.headers.get("authorization"))
+    await here.rights(request, "admin")
     name = await here.writer.do(partial(demo_name, here.engine))
-    await here.rights(request, "admin" if makes and name not in here.engine.models else scope, name)
     if makes:
         await here.warm(MODEL)
     return here, name

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from smidgen.decision import FloatArray
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Message
 from smidgen.service.models.engine import Engine
@@ -16,7 +17,6 @@ from smidgen.service.search.features import NAMES
 from smidgen.service.search.index import Index
 from smidgen.service.search.searches import SHOWN, Search, decide, search
 from smidgen.structures import Ranking
-from smidgen.types import FloatArray
 from smidgen.users import ClickModel
 
 #: How much each feature pleases a visitor.

@@ -1,8 +1,9 @@
 """What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
 
 A decision's body is ``[number, model_version, window_s, ids, record]``; the reply is told anew from the record. A
-feedback's body is ``[feedback, learn]``; whether it was learnt, and which version it made, stands in the envelope. All
-other bodies are maps, whose fields are those of the exported line.
+feedback's body is ``[feedback, learn]``, and so is that of silence that was learnt; whether it was learnt, and which
+version it made, stands in the envelope. All other bodies are maps, whose fields are those of the exported line; what a
+learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any
 import msgspec
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
-from smidgen.types import Decision
+from smidgen.service.store.events import Event
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -93,6 +95,14 @@ def read_fields(body: bytes | None, seq: int) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _unreadable(seq, error) from error
     return found if isinstance(found, dict) else {"body": found}
+
+
+def read_told(event: Event) -> Any:
+    """What a learner is told by an event that changes weights: of most types the field ``learn`` of its body."""
+    if event.type in ("feedback", "expired"):
+        return read_value(read_feedback(event.body, event.seq).learn, event.seq)
+    content = read_fields(event.body, event.seq).get("learn")
+    return read_value(content, event.seq) if isinstance(content, bytes) else None
 
 
 def recall(learner: Learner, record: bytes, seq: int) -> Decision:

@@ -20,6 +20,17 @@ POINTS = (
     "snapshot-renamed",
     "snapshot-synced",
 )
+#: Every place that a backup passes, and then those of restoring it.
+KEEPING = (
+    "backup-copied",
+    "backup-part",
+    "backup-written",
+    "backup-renamed",
+    "restore-part",
+    "restore-checked",
+    "restore-moved",
+    "restore-put",
+)
 VARIABLE = "SMIDGEN_CRASH_AT"
 
 _wanted = ""

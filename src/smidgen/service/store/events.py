@@ -22,6 +22,9 @@ from smidgen.errors import InvalidRecord
 
 #: The type of an event whose content is gone.
 ERASED = "erased"
+#: The types of events that take back what earlier ones did; their bodies have the field ``version``:
+#: of ``rolled_back`` the version to go back to, of ``retracted`` the one that is undone.
+REWINDS = ("retracted", "rolled_back")
 #: What the chain of a slot begins with.
 START = bytes(16)
 DIGEST = 16

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import modes
 
 NAME = "smidgen.db.heads"
 _RECORD = struct.Struct("<Q16s")
@@ -56,7 +56,7 @@ class Heads:
         """Write these heads; one that cannot be written stays behind, which is normal."""
         with suppress(OSError):
             if self._handle is None:
-                self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+                self._handle = modes.open_file(self.path, os.O_WRONLY | os.O_CREAT)
             for slot, head in heads.items():
                 record = _RECORD.pack(head.seq, head.chain)
                 os.pwrite(self._handle, record + _checksum(slot, record), slot * _SIZE)
@@ -74,39 +74,17 @@ class Heads:
                 found[slot] = Head(*_RECORD.unpack(record))
         return found
 
+    def torn(self) -> list[int]:
+        """The slots whose record is there and cannot be read."""
+        content, known = self.path.read_bytes() if self.path.exists() else b"", self.read()
+        slots = range(1, -(-len(content) // _SIZE))
+        return [slot for slot in slots if slot not in known and any(content[slot * _SIZE : (slot + 1) * _SIZE])]
+
     def close(self) -> None:
         """Let go of the file."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
-
-
-def check(
-    heads: Mapping[int, Head], name: Callable[[int], str], chain: Callable[[int, int], bytes | None], place: Path
-) -> None:
-    """Refuse a log that lacks events which its heads have seen.
-
-    Parameters
-    ----------
-    heads
-        What was written beside the database.
-    name
-        The model's name of a slot, for the refusal.
-    chain
-        The chain of a slot at an event; None if there is no such event.
-    place
-        The file of the heads.
-    """
-    for slot, head in heads.items():
-        found = chain(slot, head.seq)
-        if found == head.chain:
-            continue
-        what = "is missing" if found is None else "is another one"
-        raise StorageFailed(
-            f"events that were acknowledged are lost: event {head.seq} of {name(slot)} {what} in the database",
-            f"put the whole data folder back from a backup, smidgen.db-wal among it; to go on without what is lost, "
-            f"delete {place}",
-        )
 
 
 def _checksum(slot: int, record: bytes) -> bytes:

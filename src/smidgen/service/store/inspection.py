@@ -25,11 +25,15 @@ class Inspection:
     ----------
     folder
         The service's data folder.
+    access
+        How SQLite is to open the file.
+    database
+        Where the database is, if it is not in the folder itself.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, access: str = "mode=ro", database: Path | None = None) -> None:
         self.folder = folder
-        self.reading = SQLiteReader(folder, still=True)
+        self.reading = SQLiteReader(folder, still=True, access=access, database=database)
         self.log = EventLog(self.reading)
 
     def __enter__(self) -> Self:

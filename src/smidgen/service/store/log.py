@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.service.clock import stamp
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, Event
 from smidgen.service.store.protocol import Reading
-from smidgen.types import Decision
 
 if TYPE_CHECKING:
     from smidgen.service.models.served import Served
@@ -76,14 +76,6 @@ class Answered(NamedTuple):
     model_version: int | None
 
 
-class Learnt(NamedTuple):
-    """One step of the fold."""
-
-    seq: int
-    decision: Decision
-    feedback: Any
-
-
 class EventLog:
     """The events of models, told in the service's own terms.
 
@@ -105,6 +97,12 @@ class EventLog:
         """A feedback's event."""
         return answered(self._event(model, seq))
 
+    def made(self, model: Served, event: Event) -> Decision:
+        """The learner's own record of a decision."""
+        return bodies.recall(
+            self._learner(model, event.key), bodies.read_decision(event.body, event.seq).record, event.seq
+        )
+
     def told(self, model: Served, event: Event) -> DecisionEvent:
         """What the event of a decision says, the reply told anew."""
         body = bodies.read_decision(event.body, event.seq)
@@ -113,14 +111,6 @@ class EventLog:
         told = reply(event.decision or "", body.model_version, decision, expires)
         told |= model.blueprint.loop.answer(decision, ids)
         return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision)
-
-    def learnt(self, model: Served, learner: Learner, key: str | None, after: int) -> Iterator[Learnt]:
-        """What a learner has learnt after an event, in the order of the log; the learner reads the records."""
-        for feedback, made in self.reading.learnt(model.slot, after, key):
-            body = bodies.read_decision(made.body, made.seq)
-            decision = bodies.recall(learner, body.record, made.seq)
-            told = bodies.read_value(bodies.read_feedback(feedback.body, feedback.seq).learn, feedback.seq)
-            yield Learnt(feedback.seq, decision, told)
 
     def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
         """The model's next events as lines of JSON; fewer than asked for, if they are large."""
@@ -133,7 +123,11 @@ class EventLog:
 
     def all_events(self, model: Served, after: int = 0) -> Iterator[Event]:
         """All events after one, read some at a time."""
-        while chunk := self.reading.events(model.slot, after):
+        return self.events_of(model.slot, after)
+
+    def events_of(self, slot: int, after: int = 0) -> Iterator[Event]:
+        """All events of a slot after one, read some at a time."""
+        while chunk := self.reading.events(slot, after):
             yield from chunk
             after = chunk[-1].seq
 
@@ -149,11 +143,12 @@ class EventLog:
         return msgspec.json.encode(head | self._fields(model, event))
 
     def _fields(self, model: Served, event: Event) -> dict[str, Any]:
+        made = {"model_version": event.made} if event.made is not None else {}
         if event.type == "decision":
             told = self.told(model, event)
             record = msgspec.Raw(told.decision.to_json())
             return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record}
-        if event.type == "feedback":
+        if event.type in ("feedback", "expired"):
             heard = answered(event)
             return {
                 "feedback": heard.feedback,
@@ -162,8 +157,11 @@ class EventLog:
                 "model_version": heard.model_version,
             }
         if event.type == ERASED:
-            return {"digest": (event.body or b"").hex()}
-        return bodies.read_fields(event.body, event.seq)
+            return {"digest": (event.body or b"").hex()} | made
+        fields = bodies.read_fields(event.body, event.seq) | made
+        if isinstance(fields.get("learn"), bytes):
+            fields["learn"] = records.pack(bodies.read_told(event))
+        return fields
 
     def _event(self, model: Served, seq: int) -> Event:
         event = self.reading.event(model.slot, seq)

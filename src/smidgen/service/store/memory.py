@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
-from smidgen.service.store.events import Event, Salts, content, link
 from smidgen.service.store.memory_reads import MemoryReads, Tables
+from smidgen.service.store.memory_writes import MemoryWrites, Shelf
 from smidgen.service.store.protocol import Reading
-from smidgen.service.store.rows import Asked, Counts, DecisionRow, ModelRow, State, TokenRow, Told, Verdict, again
+from smidgen.service.store.rows import Counts, ModelRow, State, TokenRow
+
+__all__ = ["MemoryStore", "Shelf"]
 
 
-@dataclass
-class Shelf:
-    """What outlives a store that is closed, or left behind as a crash would: all that was committed.
-
-    Attributes
-    ----------
-    tables
-        What was committed.
-    lock
-        Held while a batch is put there, and while somebody reads.
-    """
-
-    tables: Tables = field(default_factory=Tables)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-
-
-class MemoryStore(MemoryReads):
+class MemoryStore(MemoryWrites):
     """Everything in dictionaries. A batch is a list of changes, made to a copy now and to the shelf at the commit.
 
     Parameters
@@ -51,14 +31,6 @@ class MemoryStore(MemoryReads):
     >>> store.commit(); len(MemoryStore(shelf).models())
     1
     """
-
-    def __init__(self, shelf: Shelf | None = None) -> None:
-        self.shelf = shelf if shelf is not None else Shelf()
-        super().__init__(self.shelf.tables.fork(), threading.RLock())
-        self._salts = Salts()
-        self._changes: list[Callable[[Tables], None]] | None = None
-        self._marked = 0
-        self._live: dict[int, Counts] = {}
 
     # The batch
 
@@ -98,31 +70,6 @@ class MemoryStore(MemoryReads):
         """Undo the command, and nothing else of the batch."""
         self._back_to(self._marked)
 
-    def _open(self) -> list[Callable[[Tables], None]]:
-        if self._changes is None:
-            raise RuntimeError("no batch is open")
-        return self._changes
-
-    def _do(self, change: Callable[[Tables], None]) -> None:
-        changes = self._open()
-        change(self._tables)
-        changes.append(change)
-
-    def _back_to(self, mark: int) -> None:
-        """Begin anew from what was committed, with the changes before the mark."""
-        changes = self._open()
-        if len(changes) == mark:
-            return
-        del changes[mark:]
-        self._tables = self.shelf.tables.fork()
-        for change in changes:
-            change(self._tables)
-        for slot in list(self._live):
-            if (kept := self._tables.counts.get(slot)) is None:
-                del self._live[slot]
-            else:
-                _copy(kept, self._live[slot])
-
     # What is written
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
@@ -146,51 +93,13 @@ class MemoryStore(MemoryReads):
 
         self._do(note)
 
-    def append(self, slot: int, type: str, at: float, body: bytes | None, version: int = 1) -> int:
-        """Write an event that is about no decision; its number."""
-        return self._append(slot, self._after(slot), type, version, at, None, None, None, body)
-
-    def decided(self, slot: int, rows: Sequence[Asked]) -> int:
-        """Write decisions, in order; the number of the first one's event."""
-        first = self._after(slot).seq + 1
-        for row in rows:
-            if row.decision in self._tables.decisions or (
-                row.request is not None and (slot, row.request) in self._tables.requests
-            ):
-                raise ValueError(f"decision {row.decision} or its request {row.request!r} is there already")
-            counts = self._after(slot)
-            counts.decisions += 1
-            if row.key is None:
-                counts.number = row.number
-            else:
-                counts.keys += row.number == 1
-            seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
-            self._do(_entering(slot, seq, row))
-        return first
-
-    def answered(self, slot: int, rows: Sequence[Told]) -> list[Verdict]:
-        """Write feedback, in order, where it is the first to its decision, and say what became of each."""
-        return [self._answer(slot, row) for row in rows]
-
-    def _answer(self, slot: int, row: Told) -> Verdict:
-        made, counts = self._tables.decisions.get(row.decision), self._after(slot)
-        if made is None or made.slot != slot:
-            return Verdict("unknown", None, counts.version)
-        if made.feedback_seq is not None:
-            return Verdict(again(made, row.hash), None, counts.version)
-        learnt = row.at <= made.expires_at
-        counts.version += learnt
-        counts.late += not learnt
-        version = counts.version if learnt else None
-        seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, version, row.body)
+    def amend(self, model: int, resolved: dict[str, Any]) -> None:
+        """Put other settings in force; the event is appended by the caller."""
 
         def note(tables: Tables) -> None:
-            tables.decisions[row.decision] = made._replace(
-                feedback_seq=seq, feedback_hash=row.hash, version=version, measure=row.measure, position=row.position
-            )
+            tables.models[model] = tables.models[model]._replace(resolved=resolved)
 
         self._do(note)
-        return Verdict("learnt" if learnt else "late", seq, counts.version)
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
         """Keep what a learner has become after an event; without a key at once, as a file would be."""
@@ -219,12 +128,6 @@ class MemoryStore(MemoryReads):
 
     # Reading, as the writer needs it
 
-    def counts(self, slot: int) -> Counts | None:
-        """How far a slot is, the open batch included: the same object as long as the store is open."""
-        if slot not in self._live and (kept := super().counts(slot)) is not None:
-            self._live[slot] = kept
-        return self._live.get(slot)
-
     def probe(self) -> None:
         """Memory takes what it is given."""
 
@@ -235,62 +138,3 @@ class MemoryStore(MemoryReads):
     def close(self) -> None:
         """Leave the batch that is open behind; the shelf keeps what was committed."""
         self._changes = None
-
-    def _after(self, slot: int) -> Counts:
-        """The counts of a slot, to be changed into those after an event."""
-        return copy.copy(self._tables.counts[slot])
-
-    def _append(
-        self,
-        slot: int,
-        counts: Counts,
-        type: str,
-        version: int,
-        at: float,
-        decision: str | None,
-        key: str | None,
-        made: int | None,
-        body: bytes | None,
-    ) -> int:
-        salt, counts.seq = self._salts.next(), counts.seq + 1
-        counts.chain = link(counts.chain, counts.seq, content(salt, type, version, at, decision, key, body))
-        event = Event(counts.seq, type, version, at, decision, key, made, salt, counts.chain, body)
-
-        def enter(tables: Tables) -> None:
-            tables.events[slot].append(event)
-            tables.counts[slot] = copy.copy(counts)
-
-        self._do(enter)
-        if (live := self.counts(slot)) is not None:
-            _copy(counts, live)
-        return counts.seq
-
-
-def _entering(slot: int, seq: int, row: Asked) -> Callable[[Tables], None]:
-    made = DecisionRow(
-        row.decision,
-        slot,
-        seq,
-        row.expires_at,
-        row.request_hash,
-        row.explored,
-        row.forwarded,
-        feedback_seq=None,
-        feedback_hash=None,
-        version=None,
-        measure=None,
-        position=None,
-    )
-
-    def enter(tables: Tables) -> None:
-        tables.decisions[row.decision] = made
-        tables.numbers[slot, row.key] = row.number
-        if row.request is not None:
-            tables.requests[slot, row.request] = row.decision
-
-    return enter
-
-
-def _copy(source: Counts, target: Counts) -> None:
-    for name, value in msgspec.structs.asdict(source).items():
-        setattr(target, name, value)

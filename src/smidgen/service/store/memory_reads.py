@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from smidgen.service.store.events import Event
+from smidgen.service.store.events import REWINDS, Event
 from smidgen.service.store.protocol import Question
-from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
+from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 
 
 @dataclass
@@ -27,6 +27,8 @@ class Tables:
         Newest first, by slot and key.
     tokens
         By id.
+    calls
+        By slot and the app's own id.
     """
 
     models: dict[int, ModelRow] = field(default_factory=dict)
@@ -37,6 +39,7 @@ class Tables:
     numbers: dict[tuple[int, str | None], int] = field(default_factory=dict)
     states: dict[tuple[int, str | None], list[State]] = field(default_factory=dict)
     tokens: dict[str, TokenRow] = field(default_factory=dict)
+    calls: dict[tuple[int, str], CallRow] = field(default_factory=dict)
 
     def fork(self) -> Tables:
         """A copy that can change without this one."""
@@ -81,6 +84,11 @@ class MemoryReads:
             id = self._tables.requests.get((slot, request))
             return self._tables.decisions[id] if id is not None else None
 
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own."""
+        with self._lock:
+            return self._tables.calls.get((slot, id))
+
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
         with self._lock:
@@ -99,17 +107,38 @@ class MemoryReads:
                     break
             return found
 
-    def learnt(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event]]:
-        """The feedback that made a version, after an event, in order, each with its decision."""
+    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        """The events that made a version, after an event, in order, each with the decision that it is about."""
         with self._lock:
             events = list(self._tables.events.get(slot, []))
             found = [
-                (event, events[self._tables.decisions[event.decision].seq - 1])
+                (event, self._about(event, events))
                 for event in events[max(after, 0) :]
-                if event.type == "feedback" and event.made is not None and event.decision is not None
-                if key is None or event.key == key
+                if event.made is not None
+                if key is None or event.key == key or (event.key is None and event.decision is None)
             ]
         yield from found
+
+    def _about(self, event: Event, events: list[Event]) -> Event | None:
+        row = self._tables.decisions.get(event.decision) if event.decision is not None else None
+        return events[row.seq - 1] if row is not None else None
+
+    def rewinds(self, slot: int) -> list[Event]:
+        """The events that take back what earlier ones did, in order."""
+        with self._lock:
+            return [event for event in self._tables.events.get(slot, []) if event.type in REWINDS]
+
+    def version_at(self, slot: int, seq: int) -> int:
+        """The version after an event."""
+        with self._lock:
+            events = self._tables.events.get(slot, [])[: max(seq, 0)]
+        return next((event.made for event in reversed(events) if event.made is not None), 0)
+
+    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+        """The decisions of all slots whose windows are over and whose silence is still to be learnt."""
+        with self._lock:
+            found = [row for row in self._tables.decisions.values() if row.due and row.expires_at < now]
+        return sorted(found, key=lambda row: (row.expires_at, row.slot, row.seq))[:limit]
 
     def last_number(self, slot: int, key: str | None) -> int:
         """The number of a learner's latest decision, 0 if there is none."""
@@ -214,6 +243,31 @@ def _tally(tables: Tables, slot: int) -> list[tuple[Any, ...]]:
     return [(len(rows), learnt, late, lost)]
 
 
+def _outcomes(tables: Tables, rows: list[DecisionRow]) -> list[tuple[Any, ...]]:
+    out: list[tuple[Any, ...]] = []
+    for row in rows:
+        events, place = tables.events[row.slot], row.feedback_seq
+        made = events[row.seq - 1]
+        how = (events[place - 1].type, events[place - 1].at) if place is not None else (None, None)
+        head = (row.seq, made.at, made.key, row.expires_at, row.explored, row.forwarded, place, row.version)
+        out.append(Outcome(*head, row.measure, *how))
+    return out
+
+
+def _lately(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
+    rows = sorted(_of(tables, slot), key=lambda row: -row.seq)
+    return _outcomes(tables, rows[:limit])
+
+
+def _ended(tables: Tables, slot: int, *, now: float, limit: int) -> list[tuple[Any, ...]]:
+    rows = sorted((row for row in _of(tables, slot) if row.expires_at < now), key=lambda row: -row.seq)
+    return _outcomes(tables, rows[:limit])
+
+
+def _answers(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
+    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0))][:limit])
+
+
 _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "learnt_blocks": _learnt_blocks,
     "made_blocks": _made_blocks,
@@ -222,4 +276,7 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "latest": _latest,
     "keys": _keys,
     "tally": _tally,
+    "lately": _lately,
+    "ended": _ended,
+    "answers": _answers,
 }

@@ -14,10 +14,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol
 
 from smidgen.service.store.events import Event
-from smidgen.service.store.rows import Asked, Counts, DecisionRow, ModelRow, State, TokenRow, Told, Verdict
+from smidgen.service.store.rows import (
+    Asked,
+    CallRow,
+    Counts,
+    DecisionRow,
+    Expiry,
+    ModelRow,
+    State,
+    TokenRow,
+    Told,
+    Verdict,
+)
 
 #: What can be asked of the decisions of a slot; each gives rows.
-Question = Literal["learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally"]
+Question = Literal[
+    "learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally", "lately", "ended", "answers"
+]
 
 
 class Reading(Protocol):
@@ -39,6 +52,10 @@ class Reading(Protocol):
         """The decision that the app asked for under this id of its own."""
         ...
 
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own, if it made an event about no decision."""
+        ...
+
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
         ...
@@ -47,8 +64,26 @@ class Reading(Protocol):
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
         ...
 
-    def learnt(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event]]:
-        """The feedback that made a version, after an event, in order, each with its decision; of one key, if given."""
+    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        """The events that made a version, after an event, in order, each with the decision that it is about, if any.
+
+        Of one key, if given: its own, and those that are about the whole slot.
+        """
+        ...
+
+    def rewinds(self, slot: int) -> list[Event]:
+        """The events that take back what earlier ones did, in order (`smidgen.service.store.events.REWINDS`)."""
+        ...
+
+    def version_at(self, slot: int, seq: int) -> int:
+        """The version after an event."""
+        ...
+
+    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+        """The decisions of all slots whose windows are over and whose silence is still to be learnt.
+
+        In the order of (expires_at, slot, seq).
+        """
         ...
 
     def last_number(self, slot: int, key: str | None) -> int:
@@ -80,6 +115,13 @@ class Reading(Protocol):
             Keys that have events and begin so, in order.
         ``tally()``
             One row: decisions, learnt, late, and decisions without their event.
+        ``lately(limit)``
+            `Outcome` values of the latest decisions, newest first.
+        ``ended(now, limit)``
+            The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
+            decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
+        ``answers(limit)``
+            The same of the latest decisions from which something was learnt, by falling version.
         """
         ...
 
@@ -136,8 +178,27 @@ class Store(Reading, Protocol):
         """Note that a model decides no more."""
         ...
 
-    def append(self, slot: int, type: str, at: float, body: bytes | None, version: int = 1) -> int:
-        """Write an event that is about no decision; its number."""
+    def amend(self, model: int, resolved: dict[str, Any]) -> None:
+        """Put other settings in force; the event is appended by the caller."""
+        ...
+
+    def append(
+        self,
+        slot: int,
+        type: str,
+        at: float,
+        body: bytes | None,
+        version: int = 1,
+        *,
+        key: str | None = None,
+        changes: bool = False,
+        call: tuple[str, bytes] | None = None,
+    ) -> int:
+        """Write an event that is about no decision; its number.
+
+        One that changes weights makes a version. ``call`` is the app's own id of the call and the digest of its body;
+        an id is entered once.
+        """
         ...
 
     def decided(self, slot: int, rows: Sequence[Asked]) -> int:
@@ -146,6 +207,21 @@ class Store(Reading, Protocol):
 
     def answered(self, slot: int, rows: Sequence[Told]) -> list[Verdict]:
         """Write feedback, in order, where it is the first to its decision, and say what became of each."""
+        ...
+
+    def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
+        """Write that windows closed without feedback, where that is so and still to be learnt.
+
+        The verdict of one that is not due is ``"duplicate"``.
+        """
+        ...
+
+    def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
+        """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
+        ...
+
+    def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
+        """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
         ...
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:

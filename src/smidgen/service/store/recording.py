@@ -10,20 +10,35 @@ from typing import Any, BinaryIO
 import msgspec
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.clock import stamp
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.fold import Undone, take, undone
 from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
-from smidgen.service.store.events import Event
+from smidgen.service.store.events import REWINDS, Event
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.log import answered
-from smidgen.types import Decision
 
 #: Every type of event that this smidgen writes; others are passed over, and counted.
-TYPES = ("created", "decision", "feedback", "archived", "erased")
+TYPES = (
+    "created",
+    "decision",
+    "shown",
+    "feedback",
+    "expired",
+    "taught",
+    "amended",
+    "rolled_back",
+    "retracted",
+    "erased",
+    "imported",
+    "promoted",
+    "archived",
+)
 
 
 class Line(msgspec.Struct, kw_only=True, dict=True):
@@ -40,7 +55,10 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     number, reply, ids, record
         Of ``decision``: see `smidgen.service.store.log.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
-        Of ``feedback``: see `smidgen.service.store.log.Answered`.
+        Of ``feedback`` and ``expired``: see `smidgen.service.store.log.Answered`. Other events that change weights have
+        ``model_version`` too, and ``learn`` if a learner is told something.
+    version
+        Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone.
     """
 
     seq: int
@@ -58,11 +76,17 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     status: str | None = None
     learn: Any = None
     model_version: int | None = None
+    version: int = 0
 
     @property
     def learnt(self) -> bool:
         """Whether this is feedback that was learnt."""
         return self.type == "feedback" and self.status == "learnt"
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes weights."""
+        return self.model_version is not None
 
     @property
     def more(self) -> dict[str, Any]:
@@ -88,6 +112,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
 
 
 _lines = msgspec.json.Decoder(Line)
+_REWINDS = [name.encode() for name in REWINDS]
 
 
 def parse(text: bytes, place: str) -> Line:
@@ -112,6 +137,10 @@ class Recording(ABC):
     @abstractmethod
     def decision(self, id: str) -> Line | None:
         """An earlier decision's event."""
+
+    @abstractmethod
+    def undone(self) -> Undone:
+        """What was taken back, in all of the log."""
 
 
 class FileRecording(Recording):
@@ -154,6 +183,17 @@ class FileRecording(Recording):
         self._file.seek(self._places[id])
         return parse(self._file.readline(), f"decision {id} of {self._path}")
 
+    def undone(self) -> Undone:
+        """What was taken back, in all of the file."""
+        rewinds: list[tuple[str, int, int]] = []
+        with self._path.open("rb") as file:
+            for count, text in enumerate(file, 1):
+                if any(mark in text for mark in _REWINDS):
+                    event = parse(text, f"line {count} of {self._path}")
+                    if event.type in REWINDS and event.model_version is not None:
+                        rewinds.append((event.type, event.model_version, event.version))
+        return Undone(rewinds)
+
 
 class DatabaseRecording(Recording):
     """The log of a model in a data folder.
@@ -188,7 +228,7 @@ class DatabaseRecording(Recording):
             told = self._log.told(self._model, event)
             out = Line(**head, number=told.number, reply=told.reply, ids=told.ids)
             out.__dict__["its decision"] = told.decision
-        elif event.type == "feedback":
+        elif event.type in ("feedback", "expired"):
             heard = answered(event)
             version = heard.model_version
             out = Line(**head, feedback=heard.feedback, status=heard.status, model_version=version)
@@ -204,6 +244,10 @@ class DatabaseRecording(Recording):
             return None
         event = self._log.reading.event(row.slot, row.seq)
         return self.line(event) if event is not None else None
+
+    def undone(self) -> Undone:
+        """What was taken back, in all of the log."""
+        return undone(self._log.reading, self._model.slot)
 
 
 class Rebuilding:
@@ -222,8 +266,10 @@ class Rebuilding:
         By key; None is the key of a model without keys.
     numbers
         The number of each learner's latest decision.
+    undone
+        What was taken back, in all of the log; it is left out from the beginning.
     seq, version
-        The last event, and how many feedbacks were learnt.
+        The last event, and the model's version.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -231,6 +277,7 @@ class Rebuilding:
         self.blueprint: Blueprint | None = None
         self.learners: dict[str | None, Learner] = {}
         self.numbers: dict[str | None, int] = {}
+        self.undone = recording.undone()
         self.seq = 0
         self.version = 0
 
@@ -243,12 +290,23 @@ class Rebuilding:
             self.blueprint = recorded(event.model, event.resolved)
         elif event.type == "decision":
             self.numbers[event.key] = event.number
-        elif event.learnt:
-            decision = self._recording.decision(event.decision or "")
-            if decision is None:
+        elif event.changes:
+            self.version = event.model_version or 0
+            if self.version not in self.undone:
+                self._change(event)
+
+    def _change(self, event: Line) -> None:
+        """Let those learners take the event whom it is about."""
+        decision = None
+        if event.decision is not None and event.type not in REWINDS:
+            made = self._recording.decision(event.decision)
+            if made is None:
                 raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
-            self.learner(event.key).learn(decision.made(), event.told())
-            self.version += 1
+            decision = made.made()
+        keyed = self.blueprint is not None and self.blueprint.body.keyed
+        keys = list(self.learners) if keyed and event.key is None else [event.key]
+        for key in keys:
+            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told())
 
     def learner(self, key: str | None) -> Learner:
         """The learner of a key, with the numbers of its decisions taken."""

@@ -52,6 +52,8 @@ class Counts(msgspec.Struct):
         The highest number of a decision, of a model without keys.
     chain
         The chain after the last event.
+    answered
+        How many decisions have feedback, in time or late.
     """
 
     seq: int = 0
@@ -61,6 +63,7 @@ class Counts(msgspec.Struct):
     keys: int = 0
     number: int = 0
     chain: bytes = START
+    answered: int = 0
 
 
 class Asked(NamedTuple):
@@ -80,6 +83,10 @@ class Asked(NamedTuple):
         What the curves need.
     body
         The event's body.
+    waits
+        Whether something is learnt when its window closes without feedback.
+    shown
+        Whether it counts already; one that does not counts once `Store.shown` says so, or feedback comes.
     """
 
     decision: str
@@ -92,6 +99,8 @@ class Asked(NamedTuple):
     explored: bool
     forwarded: bool | None
     body: bytes
+    waits: bool = False
+    shown: bool = True
 
 
 class Told(NamedTuple):
@@ -122,6 +131,27 @@ class Told(NamedTuple):
     body: bytes
 
 
+class Expiry(NamedTuple):
+    """A window that closed without feedback, to be written.
+
+    Attributes
+    ----------
+    decision, at, key
+        The decision, when it was noticed, and whose learner learns from it.
+    measure, position
+        What the curves need.
+    body
+        The event's body.
+    """
+
+    decision: str
+    at: float
+    key: str | None
+    measure: float | None
+    position: float | None
+    body: bytes
+
+
 class Verdict(NamedTuple):
     """What became of feedback.
 
@@ -140,6 +170,13 @@ class Verdict(NamedTuple):
     version: int
 
 
+class CallRow(NamedTuple):
+    """A call that made an event about no decision: the digest of its body, and the event."""
+
+    hash: bytes
+    seq: int
+
+
 class DecisionRow(NamedTuple):
     """A decision as the tables know it.
 
@@ -156,9 +193,13 @@ class DecisionRow(NamedTuple):
     feedback_seq, feedback_hash
         The event of its feedback, and the digest of it.
     version
-        The version that its feedback made, if it was learnt.
+        The version that its feedback, or its silence, made, if it was learnt.
     measure, position
         As it was told.
+    waits, shown
+        Whether something is learnt when its window closes without feedback; whether it counts.
+    late_hash
+        The digest of feedback that came after its silence was learnt.
     """
 
     id: str
@@ -173,17 +214,71 @@ class DecisionRow(NamedTuple):
     version: int | None
     measure: float | None
     position: float | None
+    waits: bool = False
+    shown: bool = True
+    late_hash: bytes | None = None
 
     @property
-    def status(self) -> Literal["learnt", "late"] | None:
-        """What became of its feedback; None while there is none."""
+    def status(self) -> Literal["learnt", "late", "expired"] | None:
+        """What became of it; None while it is open, or closed without a word."""
         if self.feedback_seq is None:
             return None
+        if self.feedback_hash is None:
+            return "expired"
         return "late" if self.version is None else "learnt"
 
+    @property
+    def due(self) -> bool:
+        """Whether its silence is learnt once its window is over."""
+        return self.waits and self.shown and self.feedback_seq is None
 
-def again(made: DecisionRow, hash: bytes) -> Verdicts:
-    """What is said of feedback on a decision that has been answered before."""
+
+class Outcome(NamedTuple):
+    """A decision and what became of it, for figures over many.
+
+    Attributes
+    ----------
+    seq, at, key
+        The decision's event, when it was, and whose learner decided.
+    expires_at
+        When its window ends.
+    explored, forwarded
+        As it was asked for.
+    feedback_seq, version, measure
+        The event that answered it, the version that it made, and the loop's figure.
+    answer, answered_at
+        The type of that event (``feedback``; ``expired``, if it only says that nobody answered), and when it was.
+    """
+
+    seq: int
+    at: float
+    key: str | None
+    expires_at: float
+    explored: bool
+    forwarded: bool | None
+    feedback_seq: int | None
+    version: int | None
+    measure: float | None
+    answer: str | None
+    answered_at: float | None
+
+    @property
+    def silent(self) -> bool:
+        """Whether no user has answered."""
+        return self.answer in (None, "expired")
+
+    @property
+    def went_out(self) -> bool:
+        """Whether anybody saw it: a filter shows nobody what it drops."""
+        return self.forwarded is not False
+
+
+def again(made: DecisionRow, hash: bytes) -> Verdicts | None:
+    """What is said of feedback on a decision that has been answered before; None if this is to be written, as late."""
+    if made.status == "expired":
+        if made.late_hash is None:
+            return None
+        return "late" if made.late_hash == hash else "conflict"
     if made.feedback_hash != hash:
         return "conflict"
     return "late" if made.version is None else "duplicate"

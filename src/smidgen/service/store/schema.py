@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import modes
 from smidgen.service.store.crash_points import reach
 
 FILE = "smidgen.db"
@@ -53,6 +56,24 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         ) STRICT, WITHOUT ROWID;
         """,
     ),
+    3: (
+        "silence that is learnt, decisions that count later, events that take back, calls that can be repeated",
+        """
+        ALTER TABLE decisions ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE decisions ADD COLUMN shown INTEGER NOT NULL DEFAULT 1;
+        ALTER TABLE decisions ADD COLUMN late_hash BLOB;
+        ALTER TABLE slots ADD COLUMN answered INTEGER NOT NULL DEFAULT 0;
+        UPDATE slots SET answered = version + late;
+        CREATE INDEX decision_due ON decisions (expires_at, slot, seq)
+            WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL;
+        CREATE TABLE calls (
+            slot INTEGER NOT NULL REFERENCES slots, id TEXT NOT NULL, hash BLOB NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (slot, id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX event_wide ON events (slot, seq) WHERE decision IS NULL;
+        CREATE INDEX event_rewinds ON events (slot, seq) WHERE type IN ('retracted', 'rolled_back');
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 
@@ -69,6 +90,17 @@ def refusal(error: BaseException) -> StorageFailed:
     )
 
 
+@contextmanager
+def told() -> Iterator[None]:
+    """Tell what the disk refuses as a refusal of ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if of_disk(error):
+            raise refusal(error) from error
+        raise
+
+
 def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sqlite3.Connection:
     """Open the database of a data folder for writing, with up-to-date tables; the folder is made if need be.
 
@@ -82,11 +114,15 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
         The file.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        modes.make_folder(folder)
+        modes.touch(folder / name)  # SQLite gives its other files the mode of this one
         connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
-            refuse_other(schema(connection), folder)  # before anything is written to the file
+            number = schema(connection)
+            refuse_other(number, folder)  # before anything is written to the file
+            if number == 0:  # whoever made the folder may have been killed before its name was sure
+                modes.sync_folder(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)
@@ -100,13 +136,21 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
     return connection
 
 
-def connect_reading(folder: Path) -> sqlite3.Connection:
-    """Open the database of a data folder for reading only."""
+def connect_reading(folder: Path, access: str = "mode=ro") -> sqlite3.Connection:
+    """Open the database of a data folder for reading only.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+    access
+        How, as a query of SQLite's URI.
+    """
     path = folder / FILE
     if not path.exists():
         raise StorageFailed(f"there is no database in {folder}", "give the --data folder of a service")
     try:
-        uri = f"{path.absolute().as_uri()}?mode=ro"
+        uri = f"{path.absolute().as_uri()}?{access}"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)

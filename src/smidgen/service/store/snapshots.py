@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from smidgen.service.store import modes
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.rows import State
 
 KEPT = 3
+#: How many bytes of an event's chain are the mark of a snapshot.
+MARK = 8
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,15 @@ class Snapshot:
 class Snapshots:
     """The snapshots of one data folder; a slot's are found by its number, never by a name."""
 
+    NAME = "snapshots"
+
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "snapshots"
+        self.folder = folder / self.NAME
+
+    def slots(self) -> list[int]:
+        """The slots that have a folder here."""
+        found = self.folder.iterdir() if self.folder.is_dir() else ()
+        return sorted(int(path.name) for path in found if path.name.isascii() and path.name.isdigit())
 
     def take(self, slot: int, seq: int, mark: str, content: bytes) -> Snapshot:
         """Write a snapshot aside, sync, rename, sync the folder; then drop all but the newest three.
@@ -53,7 +63,8 @@ class Snapshots:
         Files that run ahead of this one belong to another past of the database; they are dropped first.
         """
         folder = self.folder / str(slot)
-        folder.mkdir(parents=True, exist_ok=True)
+        modes.make_folder(self.folder)
+        modes.make_folder(folder)
         path = folder / f"{seq:015d}-{mark}.smidgen"
         _replace(path, folder / "aside", content)
         reach("snapshot-synced")
@@ -68,14 +79,14 @@ class Snapshots:
         folder = self.folder / str(slot)
         for path in sorted(folder.glob("*.smidgen"), reverse=True) if folder.is_dir() else ():
             seq, _, mark = path.stem.partition("-")
-            if seq.isdigit():
+            if seq.isascii() and seq.isdigit() and len(seq) < 19:
                 yield Snapshot(path, int(seq), mark)
 
 
 def _replace(path: Path, aside: Path, content: bytes) -> None:
     """Put a file in its place, whole or not at all; what a crash leaves aside is overwritten the next time."""
     try:
-        with aside.open("wb") as file:
+        with modes.create(aside) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -85,8 +96,4 @@ def _replace(path: Path, aside: Path, content: bytes) -> None:
         aside.unlink(missing_ok=True)
         raise
     reach("snapshot-renamed")
-    handle = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    modes.sync_folder(path.parent)

@@ -5,34 +5,49 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from smidgen.service.store import modes
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.questions import QUESTIONS
-from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
-from smidgen.service.store.schema import connect_reading, of_disk, refusal
-from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
+from smidgen.service.store.schema import connect_reading, of_disk, refusal, told
+from smidgen.service.store.snapshots import MARK, Snapshots
 
+_PAGES = 2048  # copied at a time
 _ID = re.compile(r"[0-9a-f]{24}")
 _EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
 _DECISIONS = (
     "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
-    " measure, position FROM decisions"
+    " measure, position, waits, shown, late_hash FROM decisions"
 )
-_COUNTS = "SELECT seq, version, decisions, late, keys, number, chain FROM slots WHERE id = ?"
-_LEARNT = """
+_COUNTS = "SELECT seq, version, decisions, late, keys, number, chain, answered FROM slots WHERE id = ?"
+_CHANGES = """
     SELECT f.seq, f.type, f.version, f.at, f.decision, f.key, f.made, f.salt, f.chain, f.body,
            d.seq, d.type, d.version, d.at, d.decision, d.key, d.made, d.salt, d.chain, d.body
-    FROM events f {index} JOIN decisions x ON x.id = f.decision JOIN events d ON d.slot = x.slot AND d.seq = x.seq
-    WHERE f.slot = ?1 AND f.seq > ?2 AND f.made IS NOT NULL AND f.type = 'feedback' AND {key} ORDER BY f.seq
+    FROM events f {index} LEFT JOIN decisions x ON x.id = f.decision
+    LEFT JOIN events d ON d.slot = x.slot AND d.seq = x.seq
+    WHERE f.slot = ?1 AND f.seq > ?2 AND f.made IS NOT NULL AND {key}
 """
-_LEARNT_ALL = _LEARNT.format(index="", key="?3 IS NULL")
-_LEARNT_BY_KEY = _LEARNT.format(index="INDEXED BY event_keys", key="f.key = ?3")
+_CHANGES_ALL = _CHANGES.format(index="", key="?3 IS NULL") + " ORDER BY 1"
+_CHANGES_BY_KEY = (
+    _CHANGES.format(index="INDEXED BY event_keys", key="f.key = ?3")
+    + " UNION ALL "
+    + _CHANGES.format(index="INDEXED BY event_wide", key="f.decision IS NULL AND f.key IS NULL")
+    + " ORDER BY 1"
+)
+_REWINDS = f"{_EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND type IN ('retracted', 'rolled_back') ORDER BY seq"
+_VERSION_AT = "SELECT made FROM events WHERE slot = ? AND seq <= ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
+_DUE = (
+    f"{_DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
+    " ORDER BY expires_at, slot, seq LIMIT ?"
+)
 
 
 class SQLiteReads:
@@ -107,6 +122,11 @@ class SQLiteReads:
         sql = f"{_DECISIONS} WHERE slot = ? AND request = ?"
         return _decision(self._row(sql, (slot, request)))
 
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own."""
+        row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
+        return CallRow(*row) if row is not None else None
+
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
         row = self._row(f"{_EVENTS} WHERE slot = ? AND seq = ?", (slot, seq))
@@ -124,10 +144,23 @@ class SQLiteReads:
                 break
         return found
 
-    def learnt(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event]]:
-        """The feedback that made a version, after an event, in order, each with its decision."""
-        for row in self._each(_LEARNT_ALL if key is None else _LEARNT_BY_KEY, (slot, after, key), 256):
-            yield _event(row[:10]), _event(row[10:])
+    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        """The events that made a version, after an event, in order, each with the decision that it is about."""
+        for row in self._each(_CHANGES_ALL if key is None else _CHANGES_BY_KEY, (slot, after, key), 256):
+            yield _event(row[:10]), _event(row[10:]) if row[10] is not None else None
+
+    def rewinds(self, slot: int) -> list[Event]:
+        """The events that take back what earlier ones did, in order."""
+        return [_event(row) for row in self._rows(_REWINDS, (slot,))]
+
+    def version_at(self, slot: int, seq: int) -> int:
+        """The version after an event."""
+        row = self._row(_VERSION_AT, (slot, seq))
+        return int(row[0]) if row is not None else 0
+
+    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+        """The decisions of all slots whose windows are over and whose silence is still to be learnt."""
+        return [DecisionRow(*_decided(row)) for row in self._rows(_DUE, (now, limit))]
 
     def last_number(self, slot: int, key: str | None) -> int:
         """The number of a learner's latest decision, 0 if there is none."""
@@ -158,6 +191,8 @@ class SQLiteReads:
     def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a named question about a slot."""
         rows = self._rows(QUESTIONS[question], {"slot": slot, **values})
+        if question in ("lately", "ended", "answers"):
+            return [_outcome(*row) for row in rows]
         return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
 
     def tokens(self) -> list[TokenRow]:
@@ -176,14 +211,15 @@ class SQLiteReads:
         with self._lock:
             self.connection.close()
 
-    def _chain(self, slot: int, seq: int) -> bytes | None:
+    def chain(self, slot: int, seq: int) -> bytes | None:
+        """The chain of a slot at an event; None if there is no such event."""
         row = self._row("SELECT chain FROM events WHERE slot = ? AND seq = ?", (slot, seq))
         return bytes(row[0]) if row is not None else None
 
     def _mark(self, slot: int, seq: int) -> str | None:
         """A short name for an event and all before it, None if there is no such event."""
-        chain = self._chain(slot, seq)
-        return chain[:8].hex() if chain is not None else None
+        chain = self.chain(slot, seq)
+        return chain[:MARK].hex() if chain is not None else None
 
 
 class SQLiteReader(SQLiteReads):
@@ -195,13 +231,35 @@ class SQLiteReader(SQLiteReads):
         The data folder.
     still
         Whether all questions are to be answered as of one moment.
+    access, database
+        See `connect_reading`; the database may be elsewhere than the rest.
     """
 
-    def __init__(self, folder: Path, *, still: bool = False) -> None:
-        super().__init__(connect_reading(folder), Snapshots(folder))
+    def __init__(
+        self, folder: Path, *, still: bool = False, access: str = "mode=ro", database: Path | None = None
+    ) -> None:
+        super().__init__(connect_reading(database or folder, access), Snapshots(folder))
         if still:
             self._rows("BEGIN")
             self._rows("SELECT count(*) FROM models")
+
+    def copy(self, file: Path, passed: Callable[[int, int], None]) -> None:
+        """Copy the database as it is at this moment into a new file, which only its owner can read.
+
+        Parameters
+        ----------
+        file
+            The file; an old one is replaced.
+        passed
+            Told how many pages are copied, and of how many.
+        """
+        file.unlink(missing_ok=True)
+        modes.touch(file)
+        with told(), closing(sqlite3.connect(file, isolation_level=None)) as target:
+            target.execute("PRAGMA synchronous = OFF")  # who keeps it syncs what he makes of it
+            self.connection.backup(
+                target, pages=_PAGES, progress=lambda status, left, total: passed(total - left, total)
+            )
 
 
 class SQLiteReaders(SQLiteReads):
@@ -247,5 +305,23 @@ def _decision(row: Any) -> DecisionRow | None:
     return DecisionRow(*_decided(row)) if row is not None else None
 
 
+def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, sent: int | None, *rest: Any) -> Outcome:
+    return Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *rest)
+
+
 def _decided(row: Any) -> Any:
-    return (row[0].hex(), *row[1:5], bool(row[5]), bool(row[6]) if row[6] is not None else None, *row[7:])
+    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash = row
+    went = bool(forwarded) if forwarded is not None else None
+    return (
+        id.hex(),
+        slot,
+        seq,
+        expires_at,
+        request_hash,
+        bool(explored),
+        went,
+        *answer,
+        bool(waits),
+        bool(shown),
+        late_hash,
+    )

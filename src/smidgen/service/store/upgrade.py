@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from smidgen import records
+from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import briefs
 from smidgen.service.messages import ModelBody
@@ -25,7 +26,7 @@ from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import resolved
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import bodies, head
+from smidgen.service.store import bodies, head, modes
 from smidgen.service.store.events import Event
 from smidgen.service.store.lock import only_one
 from smidgen.service.store.log import EventLog
@@ -34,7 +35,6 @@ from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Asked, Told
 from smidgen.service.store.schema import FILE, NEWEST, OLD, refuse_other
 from smidgen.service.store.sqlite import SQLiteStore
-from smidgen.types import Decision
 
 #: What the old database is called afterwards.
 KEPT = "smidgen-0.1.db"
@@ -233,11 +233,7 @@ def _exchange(folder: Path, aside: Path) -> None:
         (aside / head.NAME).replace(folder / head.NAME)
     shutil.rmtree(folder / "snapshots", ignore_errors=True)
     shutil.rmtree(aside, ignore_errors=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    modes.sync_folder(folder)
 
 
 @contextmanager

@@ -1,0 +1,47 @@
+"""How long rows of features are, at every magnitude that floating point has."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.features.rows import Rows
+
+#: No length is told as more than this.
+END = math.ldexp(1.0, 1000)
+
+
+def longest_row(rows: Rows) -> float:
+    """The length of the longest row; 0 if all are zero."""
+    public = rows.public()
+    if isinstance(public, np.ndarray):
+        return longest(public)
+    largest = float(np.abs(public.data).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    squares = np.add.reduceat(np.append((public.data / largest) ** 2, 0.0), public.indptr[:-1])
+    squares[np.diff(public.indptr) == 0] = 0.0
+    return min(largest * math.sqrt(float(squares.max())), END)
+
+
+def longest(rows: NDArray[np.float64]) -> float:
+    """The same for the rows of a dense matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen.features.lengths import longest
+    >>> longest(np.array([[3e200, 4e200], [1.0, 0.0]]))
+    5e+200
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        squares = float(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
+        if 1e-200 < squares < math.inf:
+            return math.sqrt(squares)
+        largest = float(np.abs(rows).max(initial=0.0))
+        if largest == 0.0:
+            return 0.0
+        shares = rows / largest
+        return min(largest * math.sqrt(float(np.einsum("ij,ij->i", shares, shares).max())), END)

@@ -1,0 +1,70 @@
+"""One call of the service: how it is asked, what goes in and out, and who answers. Routes and OpenAPI read it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+#: The path of a model, and that of a decision.
+MODEL = "/v1/models/{name}"
+DECISION = "/v1/decisions/{id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A call.
+
+    Attributes
+    ----------
+    method, path
+        How it is asked.
+    answer
+        Who answers.
+    name
+        Its operationId: one word or a few, in camel case.
+    summary
+        What it does, for people.
+    body
+        The struct that the body is read into, or a function that gives it (the loops' structs change with guests).
+    reply
+        The struct that is answered, or a function that gives a schema; None if it is no JSON.
+    status
+        The statuses of success.
+    query
+        Names of the query, each with its schema.
+    media
+        What the answer is, where it is no JSON.
+    takes
+        What the body is, where it is no JSON: its media types.
+    busy
+        Whether it is among the most frequent.
+    """
+
+    method: str
+    path: str
+    answer: Endpoint
+    name: str
+    summary: str
+    body: Any = None
+    reply: Any = None
+    status: tuple[int, ...] = (200,)
+    query: tuple[tuple[str, dict[str, Any]], ...] = ()
+    media: str = "application/json"
+    takes: tuple[str, ...] = ()
+    busy: bool = False
+
+    def route(self) -> Route:
+        """Where Starlette finds it."""
+        return Route(self.path, self.answer, methods=[self.method])
+
+
+#: Queries that several calls have.
+KEY = ("key", {"type": "string"})
+LIMIT = ("limit", {"type": "integer", "minimum": 0})
+AFTER = ("after", {"type": "integer", "minimum": 0})

@@ -1,0 +1,102 @@
+"""Pages and calls of guests: what a module that is brought in may add to the service. The search demo is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
+
+from smidgen.errors import InvalidArgument
+from smidgen.registry import note
+
+#: What is the service's own.
+OURS = ("/v1", "/ui", "/docs", "/healthz", "/readyz", "/metrics", "/openapi.json")
+
+
+@dataclass(frozen=True)
+class Guest:
+    """Pages and calls under one name.
+
+    Attributes
+    ----------
+    name
+        One word.
+    routes
+        What can be asked. `smidgen.service.http.running.service` gives an endpoint the running service.
+    title, path
+        The link that our pages show; none without a title.
+    until_token
+        Whether it is there only as long as nobody has made a token: for what asks nobody who he is.
+    """
+
+    name: str
+    routes: tuple[Route, ...]
+    title: str = ""
+    path: str = ""
+    until_token: bool = False
+
+    def open(self, scope: Scope) -> bool:
+        """Whether it is there now."""
+        return not (self.until_token and scope["app"].state.service.tokens.any())
+
+
+_guests: dict[str, Guest] = {}
+
+
+def mount(name: str, routes: Sequence[Route], *, title: str = "", path: str = "", until_token: bool = False) -> Guest:
+    """Add pages and calls to the services that are made from now on; by the same name they are replaced.
+
+    Examples
+    --------
+    >>> from starlette.responses import PlainTextResponse
+    >>> from starlette.routing import Route
+    >>> from smidgen.service.http.mounting import mount, unmount
+    >>> async def hello(request):
+    ...     return PlainTextResponse("hello")
+    >>> mount("hello", [Route("/hello", hello)], title="Hello", path="/hello").title
+    'Hello'
+    >>> unmount("hello")
+    """
+    for route in routes:
+        if route.path == "/" or any(route.path == own or route.path.startswith(f"{own}/") for own in OURS):
+            raise InvalidArgument(f"{route.path} is a path of the service itself", "choose another, e.g. /NAME/…")
+    guest = Guest(name, tuple(routes), title, path, until_token)
+    _guests[name] = guest
+    for route in routes:
+        note(route.endpoint.__module__)
+    return guest
+
+
+def unmount(name: str) -> None:
+    """Take a guest's pages away from services that are made from now on."""
+    if name not in _guests:
+        raise InvalidArgument(f"there is no guest called {name!r}", f"there are: {', '.join(_guests) or 'none'}")
+    del _guests[name]
+
+
+def guest_routes() -> list[BaseRoute]:
+    """The routes of all guests, to stand behind our own."""
+    return [_Visiting(guest, route) for guest in _guests.values() for route in guest.routes]
+
+
+def links(scope: Scope) -> list[dict[str, str]]:
+    """The guests' pages that are there now, as our pages link to them."""
+    return [
+        {"title": guest.title, "path": guest.path} for guest in _guests.values() if guest.title and guest.open(scope)
+    ]
+
+
+class _Visiting(BaseRoute):
+    """A guest's route: matched as long as the guest is there."""
+
+    def __init__(self, guest: Guest, route: Route) -> None:
+        self._guest, self._route = guest, route
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        found, child = self._route.matches(scope)
+        return (found, child) if found is Match.NONE or self._guest.open(scope) else (Match.NONE, {})
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._route.handle(scope, receive, send)

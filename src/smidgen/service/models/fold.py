@@ -1,0 +1,134 @@
+"""Weights are a fold over the log: what each kind of event does to a learner, and which events count no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from smidgen.decision import Decision
+from smidgen.errors import InvalidRecord
+from smidgen.learners import Learner
+from smidgen.service.store import bodies
+from smidgen.service.store.events import ERASED, REWINDS, Event
+from smidgen.service.store.protocol import Reading
+
+#: What an event does to a learner: given the decision that it is about, if any, and what the learner is told.
+Step = Callable[[Learner, Decision | None, Any], Learner]
+STEPS: dict[str, Step] = {}
+
+
+def step(*types: str) -> Callable[[Step], Step]:
+    """Enter what events of these types do."""
+
+    def enter(function: Step) -> Step:
+        STEPS.update(dict.fromkeys(types, function))
+        return function
+
+    return enter
+
+
+@step("feedback", "expired")
+def _heard(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+    """A reaction, or the silence that stands for one."""
+    if decision is None:
+        raise InvalidRecord("it answers a decision that is not in the log", "give all of the log")
+    learner.learn(decision, told)
+    return learner
+
+
+@step("taught")
+def _taught(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+    """Examples whose answers are known."""
+    for context, answer in told:
+        learner.teach(context, answer)
+    return learner
+
+
+@step(ERASED, *REWINDS)
+def _nothing(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+    """What is erased is gone; what takes back is heeded by leaving out (`Undone`)."""
+    return learner
+
+
+def take(learner: Learner, type: str, seq: int, decision: Decision | None, told: Any) -> Learner:
+    """The learner after an event that changes weights: itself, or another one in its place.
+
+    Parameters
+    ----------
+    learner
+        The learner before it.
+    type, seq
+        The event.
+    decision
+        The decision that it is about, if any.
+    told
+        What the learner is told.
+    """
+    if (known := STEPS.get(type)) is None:
+        raise InvalidRecord(
+            f"event {seq} is of the type {type!r}, which changes weights, and this smidgen does not know how",
+            "upgrade smidgen",
+        )
+    return known(learner, decision, told)
+
+
+def follow(learner: Learner, changes: Iterable[tuple[Event, Event | None]], undone: Undone) -> tuple[Learner, int]:
+    """Take events of the log, but for those that were taken back.
+
+    Returns the learner, and the number of the last event, 0 if there was none.
+    """
+    seq = 0
+    for event, made in changes:
+        seq = event.seq
+        if event.made is not None and event.made not in undone:
+            decision = None
+            if made is not None and event.type not in REWINDS:
+                decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)
+            learner = take(learner, event.type, seq, decision, bodies.read_told(event))
+    return learner, seq
+
+
+class Undone:
+    """The versions whose events count no more, because later ones took them back.
+
+    Parameters
+    ----------
+    rewinds
+        The events that take back, in order: their types, the versions that they made, and the versions that they name:
+        of ``rolled_back`` the one to go back to, of ``retracted`` the one that is undone. One that was itself taken
+        back does nothing.
+
+    Examples
+    --------
+    >>> from smidgen.service.models.fold import Undone
+    >>> undone = Undone([("retracted", 6, 2), ("rolled_back", 9, 4), ("retracted", 10, 3)])
+    >>> [version for version in range(1, 11) if version in undone]
+    [3, 5, 6, 7, 8, 9]
+    >>> undone.spoils(2), undone.spoils(4), undone.spoils(10)
+    (False, True, False)
+    """
+
+    def __init__(self, rewinds: Sequence[tuple[str, int, int]] = ()) -> None:
+        self._ranges: list[tuple[int, int, int]] = []  # first and last version undone, and the version that did it
+        for type, by, version in reversed(rewinds):
+            if by not in self:
+                self._ranges.append((version + 1, by, by) if type == "rolled_back" else (version, version, by))
+
+    def __contains__(self, version: int) -> bool:
+        return any(first <= version <= last for first, last, _ in self._ranges)
+
+    def spoils(self, version: int) -> bool:
+        """Whether a state of this version holds something that was taken back later."""
+        return any(first <= version < by for first, _, by in self._ranges)
+
+
+def undone(reading: Reading, slot: int) -> Undone:
+    """What was taken back in the log of a slot."""
+    return Undone([(event.type, event.made or 0, _version(event)) for event in reading.rewinds(slot)])
+
+
+def _version(event: Event) -> int:
+    version = bodies.read_fields(event.body, event.seq).get("version")
+    if not isinstance(version, int):
+        raise InvalidRecord(f"event {event.seq} takes back no version", "restore the database from a backup")
+    return version

@@ -1,0 +1,15 @@
+// Pages of guests: links to those that are there now, beside our own.
+import { h } from "./dom.js";
+
+let asked = null;
+
+export function guests() {
+  asked ??= fetch("/ui/guests.json", { credentials: "omit" }).then((response) => response.json());
+  asked.catch(() => { asked = null; });
+  return asked;
+}
+
+export async function link(nav) {
+  const known = await guests();
+  nav.append(...known.map(({ title, path }) => h("a", { href: path }, title)));
+}

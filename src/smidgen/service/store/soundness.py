@@ -1,0 +1,140 @@
+"""What SQL can tell of a database that is damaged: the file itself, and tables that contradict the events."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from smidgen.service.store.finding import Findings
+from smidgen.service.store.questions import TORN
+from smidgen.service.store.schema import FILE, NEWEST, schema, told
+from smidgen.service.store.sqlite_reads import SQLiteReads
+
+RESTORE = "restore a backup: smidgen restore FILE --force; until then, what can be read is safe with smidgen log export"
+_STEPS = 100_000  # of SQLite's machine between two signs of life
+_HASH = 32  # bytes of SHA-256
+_SCOPES = {"decide", "feedback", "admin"}
+
+
+class _Rule(NamedTuple):
+    """Rows of (slot, number of an event) that contradict something, and what to say of each."""
+
+    words: str
+    sql: str
+
+
+#: Each gives the rows that are wrong. None looks into a body.
+_RULES = (
+    _Rule(
+        "the decision of event {} is not in the table of decisions",
+        """
+        SELECT e.slot, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
+        WHERE e.type = 'decision' AND (x.slot IS NOT e.slot OR x.seq IS NOT e.seq)
+        """,
+    ),
+    _Rule(
+        "the table of decisions has one of event {}, which is no such decision",
+        """
+        SELECT x.slot, x.seq FROM decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq
+        WHERE e.type IS NULL OR (e.type <> 'erased' AND (e.type <> 'decision' OR e.decision IS NOT x.id))
+        """,
+    ),
+    _Rule(
+        "the feedback of event {} is not the one that the table of decisions has",
+        """
+        SELECT e.slot, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
+        WHERE e.type = 'feedback' AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
+        """,
+    ),
+    _Rule(
+        "the table of decisions has feedback by event {}, which is none of it",
+        """
+        SELECT x.slot, x.feedback_seq FROM decisions x
+        LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.feedback_seq
+        WHERE x.feedback_seq IS NOT NULL AND (e.type IS NULL OR (e.type = 'feedback' AND e.decision IS NOT x.id))
+        """,
+    ),
+    _Rule("the log does not end with event {}, as its counts say", TORN),
+)
+
+
+def check_file(reading: SQLiteReads, found: Findings, alive: Callable[[], None]) -> bool:
+    """Whether SQLite finds its own file whole: every page, every index, every reference.
+
+    Parameters
+    ----------
+    reading
+        The database.
+    found
+        Where findings go.
+    alive
+        Called now and then.
+    """
+    with _signs_of_life(reading.connection, alive):
+        try:
+            checked = reading.connection.execute("PRAGMA integrity_check(100)")
+            problems = [str(text) for (text,) in checked if text != "ok"]
+            lost = reading.connection.execute("PRAGMA foreign_key_check").fetchall()
+        except sqlite3.Error as error:
+            problems, lost = [str(error)], []
+    for problem in problems:
+        found.add("database", FILE, re.sub(r"\s+", " ", problem).strip(), RESTORE)
+    for table, _, parent, _ in lost:
+        found.add("tables", FILE, f"the table {table} refers to {parent} which are not there", RESTORE)
+    return not problems
+
+
+def check_schema(reading: SQLiteReads, found: Findings) -> bool:
+    """Whether the tables are those of this smidgen."""
+    number = schema(reading.connection)
+    if number == NEWEST:
+        return True
+    hint = "start the service once" if 0 < number < NEWEST else RESTORE
+    found.add("tables", FILE, f"the tables have the number {number} and {NEWEST} is the present one", hint)
+    return False
+
+
+def check_tables(reading: SQLiteReads, found: Findings, name: Callable[[int], str], alive: Callable[[], None]) -> None:
+    """Whether the tables say the same as the events.
+
+    Parameters
+    ----------
+    reading, found, alive
+        See `check_file`.
+    name
+        What a slot is called.
+    """
+    with _signs_of_life(reading.connection, alive), told():
+        for rule in _RULES:
+            for slot, seq in reading.connection.execute(rule.sql):
+                found.add("tables", name(slot), rule.words.format(seq), RESTORE)
+
+
+def check_tokens(reading: SQLiteReads, found: Findings) -> int:
+    """Whether every token could be one; how many there are."""
+    tokens = reading.tokens()
+    for id, hash, scopes, _, at, _ in tokens:
+        if re.fullmatch(r"[0-9a-f]{8}", id) is None:
+            problem = "has no id of eight digits"
+        elif len(hash) != _HASH:
+            problem = f"has a hash of {len(hash)} bytes, which no token fits"
+        elif not scopes or not set(scopes.split(",")) <= _SCOPES:
+            problem = f"has the scopes {scopes!r}"
+        elif not 0.0 <= at < 1e11:
+            problem = f"was made at {at}"
+        else:
+            continue
+        found.add("token", f"token {id}", f"the token {problem}", "revoke it, and make another: smidgen token create")
+    return len(tokens)
+
+
+@contextmanager
+def _signs_of_life(connection: sqlite3.Connection, alive: Callable[[], None]) -> Iterator[None]:
+    connection.set_progress_handler(alive, _STEPS)
+    try:
+        yield
+    finally:
+        connection.set_progress_handler(None, 0)

@@ -1,0 +1,221 @@
+"""Writing events and decisions to SQLite, within the batch that is open."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from smidgen.service.store.counting import Counting
+from smidgen.service.store.crash_points import reach
+from smidgen.service.store.events import Salts, content, link
+from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
+from smidgen.service.store.schema import of_disk, refusal
+from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store.sqlite_reads import SQLiteReads
+
+_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_DECISION = """
+    INSERT INTO decisions (id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_CLOSE = """
+    UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
+    WHERE id = ?
+"""
+_OPEN = """
+    UPDATE decisions SET feedback_seq = NULL, feedback_hash = NULL, version = NULL, measure = NULL, position = NULL,
+        late_hash = NULL WHERE id = ?
+"""
+
+
+class SQLiteWrites(SQLiteReads):
+    """The verbs that write events, over one connection.
+
+    Parameters
+    ----------
+    connection, snapshots
+        As of `SQLiteReads`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, snapshots: Snapshots) -> None:
+        super().__init__(connection, snapshots)
+        self._salts = Salts()
+        self._counting = Counting()
+
+    def append(
+        self,
+        slot: int,
+        type: str,
+        at: float,
+        body: bytes | None,
+        version: int = 1,
+        *,
+        key: str | None = None,
+        changes: bool = False,
+        call: tuple[str, bytes] | None = None,
+    ) -> int:
+        """Write an event that is about no decision; its number."""
+        counts = self._touched(slot)
+        counts.version += changes
+        made = counts.version if changes else None
+        seq = self._append(slot, counts, type, version, at, None, key, made, body)
+        if call is not None:
+            self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (slot, *call, seq))
+        reach("event-appended")
+        return seq
+
+    def decided(self, slot: int, rows: Sequence[Asked]) -> int:
+        """Write decisions, in order; the number of the first one's event."""
+        counts = self._touched(slot)
+        first = counts.seq + 1
+        for row in rows:
+            seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
+            self._run(
+                _DECISION,
+                (
+                    bytes.fromhex(row.decision),
+                    slot,
+                    seq,
+                    row.number,
+                    row.expires_at,
+                    row.request,
+                    row.request_hash,
+                    row.explored,
+                    row.forwarded,
+                    row.waits,
+                    row.shown,
+                ),
+            )
+            counts.decisions += 1
+            if row.key is None:
+                counts.number = row.number
+            else:
+                counts.keys += row.number == 1
+            reach("decision-appended")
+        return first
+
+    def answered(self, slot: int, rows: Sequence[Told]) -> list[Verdict]:
+        """Write feedback, in order, where it is the first to its decision, and say what became of each."""
+        counts = self._touched(slot)
+        return [self._answer(slot, counts, row) for row in rows]
+
+    def _answer(self, slot: int, counts: Counts, row: Told) -> Verdict:
+        made = self._own(slot, row.decision)
+        if made is None:
+            return Verdict("unknown", None, counts.version)
+        if made.feedback_seq is not None:
+            if (known := again(made, row.hash)) is not None:
+                return Verdict(known, None, counts.version)
+            counts.answered += 1
+            counts.late += 1
+            seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, None, row.body)
+            self._run("UPDATE decisions SET late_hash = ? WHERE id = ?", (row.hash, bytes.fromhex(row.decision)))
+            return Verdict("late", seq, counts.version)
+        learnt = row.at <= made.expires_at
+        counts.answered += 1
+        counts.version += learnt
+        counts.late += not learnt
+        version = counts.version if learnt else None
+        seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, version, row.body)
+        self._run(_CLOSE, (seq, row.hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
+        reach("feedback-appended")
+        return Verdict("learnt" if learnt else "late", seq, counts.version)
+
+    def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
+        """Write that windows closed without feedback, where that is so and still to be learnt."""
+        counts = self._touched(slot)
+        return [self._expire(slot, counts, row) for row in rows]
+
+    def _expire(self, slot: int, counts: Counts, row: Expiry) -> Verdict:
+        made = self._own(slot, row.decision)
+        if made is None:
+            return Verdict("unknown", None, counts.version)
+        if not made.due or row.at <= made.expires_at:
+            return Verdict("duplicate", None, counts.version)
+        counts.version += 1
+        seq = self._append(slot, counts, "expired", 1, row.at, row.decision, row.key, counts.version, row.body)
+        self._run(_CLOSE, (seq, None, counts.version, row.measure, row.position, bytes.fromhex(row.decision)))
+        reach("expiry-appended")
+        return Verdict("learnt", seq, counts.version)
+
+    def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
+        """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
+        made = self._own(slot, decision)
+        if made is None:
+            return None
+        if made.shown:
+            return False
+        if at > made.expires_at:
+            return None
+        self._append(slot, self._touched(slot), "shown", 1, at, decision, key, None, None)
+        self._run("UPDATE decisions SET shown = 1 WHERE id = ?", (bytes.fromhex(decision),))
+        reach("showing-appended")
+        return True
+
+    def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
+        """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
+        counts, made = self._touched(slot), self._own(slot, decision)
+        if made is None or made.version is None:
+            return Verdict("unknown", None, counts.version)
+        counts.version += 1
+        counts.answered -= made.status == "learnt"
+        body = msgspec.msgpack.encode({"version": made.version})
+        seq = self._append(slot, counts, "retracted", 1, at, decision, key, counts.version, body)
+        self._run(_OPEN, (bytes.fromhex(decision),))
+        reach("retraction-appended")
+        return Verdict("learnt", seq, counts.version)
+
+    # Reading, as the writer needs it
+
+    def counts(self, slot: int) -> Counts | None:
+        """How far a slot is, the open batch included: the same object as long as the store is open."""
+        if (held := self._counting.get(slot)) is None and (held := super().counts(slot)) is not None:
+            self._counting.enter(slot, held)
+        return held
+
+    def last_number(self, slot: int, key: str | None) -> int:
+        """The number of a learner's latest decision, the open batch included."""
+        if key is None and (held := self.counts(slot)) is not None:
+            return held.number
+        return super().last_number(slot, key)
+
+    def _own(self, slot: int, decision: str) -> DecisionRow | None:
+        made = self.decision(decision)
+        return made if made is not None and made.slot == slot else None
+
+    def _touched(self, slot: int) -> Counts:
+        counts = self.counts(slot)
+        if counts is None:
+            raise KeyError(f"there is no slot {slot}")
+        self._counting.touch(slot)
+        return counts
+
+    def _append(
+        self,
+        slot: int,
+        counts: Counts,
+        type: str,
+        version: int,
+        at: float,
+        decision: str | None,
+        key: str | None,
+        made: int | None,
+        body: bytes | None,
+    ) -> int:
+        salt, seq = self._salts.next(), counts.seq + 1
+        chain = link(counts.chain, seq, content(salt, type, version, at, decision, key, body))
+        named = bytes.fromhex(decision) if decision is not None else None
+        self._run(_EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
+        counts.seq, counts.chain = seq, chain
+        return seq
+
+    def _run(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+        try:
+            return self.connection.execute(sql, values)
+        except sqlite3.Error as error:
+            if of_disk(error):
+                raise refusal(error) from error
+            raise

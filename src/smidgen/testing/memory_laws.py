@@ -1,0 +1,188 @@
+"""Laws of remembering: saved, loaded, replayed, late, and at most once."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import smidgen
+from smidgen.decision import Decision
+from smidgen.errors import AlreadyLearnt, DecisionMismatch, NotTeachable
+from smidgen.learners import Learner, cards, learners
+from smidgen.testing.case import Case, decisions_of, snapshot
+from smidgen.testing.laws import hold, refused
+
+
+def save_load_continue_is_bit_identical(case: Case) -> None:
+    """A learner that was saved and loaded goes on as if nothing had happened."""
+    contexts = case.form.contexts(5, 20)
+    for split in (0, 1, 11):
+        whole, broken = case.make(), case.make()
+        log = case.play(whole, contexts)
+        parts = case.play(broken, contexts[:split])
+        revived = _saved(broken)
+        hold(type(revived) is type(whole), f"what was loaded is a {type(revived).__name__}")
+        hold(revived.params.keys() == whole.params.keys(), "what was loaded has other params")
+        hold(snapshot(revived) == snapshot(broken), f"what was loaded after {split} rounds is not what was saved")
+        parts += case.play(revived, contexts[split:])
+        hold(
+            decisions_of(log) == decisions_of(parts), f"decisions after loading differ from those without ({split} in)"
+        )
+        hold(snapshot(revived) == snapshot(whole), f"what is learnt after loading differs ({split} in)")
+
+
+def replay_equals_live(case: Case) -> None:
+    """A twin that is told the log has learnt the same, whether feedback came at once or late."""
+    contexts = case.form.contexts(6, 20)
+    for lag in (0, 3):
+        live, twin = case.make(), case.make()
+        log = case.play(live, contexts, lag=lag)
+        for decision, feedback in log:
+            twin.learn(decision, feedback)
+        hold(
+            {**snapshot(twin), "decided": 20} == snapshot(live),
+            f"a twin that replays the log differs from the live learner (feedback {lag} decisions late): learning must "
+            "depend on the decision, the feedback and what was learnt before, and on nothing that deciding left behind",
+        )
+        hold(twin.decisions == max(d.number for d, _ in log), "numbering does not go on behind the log")
+        if len(log) == len(contexts):  # a filter's drops are in no log of feedback
+            hold(live.decide(contexts[0]) == twin.decide(contexts[0]), "after a replay the next decision differs")
+
+
+def a_decision_survives_json_and_bytes(case: Case) -> None:
+    """A decision that was written and read back is the same, and teaches the same."""
+    for as_csr in (False, True):
+        contexts = case.form.contexts(7, 10, as_csr=as_csr)
+        live, twin = case.make(), case.make()
+        for decision, feedback in case.play(live, contexts):
+            again = Decision.from_json(decision.to_json())
+            hold(again == decision and again.id == decision.id, "a decision read back from JSON is another")
+            hold(again.to_json() == decision.to_json(), "a decision read back from JSON is written otherwise")
+            hold(Decision.from_bytes(decision.to_bytes()) == again, "a decision read back from bytes is another")
+            brief = live.brief(decision)
+            hold(live.recall(brief) == again, "a decision recalled from its brief is another")
+            hold(len(brief) < len(decision.to_bytes()) < len(decision.to_json()), "a brief is not the shortest form")
+            twin.learn(live.recall(brief), feedback)
+        hold({**snapshot(twin), "decided": 10} == snapshot(live), "decisions read back teach something else")
+
+
+def csr_equals_dense(case: Case) -> None:
+    """The same features, sparse or dense, teach the same to the last bit."""
+    dense, csr = case.make(), case.make()
+    case.play(dense, case.form.contexts(11, 25))
+    log = case.play(csr, case.form.contexts(11, 25, as_csr=True))
+    hold(snapshot(dense) == snapshot(csr), "sparse rows teach something else than the same rows dense")
+    hold(len(log) > 5, "fewer than six of 25 decisions can be learnt from")
+
+
+def late_and_permuted_feedback_is_taken(case: Case) -> None:
+    """Feedback may come in any order; where the card says so, the order does not matter."""
+    contexts = case.form.contexts(12, 20)
+    source, straight, permuted = case.make(), case.make(), case.make()
+    log = case.play(source, contexts)
+    numbers = [permuted.decide(context).number for context in contexts]
+    hold(numbers == list(range(1, 21)), f"20 decisions have the numbers {numbers}")
+    for i in np.random.default_rng(0).permutation(len(log)):
+        permuted.learn(*log[i])
+    for entry in log:
+        straight.learn(*entry)
+    hold(permuted.rounds == len(log), "feedback in another order is not all counted")
+    hold(
+        permuted._learnt.ranges().tolist() == straight._learnt.ranges().tolist(),
+        "feedback in another order leaves other numbers learnt",
+    )
+    if case.cls.card.order_free:
+        hold(
+            np.allclose(permuted.weights, straight.weights, rtol=1e-12, atol=1e-12),
+            "its card says that the order does not matter, and it does",
+        )
+
+
+def a_decision_is_learnt_at_most_once(case: Case) -> None:
+    """The same feedback twice is refused, by what was loaded too."""
+    learner = case.make()
+    log = case.play(learner, case.form.contexts(13, 6))
+    for holder in (learner, _saved(learner)):
+        for entry in log:
+            refused("a decision that was learnt already", holder.learn, *entry, kind=AlreadyLearnt)
+    hold(learner.rounds == len(log), "a refused duplicate counts as a round")
+
+
+def decisions_of_others_are_refused(case: Case) -> None:
+    """A decision of another class, or of other settings, teaches nothing; one of a twin does."""
+    context = case.form.contexts(14, 1)[0]
+    decision = case.make().decide(context)
+    feedback = case.form.feedback(case.make(), decision, 0)
+    for name, card in cards.items():
+        if name != case.name and set(card.loops) & set(case.cls.card.loops):
+            other = learners[name](**card.example)
+            refused(f"a decision of {case.name}, by {name},", other.learn, decision, feedback, kind=DecisionMismatch)
+    other = case.make(seed=1)
+    refused("a decision of another seed", other.learn, decision, feedback, kind=DecisionMismatch)
+    if case.form.may_learn(other, decision):
+        case.make().learn(decision, feedback)
+
+
+def unanswered_decisions_cost_nothing(case: Case) -> None:
+    """Decisions that are never answered leave nothing behind but a count."""
+    contexts = case.form.contexts(15, 3)
+    learner = case.make()
+    case.play(learner, contexts)
+    before, size = snapshot(learner), _held(learner)
+    for _ in range(500):
+        learner.decide(contexts[0])
+    after = snapshot(learner)
+    hold(len(repr(after)) <= len(repr(before)) + 2, "500 unanswered decisions have left more than a count")
+    hold(vars(learner).keys() == vars(case.make()).keys(), "deciding has given the learner attributes of its own")
+    hold(_held(learner) <= size + 2, "500 unanswered decisions have left something in a list or a dict of the learner")
+
+
+def taught_saved_loaded_and_continued_is_bit_identical(case: Case) -> None:
+    """Examples count as rounds, take no numbers, and are saved like everything."""
+    contexts = case.form.contexts(17, 24)
+    whole, broken = case.make(), case.make()
+    if not teach(case, whole, contexts[:6]):
+        return
+    hold(
+        (whole.rounds, whole.decisions) == (6, 0),
+        "an example must count as a round and take no decision's number",
+    )
+    log = case.play(whole, contexts[6:])
+    teach(case, whole, contexts[:2])
+    teach(case, broken, contexts[:6])
+    broken = Learner.from_bytes(broken.to_bytes())
+    parts = case.play(broken, contexts[6:])
+    broken = Learner.from_bytes(broken.to_bytes())
+    teach(case, broken, contexts[:2])
+    hold(decisions_of(log) == decisions_of(parts), "decisions after being taught and loaded differ")
+    hold(snapshot(broken) == snapshot(whole), "what was taught is not all saved")
+    hold(whole.rounds == 8 + len(log), "examples and feedback are not all counted")
+
+
+def teach(case: Case, learner: Any, contexts: list[Any]) -> bool:
+    """Teach some examples; say whether the learner can be taught at all."""
+    before = snapshot(learner)
+    for k, context in enumerate(contexts):
+        try:
+            where = learner.predict() if context is None and "loss" in learner.card.kinds else context  # of a loss
+            learner.teach(where, case.form.answer(learner, context, k))
+        except NotTeachable:
+            hold(snapshot(learner) == before, "a learner that cannot be taught has changed")
+            refused("an example", learner.teach, context, None, kind=NotTeachable)
+            return False
+    return True
+
+
+def _saved(learner: Learner) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "learner"
+        learner.save(path)
+        return smidgen.load(path)
+
+
+def _held(learner: Learner) -> int:
+    """How many things the learner's own lists, dicts and sets hold."""
+    return sum(len(each) for each in vars(learner).values() if isinstance(each, list | dict | set))

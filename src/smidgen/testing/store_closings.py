@@ -1,0 +1,177 @@
+"""Laws of a store: what closes a decision, what opens it again, and what else changes weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from smidgen.service.store.events import Chain
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import Expiry
+from smidgen.testing.laws import hold
+from smidgen.testing.store_play import asked, batch, feedback, model
+
+
+def _silence(place: int, **changes: Any) -> Expiry:
+    return Expiry(f"{place:024x}", 101.0, None, 0.0, None, b"silence %d" % place)._replace(**changes)
+
+
+def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
+    """A window that closes without feedback is noticed, and learnt once, if the decision waits for that."""
+    row, other = model(store, "silence"), model(store, "silence elsewhere")
+    made = [
+        asked(2000, waits=True, expires_at=100.0),
+        asked(2001, waits=True, expires_at=90.0, number=2),
+        asked(2002, expires_at=80.0, number=3),
+        asked(2003, waits=True, shown=False, expires_at=70.0, number=4),
+        asked(2004, waits=True, expires_at=95.0, number=5),
+    ]
+    batch(store, lambda: store.decided(row.slot, made))
+    batch(store, lambda: store.answered(row.slot, [feedback(2004)]))
+    due = [found.id for found in store.due(100.5) if found.slot == row.slot]
+    hold(
+        due == [f"{2001:024x}", f"{2000:024x}"], "what is due: waits, counts, unanswered, over; in the order of its end"
+    )
+    hold(
+        not [found for found in store.due(90.0) if found.slot == row.slot], "a window is over after its end, not at it"
+    )
+    hold(len(store.due(1e9, 1)) == 1, "at most so many are due at once")
+    hold(
+        batch(store, lambda: store.expired(other.slot, [_silence(2000)]))[0].status == "unknown",
+        "a decision of another slot is unknown",
+    )
+    early = batch(store, lambda: store.expired(row.slot, [_silence(2000, at=100.0)]))[0]
+    hold((early.status, early.seq) == ("duplicate", None), "silence within the window is not written")
+    told = batch(
+        store, lambda: store.expired(row.slot, [_silence(2001), _silence(2001), _silence(2002), _silence(2004)])
+    )
+    hold(
+        [verdict.status for verdict in told] == ["learnt", *["duplicate"] * 3],
+        "silence is learnt once, where it is due",
+    )
+    hold(told[0].version == 2, "silence that is learnt makes a version")
+    closed = store.decision(f"{2001:024x}")
+    hold(closed is not None and (closed.status, closed.version) == ("expired", 2), "the decision says that it expired")
+    event = store.event(row.slot, told[0].seq or 0)
+    kept = (event.type, event.made, event.body) if event is not None else None
+    hold(kept == ("expired", 2, b"silence 2001"), "the event says which version it made")
+    late = batch(store, lambda: store.answered(row.slot, [feedback(2001, at=102.0), feedback(2001, at=103.0)]))
+    hold([verdict.status for verdict in late] == ["late", "late"], "feedback after learnt silence is late")
+    hold(late[0].seq is not None and late[1].seq is None, "it is written once")
+    another = batch(store, lambda: store.answered(row.slot, [feedback(2001, at=104.0, hash=b"another")]))
+    hold(another[0].status == "conflict", "other feedback after that is a conflict")
+    counts = store.counts(row.slot)
+    hold(
+        counts is not None and (counts.version, counts.late, counts.answered) == (2, 1, 2),
+        "versions, late answers and answered decisions are counted",
+    )
+
+
+def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) -> None:
+    """A decision that was asked for without being shown counts once somebody says so, or feedback comes."""
+    row = model(store, "shown")
+    made = [asked(2100 + n, waits=True, shown=False, number=n + 1) for n in range(3)]
+    batch(store, lambda: store.decided(row.slot, made))
+    hold(not [found for found in store.due(1e9) if found.slot == row.slot], "what was never shown is never due")
+    told = [batch(store, lambda: store.shown(row.slot, f"{2100:024x}", 20.0, None)) for _ in range(2)]
+    hold(told == [True, False], "a decision is shown once")
+    hold(batch(store, lambda: store.shown(row.slot, f"{2101:024x}", 101.0, None)) is None, "not after its window")
+    hold(batch(store, lambda: store.shown(row.slot, "0" * 24, 20.0, None)) is None, "nor one that is not there")
+    batch(store, lambda: store.answered(row.slot, [feedback(2102)]))
+    rows = [store.decision(f"{2100 + n:024x}") for n in range(3)]
+    hold(
+        [found is not None and found.shown for found in rows] == [True, False, True],
+        "feedback implies that it was shown",
+    )
+    hold(
+        [event.type for event in store.events(row.slot, 4)] == ["shown", "feedback"],
+        "showing is an event, once; feedback that implies it is none more",
+    )
+    due = [found.id for found in store.due(1e9) if found.slot == row.slot]
+    hold(due == [f"{2100:024x}"], "what was shown is due when its window is over")
+
+
+def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
+    """What was learnt of a decision can be taken back; the decision is open again."""
+    row = model(store, "retract")
+    batch(store, lambda: store.decided(row.slot, [asked(2200, waits=True), asked(2201, number=2)]))
+    batch(store, lambda: store.answered(row.slot, [feedback(2200)]))
+    name = f"{2200:024x}"
+    hold(
+        batch(store, lambda: store.retracted(row.slot, f"{2201:024x}", 30.0, None)).status == "unknown",
+        "what was not learnt cannot be taken back",
+    )
+    verdict = batch(store, lambda: store.retracted(row.slot, name, 30.0, "k"))
+    hold((verdict.status, verdict.version) == ("learnt", 2), "taking back makes a version")
+    opened = store.decision(name)
+    hold(
+        opened is not None
+        and (opened.feedback_seq, opened.version, opened.measure) == (None, None, None)
+        and opened.due,
+        "the decision is open again",
+    )
+    again = batch(store, lambda: store.answered(row.slot, [feedback(2200, hash=b"other")]))[0]
+    hold((again.status, again.version) == ("learnt", 3), "and can be answered anew")
+    rewinds = store.rewinds(row.slot)
+    hold([(event.type, event.made) for event in rewinds] == [("retracted", 2)], "what takes back can be asked for")
+    hold(rewinds[0].decision == name and rewinds[0].key == "k", "it says of whom")
+    counts = store.counts(row.slot)
+    hold(counts is not None and counts.answered == 1, "what was taken back is not answered")
+
+
+def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) -> None:
+    """Events about no decision may change weights, of one key or of all."""
+    row = model(store, "changes")
+    batch(store, lambda: store.decided(row.slot, [asked(2300, key="a")]))
+    batch(store, lambda: store.answered(row.slot, [feedback(2300, key="a")]))
+    batch(store, lambda: store.append(row.slot, "taught", 40.0, b"to b", key="b", changes=True))
+    batch(store, lambda: store.append(row.slot, "rumour", 41.0, b"nothing"))
+    batch(store, lambda: store.append(row.slot, "rolled_back", 42.0, b"all", changes=True))
+    found = [(event.type, event.made, made is not None) for event, made in store.changes(row.slot)]
+    hold(
+        found == [("feedback", 1, True), ("taught", 2, False), ("rolled_back", 3, False)],
+        "all events that made a version come in order, each with its decision, if it has one",
+    )
+    of_a, of_b = ([event.type for event, _ in store.changes(row.slot, 0, key)] for key in ("a", "b"))
+    hold(
+        (of_a, of_b) == (["feedback", "rolled_back"], ["taught", "rolled_back"]), "of a key: its own, and those of all"
+    )
+    hold([event.seq for event in store.rewinds(row.slot)] == [6], "what takes back can be asked for")
+    versions = [store.version_at(row.slot, seq) for seq in range(7)]
+    hold(versions == [0, 0, 0, 1, 2, 2, 3], "the version after an event can be asked for")
+    counts = store.counts(row.slot)
+    hold(counts is not None and (counts.version, counts.answered) == (3, 1), "versions are counted, whatever made them")
+    hold(Chain().follow(store.events(row.slot)) is None, "the chain holds over them")
+
+
+def calls_are_known_again(make: Callable[[], Store], store: Store) -> None:
+    """A call that had an id of the app's own is known again, and entered once."""
+    row, other = model(store, "calls"), model(store, "calls elsewhere")
+    seq = batch(store, lambda: store.append(row.slot, "taught", 50.0, b"x", changes=True, call=("mine", b"digest")))
+    for view in (store, make()):
+        known = view.called(row.slot, "mine")
+        hold(known is not None and (known.hash, known.seq) == (b"digest", seq), "a call is known again by its id")
+        hold(view.called(row.slot, "other") is None, "other calls are not known")
+        hold(view.called(other.slot, "mine") is None, "an id counts within its slot")
+        if view is not store:
+            view.close()
+    store.begin()
+    try:
+        store.append(row.slot, "taught", 51.0, b"y", call=("mine", b"digest"))
+        raised = False
+    except Exception:
+        raised = True
+    store.rollback()
+    hold(raised, "the id of a call is not entered twice")
+
+
+def settings_can_change(make: Callable[[], Store], store: Store) -> None:
+    """Other settings can be put in force, and last."""
+    row = model(store, "amended")
+    batch(store, lambda: store.amend(row.id, {"learner": "another", "window_s": 5.0}))
+    for view in (store, store.reader(), make()):
+        found = next(found for found in view.models() if found.id == row.id)
+        hold(found.resolved == {"learner": "another", "window_s": 5.0}, "settings that were put in force last")
+        hold(found.body == row.body, "the body of creation stays")
+        if view is not store:
+            view.close()

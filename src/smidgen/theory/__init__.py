@@ -1,0 +1,19 @@
+"""What is proved: bounds as functions, when a theorem speaks, what it promises of a model at work, its constants."""
+
+from smidgen.theory import bounds
+from smidgen.theory.guarantees import Guarantee, promised
+from smidgen.theory.theorems import Measured, Terms, Theorem, Verdict, bound_for, find, state, stated
+
+__all__ = [
+    "Guarantee",
+    "Measured",
+    "Terms",
+    "Theorem",
+    "Verdict",
+    "bound_for",
+    "bounds",
+    "find",
+    "promised",
+    "state",
+    "stated",
+]

@@ -1,0 +1,128 @@
+"""Filters: rules of exploration on news, newsgroups and generated streams, dense and rare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from smidgen.data.texts import newsgroups
+from smidgen.data.tfidf import tfidf_stream
+from smidgen.data.words import bag_of_words
+from smidgen.decision import FloatArray
+from smidgen.learners.filter import RidgeFil
+from smidgen_papers.beyond import paper
+from smidgen_papers.catalogue import add_figure, add_study
+from smidgen_papers.filtering import documents
+from smidgen_papers.filtering.exact import ridge_fil
+from smidgen_papers.outcome import Outcome, Table
+from smidgen_papers.part import Answers, Part, Place, Run, Values, part
+
+__all__ = ["gather", "paper", "plan"]
+
+RULES = {"paper": "RIDGE-FIL, c = 5", "found": "constant, found", "scarce": "constant, scarce"}
+GENERATED = ("dense", "rare dense", "cap", "words", "rare words", "noisy words", "common", "cluster")
+FIRST_SEED = 200
+
+
+def _texts(place: Place, source: str, most: int) -> tuple[Any, Any, list[str]]:
+    """Vectors, topics and their names, of topics of 1 to 5 %."""
+    if source == "newsgroups":
+        texts = newsgroups(place.data)
+        texts = texts.select(np.random.default_rng(0).permutation(len(texts))[:most])
+        bag = bag_of_words(
+            texts.texts, counts="count", stop_words="english", min_occurrences=3, digits="#", plurals=True
+        )
+        names = list(texts.topics_between())
+        return tfidf_stream(bag.X, idf="all"), np.column_stack([texts.topic(name) for name in names]), names
+    stories, where = ("indexed", "reuters") if source == "reuters" else ("all", source)
+    kept = documents.stream(place, source=where, stories=stories, reading="as printed", documents=most, seed=0)
+    names = documents.tasks(kept, documents.RARE, documents.COMMON)
+    return documents.matrix(kept), np.column_stack([documents.labels(kept, name) for name in names]), names
+
+
+def topics(place: Place, *, source: str, rule: str, most: int) -> Values:
+    """F of one rule on every topic, over the whole stream."""
+    X, Y, names = _texts(place, source, most)
+    X = sparse.csr_matrix(X)
+    scores = [ridge_fil(X, np.ascontiguousarray(Y[:, k]), explore=rule).f_measure for k in range(len(names))]
+    return {"topics": names, "f": np.array(scores)}
+
+
+def _unit(X: FloatArray) -> FloatArray:
+    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
+
+
+def generated(kind: str, n: int, seed: int) -> tuple[FloatArray, Any]:
+    """A stream and its relevance."""
+    rng = np.random.default_rng([seed, 37])
+    if kind.endswith("words"):
+        share, false = (0.01 if kind == "rare words" else 0.03), (0.03 if kind == "noisy words" else 0.003)
+        X, y = np.zeros((n, 80)), rng.random(n) < share
+        for x, relevant in zip(X, y, strict=True):
+            x[3 + rng.choice(77, 8, replace=False)] = 1.0
+            if relevant or rng.random() < false:
+                x[rng.integers(3)] = 1.0
+        return _unit(X), y
+    d = {"cap": 6, "common": 30}.get(kind, 12)
+    X = _unit(rng.normal(size=(n, d)))
+    if kind == "cap":
+        return X, X[:, 0] > 0.75
+    if kind == "cluster":
+        y = rng.random(n) < 0.03
+        return _unit(rng.normal(size=(n, d)) / np.sqrt(d) + np.outer(y, np.eye(d)[0])), y
+    score = X[:, 0] + (0.5 if kind == "common" else 0.3) * rng.normal(size=n) / np.sqrt(d)
+    share = {"dense": 0.1, "rare dense": 0.03, "common": 0.3}[kind]
+    return X, score >= np.quantile(score, 1.0 - share)
+
+
+def stream(place: Place, *, kind: str, rule: str, rounds: int, seed: int) -> Values:
+    """F of one rule on a generated stream."""
+    X, y = generated(kind, rounds, seed)
+    return {"f": RidgeFil(dim=X.shape[1], explore=rule).run(X, y).f_measure}
+
+
+def plan(run: Run) -> list[Part]:
+    """Every rule on every stream."""
+    rounds, seeds = (1500, 2) if run.quick else (5000, 10)
+    parts = [
+        part(stream, kind=kind, rule=rule, rounds=rounds, seed=run.seed + FIRST_SEED + s)
+        for kind in GENERATED
+        for rule in RULES
+        for s in range(seeds)
+    ]
+    sizes = {"reuters": 12_902, "newsgroups": 18_828}
+    here = [source for source in sizes if run.has(source)]
+    for source in here or ["generated"]:
+        most = 1500 if run.quick or source == "generated" else sizes[source]
+        parts += [part(topics, seconds=60.0, source=source, rule=rule, most=most) for rule in RULES]
+    return parts
+
+
+def gather(run: Run, answers: Answers) -> Outcome:
+    """Means over topics and over seeds."""
+    rows, each = [], []
+    for source in dict.fromkeys(answer.settings["source"] for answer in answers if "source" in answer.settings):
+        by_rule = {rule: answers.one(source=source, rule=rule) for rule in RULES}
+        scores = {rule: np.asarray(answer["f"]) for rule, answer in by_rule.items()}
+        rows.append([source, *(f"{f.mean():.3f} ({f.min():.3f})" for f in scores.values())])
+        names = by_rule["paper"]["topics"]
+        each += [[source, name, *(f"{f[k]:.3f}" for f in scores.values())] for k, name in enumerate(names)]
+    for kind in GENERATED:
+        scores = {rule: np.array([a["f"] for a in answers.where(kind=kind, rule=rule)]) for rule in RULES}
+        rows.append([f"generated: {kind}", *(f"{f.mean():.3f}" for f in scores.values())])
+    return Outcome(
+        tables=[
+            Table("F over the stream; in brackets the worst topic", ["stream", *RULES.values()], rows),
+            Table("Each topic", ["source", "topic", *RULES.values()], each),
+        ]
+    )
+
+
+add_figure(
+    "beyond/filters",
+    title="Filters: a constant, and exploration that falls with what is scarce",
+    shows="Figure 1 of the filtering paper with new columns, and streams of other shapes.",
+)
+add_study("beyond/filters", "streams", plan=plan, gather=gather, data=("reuters", "newsgroups"))

@@ -1,0 +1,109 @@
+"""The documentation's pages about the papers: figure, what the paper shows, claims, remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from smidgen_papers import catalogue
+from smidgen_papers.claims import Finding
+from smidgen_papers.drawing import draw, save
+from smidgen_papers.outcome import Table
+from smidgen_papers.part import Run
+from smidgen_papers.prose import marked
+from smidgen_papers.remarks import cell, filled
+from smidgen_papers.report import heading, label
+from smidgen_papers.runner import Shown
+
+_SIGNS = {
+    "holds": "✓ holds",
+    "does not hold here": "✗ does not hold here",
+    "cannot be tested here": "? cannot be tested here",
+}
+
+
+def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
+    """Write ``docs/papers/NAME.md`` for every paper, the pictures beside them, and the table of all claims."""
+    everything = list(runs)
+    folder = docs / "papers"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in catalogue.papers:
+        mine = [(run, shown) for run, shown in everything if shown.figure.paper == name]
+        if mine:
+            written.append(folder / f"{name}.md")
+            written[-1].write_text(_page(name, mine, folder), encoding="utf-8")
+    written.append(folder / "claims.md")
+    written[-1].write_text(_claims(everything), encoding="utf-8")
+    return written
+
+
+def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
+    paper = catalogue.papers[name]
+    lines = [
+        f"# {paper.title}",
+        "",
+        f"{paper.citation}",
+        "",
+        f"`smidgen papers pages` writes this page from the results of `smidgen papers run {name}`.",
+        "",
+    ]
+    for run, shown in runs:
+        lines += [f"## {label(shown.figure.id).partition(', ')[2].capitalize()}: {shown.figure.title}", ""]
+        lines += [f"**The paper shows:** {shown.figure.shows}", ""]
+        picture = _picture(shown, folder)
+        if picture:
+            lines += [f"![{heading(shown)}]({picture}){{ loading=lazy }}", ""]
+        for table in shown.outcome.tables:
+            lines += [*_table(table), ""]
+        notes = [*shown.outcome.notes, *(["A quick run: few repetitions."] if run.quick else [])]
+        lines += [*(f"- {note}" for note in notes), *([""] if notes else [])]
+        if shown.findings:
+            lines += ["| the paper says | where | verdict | measured |", "|---|---|---|---|"]
+            lines += [_row(c.says, c.where, _SIGNS[f.verdict], _effect(f)) for c, f in shown.findings]
+            lines += [""]
+        if shown.figure.remarks:
+            remarks = filled(shown.figure.remarks, shown.outcome, shown.findings)
+            lines += [marked(shown.figure.id, remarks), ""]
+        lines += [f"Again: `smidgen papers run {shown.figure.id}`", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _claims(runs: list[tuple[Run, Shown]]) -> str:
+    lines = [
+        "# All claims",
+        "",
+        "Every sentence of the papers' experiments that can be wrong, with the verdict of our runs.",
+        "",
+        "| figure | the paper says | verdict | measured |",
+        "|---|---|---|---|",
+    ]
+    for _, shown in runs:
+        for claim, finding in shown.findings:
+            link = f"[{label(shown.figure.id)}]({shown.figure.paper}.md)"
+            lines.append(_row(link, f"{claim.says} ({claim.where})", _SIGNS[finding.verdict], _effect(finding)))
+    return "\n".join(lines) + "\n"
+
+
+def _picture(shown: Shown, folder: Path) -> str | None:
+    figure = draw(shown.outcome, heading(shown))
+    if figure is None:
+        return None
+    images = folder / "images"
+    images.mkdir(exist_ok=True)
+    name = f"{shown.figure.id.replace('/', '-')}.svg"
+    save(figure, images / name)
+    return f"images/{name}"
+
+
+def _table(table: Table) -> list[str]:
+    head = [f"*{table.title}*", "", _row(*table.columns), "|" + "---|" * len(table.columns)]
+    return [*head, *(_row(*map(cell, row)) for row in table.rows), *(["", table.note] if table.note else [])]
+
+
+def _effect(finding: Finding) -> str:
+    return f"{finding.effect}. {finding.reason}" if finding.reason else finding.effect
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in cells) + " |"
