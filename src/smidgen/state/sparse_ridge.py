@@ -227,7 +227,7 @@ class SparseRidge(Ridge):
         block = sparse.csr_array((values, indices.astype(np.int64), starts), shape=(len(starts) - 1, dim))[rows]
         with np.errstate(over="ignore"):
             sizes = [shortening(float(own), self._a) for own in block.multiply(block).sum(axis=1)]
-        block = sparse.csr_array(sparse.diags_array(np.array(sizes)) @ block)
+        block.data *= np.repeat(sizes, np.diff(block.indptr))
         known = sparse.csr_array((self._values, self._indices.astype(np.int64), self._starts), shape=(n, dim))
         near, solved = np.zeros((m, n + m)), np.zeros((m, n + m))
         near[:, :n] = (block @ known.T).toarray()
