@@ -4,16 +4,11 @@ from smidgen.evaluate import losses
 from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
 from smidgen.evaluate.examination_curve import Examination, examination
 from smidgen.evaluate.history import History
-from smidgen.evaluate.players import (
-    ChoicePlay,
-    ItemTable,
-    QueryTable,
-    RankingPlay,
-    TunePlay,
-    play_choices,
-    play_rankings,
-    play_tuning,
-)
+from smidgen.evaluate.players.choices import ChoicePlay, play_choices
+from smidgen.evaluate.players.item_table import ItemTable
+from smidgen.evaluate.players.query_table import QueryTable
+from smidgen.evaluate.players.rankings import RankingPlay, play_rankings
+from smidgen.evaluate.players.tuning import TunePlay, play_tuning
 from smidgen.evaluate.simulate import simulate
 from smidgen.theory import bounds
 

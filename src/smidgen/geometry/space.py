@@ -12,6 +12,7 @@ from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.settings import Versioned
+from smidgen.vector.arrays import dot
 
 
 class Region(NamedTuple):
@@ -138,9 +139,10 @@ class Space(Versioned, ABC):
 
 
 def finite_norm(point: FloatArray) -> float:
-    """The Euclidean norm; refused if it is not finite."""
+    """The Euclidean norm, summed as compiled loops sum it; refused if it is not finite."""
+    x = np.ascontiguousarray(point, dtype=np.float64)
     with np.errstate(over="ignore"):
-        norm = math.sqrt(np.dot(point, point))
+        norm = math.sqrt(dot(x, x))
     if not math.isfinite(norm):
         raise NotFinite(f"the point has the norm {norm}", "scale the features down; unit length is a good choice")
     return norm

@@ -20,6 +20,7 @@ from smidgen.evaluate.players.candidates import Candidates, choose, moved, moved
 from smidgen.evaluate.players.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
 from smidgen.evaluate.players.forms import forms_of
 from smidgen.evaluate.players.item_table import ItemTable
+from smidgen.evaluate.players.orders import as_checkpoints
 from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
 from smidgen.learners.coactive.dueling_bandit import Duel
 from smidgen.learners.coactive.ranking_svm import Retrained
@@ -233,7 +234,7 @@ def play_choices(
     if dim != learner.dim:
         raise InvalidFeatures(f"the items have {dim} features", f"the learner has dim={learner.dim}: make them agree")
     T = checks.whole("rounds", rounds, f"each takes off two of {len(table)} items", below=len(table) // 2 + 1)
-    at = _checkpoints(checkpoints, T)
+    at = as_checkpoints(checkpoints, np.arange(1, T + 1), T, to_the_end=False)
     tastes = _utilities(utilities, users, dim)
     if seeds is not None and len(seeds) != len(users):
         raise InvalidArgument(f"there are {len(seeds)} seeds for {len(users)} users", "give one per user")
@@ -294,13 +295,6 @@ def _serve_retrained(rule: Retrained, seat: _Seat, rng: np.random.Generator) -> 
             rule.step(pair)
         m.w[:] = rule.weights
         moved(seat.c)
-
-
-def _checkpoints(checkpoints: Sequence[int] | None, T: int) -> IntArray:
-    at = np.arange(1, T + 1) if checkpoints is None else np.asarray(checkpoints)
-    if at.ndim != 1 or at.dtype.kind not in "iu" or (len(at) and not (at.min() >= 1 and at.max() <= T)):
-        raise InvalidArgument(f"checkpoints is {checkpoints!r}", f"give rounds from 1 to {T}")
-    return at.astype(np.int64)
 
 
 def _utilities(utilities: Any, users: Sequence[Any], dim: int) -> FloatArray:

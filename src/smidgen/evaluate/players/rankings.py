@@ -15,6 +15,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate.players import drawn_rounds, ranking_rounds
 from smidgen.evaluate.players.forms import forms_of
+from smidgen.evaluate.players.orders import as_order
 from smidgen.evaluate.players.query_table import QueryTable
 from smidgen.evaluate.players.ranking_rounds import Queries, Record, best_utilities
 from smidgen.learners.coactive import Coactive, DuelingBandit
@@ -160,10 +161,8 @@ def play_rankings(
 
     Notes
     -----
-    **Equal** to the verbs bit by bit, but for the last digits of (1) measured utilities, (2) the norms and quadratic
-    forms of the convex and the second-order perceptron, which the verbs leave to BLAS (so their weights agree to about
-    1e-12 of their norm), and (3) an `ExpectedAlpha` user's probabilities. A `RankingSVM` is retrained by scikit-learn
-    as ever; the rounds between two trainings are compiled.
+    **Equal** to the verbs bit by bit, but for the last digits of measured utilities: both go by the same kernels. A
+    `RankingSVM` is retrained by scikit-learn as ever; the rounds between two trainings are compiled.
     **Cost** of one round: that of reading the query's documents, and the step.
 
     Examples
@@ -187,7 +186,7 @@ def play_rankings(
     """
     if not isinstance(queries, QueryTable):
         raise InvalidArgument(f"queries is a {type(queries).__name__}", "give a QueryTable")
-    numbers = _as_order(order, len(queries))
+    numbers = as_order(order, len(queries), "queries")
     play = _drawn_play(learner) if isinstance(learner, RankLearner) else _ruled_play(learner)
     if learner.dim != queries.dim:
         raise InvalidArgument(
@@ -302,12 +301,3 @@ def _play_drawn(learner: RankLearner, drawing: Drawing, stream: _Stream) -> bool
 
 def _average(values: FloatArray) -> FloatArray:
     return np.asarray(np.cumsum(values) / np.arange(1, len(values) + 1))
-
-
-def _as_order(order: Any, n: int) -> IntArray:
-    numbers = np.arange(n) if order is None else np.asarray(order)
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
-        raise InvalidArgument(f"order has shape {numbers.shape} and dtype {numbers.dtype}", "give the queries' numbers")
-    if numbers.min() < 0 or numbers.max() >= n:
-        raise InvalidArgument(f"order runs from {numbers.min()} to {numbers.max()}", f"number the queries 0 … {n - 1}")
-    return numbers.astype(np.int64)

@@ -16,6 +16,7 @@ from smidgen import checks
 from smidgen._kernel import written_for
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
+from smidgen.evaluate.players.orders import as_checkpoints, as_order
 from smidgen.evaluate.players.tune_rounds import (
     BASE_LOSS,
     BASE_WRONG,
@@ -117,9 +118,9 @@ def play_tuning(
     if not isinstance(loss, PointLosses):
         raise InvalidArgument(f"the loss is {loss!r}", "give one of smidgen.losses, e.g. losses.LeastSquares")
     loss.check(learner.space)
-    rows = _order(order, len(loss))
+    rows = as_order(order, len(loss), "rows")
     T = len(rows) if rounds is None else checks.whole("rounds", rounds, "leave it out to play the order once")
-    at = _checkpoints(checkpoints, T)
+    at = as_checkpoints(checkpoints, [T], T, to_the_end=True)
     sums, noted, done = np.zeros(SUMS), [], 0
     for stop in at:
         while done < stop:
@@ -184,24 +185,3 @@ def _play_by_verbs(learner: Tuner, loss: PointLosses, order: IntArray, sums: Flo
         if isinstance(loss, Logistic):
             sums[WRONG] += loss.y[t] * (loss.Z[t] @ x) <= 0.0
             sums[BASE_WRONG] += loss.y[t] * (loss.Z[t] @ y) <= 0.0
-
-
-def _order(order: Any, rows: int) -> IntArray:
-    if order is None:
-        return np.arange(rows)
-    given = np.asarray(order)
-    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given) or given.min() < 0 or given.max() >= rows:
-        raise InvalidArgument(
-            f"the order has shape {given.shape} and dtype {given.dtype}",
-            f"give row numbers from 0 to {rows - 1}, one per round",
-        )
-    return given.astype(np.int64)
-
-
-def _checkpoints(checkpoints: Sequence[int] | None, rounds: int) -> IntArray:
-    at = np.array([rounds] if checkpoints is None else checkpoints)
-    if at.dtype.kind not in "iu" or not len(at) or at[0] < 1 or at[-1] != rounds or (np.diff(at) <= 0).any():
-        raise InvalidArgument(
-            f"checkpoints are {checkpoints!r}", f"give rising numbers of rounds from 1 on, the last one {rounds}"
-        )
-    return at.astype(np.int64)
