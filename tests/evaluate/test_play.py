@@ -121,6 +121,18 @@ class TestLabelled:
         assert guarded.rounds == plain.rounds
         np.testing.assert_allclose(guarded.weights, plain.weights, rtol=1e-9, atol=1e-12)
 
+    def test_a_filter_whose_stream_rounds_is_played_by_its_verbs(self) -> None:
+        """In the dual form `run` takes blocks from 200 examples on, which is not the two verbs to the last bit."""
+        stream = smidgen.data.filter_stream(rounds=260)
+        played, by_hand = (smidgen.RidgeFull(dim=6, covariance="dual") for _ in range(2))
+        assert not as_compiled(played)
+        assert as_compiled(smidgen.RidgeFull(dim=6, covariance="full"))
+        history = play(played, stream)
+        for x, relevant in zip(stream.X, stream.y, strict=True):
+            by_hand.learn(by_hand.decide(x), bool(relevant))
+        assert played.to_bytes() == by_hand.to_bytes()
+        assert len(history) == 260
+
 
 class TestRewards:
     X, R = np.random.default_rng(3).normal(size=(30, 4, 5)), np.random.default_rng(4).random((30, 4))

@@ -15,8 +15,8 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.compiled import compiled_rankings
 from smidgen.evaluate.meter import Meter, Presenting
+from smidgen.evaluate.players.query_table import QueryTable
 from smidgen.evaluate.progress import tracked
-from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.rows import is_sparse
 from smidgen.history import History

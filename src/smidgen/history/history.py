@@ -144,6 +144,11 @@ class History(Outcomes):
         return np.array(self._need("losses", self.greedy, "points"))
 
     @property
+    def shown(self) -> Any:
+        """The actions, under the name that played tables of rankings had in the first version."""
+        return self.actions
+
+    @property
     def columns(self) -> dict[str, Any]:
         """The rounds by columns: a name, and one entry per round. What is not known has no column."""
         return columns_of(self)

@@ -118,6 +118,11 @@ class Learner(Versioned, ABC):
         if number > self._decided:  # a twin's log leaves its numbers taken here too
             self._decided = number
 
+    def _learnt_next(self, rounds: int) -> None:
+        """Count so many more decisions, all of them learnt: what a compiled stream leaves behind."""
+        self._learnt.add_range(self._decided + 1, self._decided + 1 + rounds)
+        self._decided += rounds
+
     def teach(self, context: Any, answer: Any) -> None:
         """Learn from an example whose answer is known (history, a few seeds), without a decision.
 

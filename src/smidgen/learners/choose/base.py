@@ -153,8 +153,7 @@ class RewardLearner(Learner):
         except BaseException:
             self._ridge, self._numbers = before
             raise
-        self._learnt.add_range(first, first + T)
-        self._decided += T
+        self._learnt_next(T)
         actions, greedy, p = shown
         masks = played[2].reshape(-1, table.shape[1]) if len(played[2]) else np.ones((1, 1), np.bool_)
         best = np.where(masks, table, -np.inf).max(axis=1)

@@ -57,6 +57,11 @@ class Filter(Learner):
             parts.append(History(actions, greedy, truth, learner=self._kind, loop="filter"))
         return History.joined(parts)
 
+    @property
+    def exact_stream(self) -> bool:
+        """Whether `run` is the two verbs to the last bit, however long the stream."""
+        return True
+
     def _stream(self, X: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
         return as_stream(X, self.dim, np.float64)
 
