@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import losses
-    from smidgen.evaluate.history import History
+    from smidgen.evaluate.compare import compare
+    from smidgen.evaluate.play import play
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
+    from smidgen.history import Comparison, History
     from smidgen.knobs import Best, Knobs
     from smidgen.learners import Card, Learner, Recommended, load, register
     from smidgen.learners.choose.history import RewardHistory
@@ -91,11 +93,12 @@ _HOME = {
     "Choice": "structures",
     "Clicks": "structures",
     "Client": "client",
+    "Comparison": "history",
     "Decision": "decision",
     "Explanation": "learners.records",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
-    "History": "evaluate.history",
+    "History": "history",
     "Knobs": "knobs",
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
@@ -110,10 +113,12 @@ _HOME = {
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
     "bounds": "theory",
+    "compare": "evaluate.compare",
     "from_chain": "structures",
     "from_clicks": "structures",
     "load": "learners",
     "losses": "evaluate",
+    "play": "evaluate.play",
     "recommend": "theory.recommend",
     "recommended": "learners.recommended",
     "register": "learners",
@@ -156,6 +161,7 @@ __all__ = [
     "Clicks",
     "Client",
     "CoactiveLearner",
+    "Comparison",
     "Confidit",
     "ConvexPreferencePerceptron",
     "Decision",
@@ -197,6 +203,7 @@ __all__ = [
     "TuneHistory",
     "Vectorizer",
     "bounds",
+    "compare",
     "data",
     "errors",
     "from_chain",
@@ -208,6 +215,7 @@ __all__ = [
     "losses",
     "offline",
     "optim",
+    "play",
     "recommend",
     "recommended",
     "register",

@@ -99,7 +99,8 @@ def scores_ahead(X: FloatArray, first: int, last: int, then: int, w: FloatArray)
 
 
 @kernel
-def _dense_combine(rows: FloatArray, index: IntArray, weight: FloatArray, out: FloatArray) -> None:
+def combine_dense(rows: FloatArray, index: IntArray, weight: FloatArray, out: FloatArray) -> None:
+    """Out = Σ_k weight_k · rows[index_k]."""
     out[:] = 0.0
     for k in range(index.shape[0]):
         c, row = weight[k], rows[index[k]]
@@ -158,7 +159,7 @@ class DenseRows:
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
         out = np.empty(self.shape[1])
-        _dense_combine(self.array, index, weight, out)
+        combine_dense(self.array, index, weight, out)
         return out
 
     def stacked(self, more: Rows) -> Rows:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 from numpy.typing import NDArray
 
-from smidgen import checks, records
+from smidgen import checks, markup, records
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable, NotTeachable
 from smidgen.learners import briefs, storage
@@ -120,6 +120,11 @@ class Learner(Versioned, ABC):
         self._learnt.add(number)
         if number > self._decided:  # a twin's log leaves its numbers taken here too
             self._decided = number
+
+    def _learnt_next(self, rounds: int) -> None:
+        """Count so many more decisions, all of them learnt: what a compiled stream leaves behind."""
+        self._learnt.add_range(self._decided + 1, self._decided + 1 + rounds)
+        self._decided += rounds
 
     def teach(self, context: Any, answer: Any) -> None:
         """Learn from an example whose answer is known (history, a few seeds), without a decision.
@@ -249,6 +254,10 @@ class Learner(Versioned, ABC):
         if self.built_at != self.settings_version:
             return f"{self._kind}.at({self.built_at}, {arguments})"
         return f"{self._kind}({arguments})"
+
+    def _repr_html_(self) -> str:
+        told = {**self._params, "decisions": self.decisions, "rounds learnt": self.rounds}
+        return markup.pairs(self._kind, told)
 
     @abstractmethod
     def _decide(self, context: Any, number: int) -> Decision:

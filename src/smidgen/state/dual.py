@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import kernel
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
 from smidgen.state.kernels import Kernel
@@ -22,6 +23,7 @@ def shortening(own: float, start: float) -> float:
     return math.sqrt(LONGEST * start / own) if own > LONGEST * start else 1.0
 
 
+@kernel
 def least_width(own: float, start: float, lengths: float) -> float:
     """What xᵀA⁻¹x cannot be below, with the sum of the squared lengths of the examples: A ≤ (start + that sum)·I.
 

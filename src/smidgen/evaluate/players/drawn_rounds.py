@@ -11,42 +11,22 @@ import numpy as np
 
 from smidgen._kernel import borrowing, kernel
 from smidgen.decision import FloatArray, IntArray
-from smidgen.evaluate.ranking_round import (
-    CLICKING,
-    Person,
-    Queries,
-    Record,
-    answer,
-    click_into,
-    clicked_by,
-    put_first,
-    utility,
-)
-from smidgen.evaluate.rule_steps import shift
+from smidgen.evaluate.players.ranking_rounds import Queries, Record, answer, clicked_by, note
 from smidgen.features.differences import write_dense_differences
-from smidgen.features.rows import write_scores_ahead
+from smidgen.features.rows import combine_dense, write_scores_ahead
 from smidgen.learners.rank.answers import stand_clicked, stand_placed
+from smidgen.learners.rank.base import DRAWN, FAIR, Drawing
 from smidgen.learners.rank.fair_pairs import adagrad_pairs, preferred_pairs
 from smidgen.learners.rank.pdgd import pair_coefficients
 from smidgen.learners.rank.perturbed_preference_perceptron import exchange_pairs
 from smidgen.learners.rank.plackett_luce import draw
 from smidgen.learners.rank.swaps import swap_pairs
-from smidgen.randomness import U64
-from smidgen.structures.ranking import _write_ranked
+from smidgen.optim.rule import move
+from smidgen.structures.ranking import _write_ranked, put_first, write_merged
+from smidgen.users.click_user import click_into
+from smidgen.users.person import CLICKING, Person
 
-DRAWN, FAIR, PERTURBED = range(3)  # kinds of learners
 DECIDED, SILENT = range(2)  # what `Memory.counts` counts
-
-
-class Drawing(NamedTuple):
-    """What a learner is set to. A kind reads its own fields."""
-
-    kind: int
-    depth: int
-    coins: U64
-    step: float = 1.0
-    swap: float = 0.5
-    alternate: bool = True
 
 
 class Memory(NamedTuple):
@@ -66,6 +46,7 @@ class Room(NamedTuple):
     delta: FloatArray
     orders: IntArray  # shown, teams, standing, and the better ranking of 3PR
     pairs: IntArray
+    touched: IntArray
     deltas: FloatArray
     draws: FloatArray  # of the user, and what it clicks
     clicked: IntArray
@@ -80,6 +61,7 @@ def room_for(longest: int, depth: int, dim: int) -> Room:
         np.empty(dim),
         np.empty((4, longest), np.int64),
         np.empty((longest, 2), np.int64),
+        np.empty(2 * longest, np.int64),
         np.empty((min(longest, depth), dim)),
         np.empty((2, longest)),
         np.empty((2, longest), np.int64),
@@ -103,15 +85,12 @@ def show(q: Queries, s: Drawing, m: Memory, room: Room, first: int, last: int, t
 @borrowing
 def drawn_step(s: Drawing, m: Memory, room: Room, docs: FloatArray, places: int, clicks: bool) -> bool:
     """The step of `PDGD`; says whether there was anything to learn."""
-    n, delta = docs.shape[0], room.delta
+    n = docs.shape[0]
     shown, standing = room.orders[0, :n], room.orders[2, :n]
     if not pair_coefficients(room.scores[:n], shown, standing, min(places, s.depth), clicks, s.step, room.work):
         return False
-    delta[:] = 0.0
-    for i in range(n):
-        if room.work[i] != 0.0:
-            shift(delta, docs[shown[i]], room.work[i])
-    shift(m.w, delta, 1.0)
+    combine_dense(docs, shown, room.work[:n], room.delta)
+    move(m.w, room.delta, 1.0, m.w)
     return True
 
 
@@ -123,27 +102,20 @@ def fair_step(s: Drawing, m: Memory, room: Room, docs: FloatArray, clicks: bool)
     if count:
         write_dense_differences(docs, room.pairs, room.deltas[:count])
         sound = adagrad_pairs(room.deltas[:count], s.step, m.w, m.squares)
-    shift(m.total, m.w, 1.0)
+    move(m.total, m.w, 1.0, m.total)
     return count if sound else -1
 
 
 @borrowing
 def perturbed_step(m: Memory, room: Room, docs: FloatArray, discounts: FloatArray) -> bool:
     """The step of 3PR; says whether there was anything to learn."""
-    n = docs.shape[0]
-    shown, after, weight = room.orders[0, :n], room.orders[3, :n], room.work[:n]
+    n, most = docs.shape[0], 2 * discounts.shape[0]
+    shown, after, touched, weights = room.orders[0, :n], room.orders[3, :n], room.touched[:most], room.work[:most]
     if not exchange_pairs(shown, room.orders[1, :n], room.orders[2, :n], after):
         return False
-    weight[:] = 0.0
-    for i in range(discounts.shape[0]):
-        weight[after[i]] += discounts[i]
-    for i in range(discounts.shape[0]):
-        weight[shown[i]] -= discounts[i]
-    room.delta[:] = 0.0
-    for k in range(n):
-        if weight[k] != 0.0:
-            shift(room.delta, docs[k], weight[k])
-    shift(m.w, room.delta, 1.0)
+    write_merged(after, shown, discounts, n, touched, weights)
+    combine_dense(docs, touched, weights, room.delta)
+    move(m.w, room.delta, 1.0, m.w)
     return True
 
 
@@ -162,18 +134,6 @@ def drawn_learn(
     else:
         m.counts[SILENT] += not perturbed_step(m, room, docs, discounts)
     return True
-
-
-@borrowing
-def note(q: Queries, record: Record, t: int, first: int, shown: IntArray, better: IntArray) -> None:
-    """Write a round down."""
-    n = shown.shape[0]
-    for i in range(min(record.shown.shape[1], n)):
-        record.shown[t, i] = shown[i]
-    if record.utilities.shape[0] > 0:
-        truth, discounts = q.truth[first : first + n], q.discounts[:n]
-        record.utilities[t, 0] = utility(shown, truth, discounts)
-        record.utilities[t, 1] = utility(better, truth, discounts)
 
 
 @borrowing
@@ -208,8 +168,7 @@ def clicking_rounds(
         if not show(q, s, m, room, first, last, q.starts[order[min(t + 1, last_round)]]):
             return t
         shown, standing = room.orders[0, :n], room.orders[2, :n]
-        looks = min(n, user.depth)
-        count = click_into(user, shown, q.labels[first:last], rng, looks, room.draws, room.clicked)
+        count = click_into(user, shown, q.labels[first:last], rng, room.draws, room.clicked)
         places = stand_clicked(shown, room.clicked[0, :count], standing)
         if measured:
             clicked_ranking(room, n, count)
@@ -236,9 +195,9 @@ def drawn_rounds(
             return t
         shown, standing = room.orders[0, :n], room.orders[2, :n]
         if user.kind == CLICKING:
-            better = put_first(clicked_by(user, shown, q.labels[first:last], rng), shown)
+            better = put_first(clicked_by(user, shown, q.labels[first:last], rng), shown, n)
         else:
-            better = put_first(answer(q, first, shown, user, rng), shown)
+            better = put_first(answer(q, first, shown, user, rng), shown, n)
         places = stand_placed(better, standing)
         note(q, record, t, first, shown, better)
         if not drawn_learn(s, m, room, q.X[first:last], q.discounts[:n], places, False):

@@ -11,7 +11,7 @@ import numpy as np
 
 from smidgen._kernel import borrowing
 from smidgen.decision import FloatArray, IntArray
-from smidgen.evaluate.candidates import BLOCK, FLOOR, GONE, LENGTH, ROUNDING, Candidates
+from smidgen.evaluate.players.candidates import BLOCK, FLOOR, GONE, LENGTH, ROUNDING, Candidates
 from smidgen.features import as_rows
 from smidgen.vector.lanes import LANES, fill, load, store
 from smidgen.vector.memory import aligned, zeros
