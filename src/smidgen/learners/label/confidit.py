@@ -39,7 +39,7 @@ from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses
-from smidgen.state.kernels import Kernel, find_kernel
+from smidgen.state.kernel_functions import KernelFunction, find_kernel
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
 
@@ -144,7 +144,7 @@ class Confidit(LabelLearner):
         approximation: float | Sequence[float] | None = None,
         covariance: str = "diagonal",
         update: str = "residual",
-        kernel: str | Kernel | None = None,
+        kernel: str | KernelFunction | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         project: bool = False,
         normalize: bool = True,
