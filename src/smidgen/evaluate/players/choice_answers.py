@@ -17,7 +17,8 @@ from smidgen._kernel import borrowing, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.users import BestRating, BetterOfTwo, BetterRating, ExpectedAlpha, StrictAlpha
-from smidgen.users.strict_alpha import _ROUNDING
+from smidgen.users.expected_alpha import random_mass
+from smidgen.users.strict_alpha import enough
 from smidgen.vector.lanes import to_bits
 
 STRICT, EXPECTED, BETTER, BEST, COMPARE = 0, 1, 2, 3, 4
@@ -220,8 +221,7 @@ def _strict(a: Answers, shown: int, best: float, alpha: float) -> int:
     before = a.utility[shown]
     if before >= best:
         return shown
-    enough = before + alpha * (best - before) - _ROUNDING * (abs(best) + abs(before))
-    return _from(a.useful, _first_from(a.useful.values, enough))
+    return _from(a.useful, _first_from(a.useful.values, enough(before, best, alpha)))
 
 
 @kernel
@@ -233,10 +233,7 @@ def _expected(a: Answers, shown: int, best: float, rng: np.random.Generator) -> 
         others[i] = _left(a.rated, rng.integers(0, a.rated.tree[0]))
         mean += (a.utility[others[i]] - before) / a.randoms
     target, gain = a.alpha * (best - before), a.utility[answer] - before
-    mass = 1.0
-    if mean < min(target, gain):
-        mass = min(1.0, max(0.0, (gain - target) / (gain - mean)))
-    return others[rng.integers(0, a.randoms)] if rng.random() < mass else answer
+    return others[rng.integers(0, a.randoms)] if rng.random() < random_mass(target, gain, mean) else answer
 
 
 @kernel

@@ -12,6 +12,7 @@ from smidgen.errors import InvalidArgument
 from smidgen.features import as_rows, dense_scores
 from smidgen.features.rows import as_weights
 from smidgen.structures import Ranking
+from smidgen.users import ClickUser, NoisyDepth
 
 
 class QueryTable:
@@ -81,6 +82,21 @@ class QueryTable:
                 "make the table with labels, and ask for one of its contexts",
             )
         return self.labels[self.starts[i] : self.starts[i + 1]]
+
+    def labels_for(self, user: Any) -> FloatArray:
+        """The label that a simulated user gives to each document; none, if it does not go by labels."""
+        if not isinstance(user, (NoisyDepth, ClickUser)):
+            return np.empty(0)
+        labels = user._labels
+        if labels._find == self.labels_of and self.labels is not None:
+            found = self.labels
+        elif labels._find is None and labels._fixed is None:
+            raise InvalidArgument("the user's labels are used up in order", "make it with labels=queries.labels_of")
+        else:
+            found = np.concatenate([labels(context) for context in self.contexts]).astype(np.float64)
+        if isinstance(user, ClickUser):
+            user.grades(found, slice(None))  # refuses labels that its tables do not know
+        return found
 
     def scores(self, w: Any) -> FloatArray:
         """The score w·x of every document."""

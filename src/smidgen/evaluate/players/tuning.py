@@ -6,7 +6,6 @@ losses at checkpoints. A test holds it equal to the two verbs, to 1e-12.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,35 +13,29 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen._kernel import written_for
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate.point_losses import LeastSquares, Logistic, PointLosses, Portfolio
-from smidgen.evaluate.tune_region import Region, as_region
-from smidgen.evaluate.tune_stream import (
+from smidgen.evaluate.players.orders import as_checkpoints, as_order
+from smidgen.evaluate.players.tune_rounds import (
     BASE_LOSS,
     BASE_WRONG,
     CLIPPED,
-    LEAST_SQUARES,
-    LOGISTIC,
     LOSS,
-    PORTFOLIO,
-    PROJECTED,
+    OUTSIDE,
     SUMS,
     WRONG,
-    Pace,
     Rows,
     play,
-    room_for,
+    scratch_for,
 )
-from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, Tuner
+from smidgen.evaluate.point_losses import Logistic, PointLosses, RowLosses
+from smidgen.geometry.region import region_of
+from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.base import GradientTuner
-from smidgen.learners.tune.ogdeg import Phased
-from smidgen.optim import Gradient, Newton
-from smidgen.randomness import DIRECTION, stream_key
+from smidgen.optim.program import memory_of, program_of, state_of
 
 __all__ = ["TunePlay", "play_tuning"]
-
-_KINDS: dict[type[PointLosses], int] = {LeastSquares: LEAST_SQUARES, Logistic: LOGISTIC, Portfolio: PORTFOLIO}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,7 +103,7 @@ def play_tuning(
     Examples
     --------
     >>> import numpy as np, smidgen
-    >>> from smidgen.evaluate.tune_play import play_tuning
+    >>> from smidgen.evaluate import play_tuning
     >>> Z = np.random.default_rng(0).normal(size=(500, 3))
     >>> loss = smidgen.losses.LeastSquares(Z=Z, y=Z @ [0.5, -0.5, 0.0])
     >>> learner = smidgen.OGD(space=smidgen.Ball(dim=3), gradient_bound=20.0)
@@ -125,9 +118,9 @@ def play_tuning(
     if not isinstance(loss, PointLosses):
         raise InvalidArgument(f"the loss is {loss!r}", "give one of smidgen.losses, e.g. losses.LeastSquares")
     loss.check(learner.space)
-    rows = _order(order, len(loss))
+    rows = as_order(order, len(loss), "rows")
     T = len(rows) if rounds is None else checks.whole("rounds", rounds, "leave it out to play the order once")
-    at = _checkpoints(checkpoints, T)
+    at = as_checkpoints(checkpoints, [T], T, to_the_end=True)
     sums, noted, done = np.zeros(SUMS), [], 0
     for stop in at:
         while done < stop:
@@ -143,61 +136,41 @@ def play_tuning(
         base_losses=means[BASE_LOSS],
         mistakes=means[WRONG],
         base_mistakes=means[BASE_WRONG],
-        projected=means[PROJECTED],
+        projected=means[OUTSIDE],
     )
 
 
 def _play(learner: Tuner, loss: PointLosses, order: IntArray, sums: FloatArray) -> int:
-    """Play from the start of the order as far as it goes in one piece; add to the sums, and say how far."""
-    whole, kind = as_region(learner.space), _KINDS.get(type(loss))
-    told_otherwise = isinstance(learner, Phased) and not learner.plain
-    if type(learner) not in (OGD, ONS, OGDEG, ONSEG) or whole is None or kind is None or told_otherwise:
+    """Play from the start of the order as far as it goes in one piece; add to the sums, and say how far.
+
+    By the two verbs where there is no compiled form, and where the next round is the last of a phase: they know how to
+    begin another.
+    """
+    hears = "_learn" if isinstance(learner, GradientTuner) else "_hear"
+    pace, whole = learner.pace() if written_for(learner, "pace", hears) else None, region_of(learner.space)
+    program = program_of(learner._rule) if pace else None
+    if program is None or pace is None or whole is None or not isinstance(loss, RowLosses):
         _play_by_verbs(learner, loss, order, sums)
         return len(order)
-    if isinstance(learner, Phased) and learner._phase:
-        left = learner._phase.start + learner._phase.length - learner.rounds
-        if left == 1:  # the verbs know how to begin the next phase
-            _play_by_verbs(learner, loss, order[:1], sums)
-            return 1
-        order = order[: left - 1]
-    _play_compiled(learner, _rows(loss, kind), whole, order, sums)
-    return len(order)
-
-
-def _play_compiled(learner: Tuner, rows: Rows, whole: Region, order: IntArray, sums: FloatArray) -> None:
-    rule = learner._rule
-    if not isinstance(rule, (Gradient, Newton)):
-        raise TypeError(f"no compiled stream for the rule {rule!r}")
-    kept = as_region(rule.space) or whole
-    state, first = rule.state(), learner.decisions
-    reach = learner.delta if isinstance(learner, Phased) else 0.0
-    gain = -1.0 if not isinstance(learner, ONSEG) else -learner.space.free_dim / reach
-    longest, clips = math.inf, True
-    if isinstance(learner, GradientTuner):
-        longest = learner.gradient_bound
-    elif isinstance(learner, Phased):
-        longest, clips = learner._F, learner.clips
-    key = stream_key(learner._seed, DIRECTION)
-    pace = Pace(isinstance(rule, Newton), rule.scale, reach, gain, key, longest, clips)
-    counts = np.array([int(state["t"]) if "t" in state else 0, first])
-    room = room_for(state["w"], state.get("inverse", np.zeros((0, 0))), counts, rows.Z.shape[1])
+    if learner.alike() == 1:
+        _play_by_verbs(learner, loss, order[:1], sums)
+        return 1
+    order = order[: int(min(len(order), learner.alike() - 1))]
+    m = memory_of(learner._rule.state(), learner._rule.weights, learner.decisions, multiple=8)
     added = np.zeros(SUMS)
     with np.errstate(over="ignore", invalid="ignore"):  # for kernels that run as plain Python
-        finite = play(rows, (whole, kept), pace, room, order, added)
+        rows, scratch = Rows(loss.kind, loss.Z, loss.y), scratch_for(m, loss.Z.shape[1])
+        finite = play(rows, whole, program, pace, m, scratch, order, added)
     if not finite:
         raise NotFinite(
             "a step leads to values that are not finite",
             "scale the rows down; the learner is as at the last checkpoint",
         )
     sums += added
-    if isinstance(learner, GradientTuner):
-        learner._clipped += int(added[CLIPPED])
-    elif isinstance(learner, Phased):
-        learner.note_clipped(int(added[CLIPPED]))
-    n = room.dim
-    rule.restore({"w": room.w[:n].copy(), "inverse": room.B[:n, :n], "t": counts[0]})
-    learner._learnt.add_range(first + 1, first + 1 + len(order))
-    learner._decided = first + len(order)
+    learner.note_clipped(int(added[CLIPPED]))
+    learner._rule.restore(state_of(m, learner._rule.state()))
+    learner._learnt_next(len(order))
+    return len(order)
 
 
 def _play_by_verbs(learner: Tuner, loss: PointLosses, order: IntArray, sums: FloatArray) -> None:
@@ -211,32 +184,3 @@ def _play_by_verbs(learner: Tuner, loss: PointLosses, order: IntArray, sums: Flo
         if isinstance(loss, Logistic):
             sums[WRONG] += loss.y[t] * (loss.Z[t] @ x) <= 0.0
             sums[BASE_WRONG] += loss.y[t] * (loss.Z[t] @ y) <= 0.0
-
-
-def _rows(loss: PointLosses, kind: int) -> Rows:
-    if isinstance(loss, Portfolio):
-        return Rows(kind, loss.Z, np.zeros(len(loss)))
-    if isinstance(loss, (LeastSquares, Logistic)):
-        return Rows(kind, loss.Z, loss.y)
-    raise TypeError(f"no compiled stream for the losses {loss!r}")
-
-
-def _order(order: Any, rows: int) -> IntArray:
-    if order is None:
-        return np.arange(rows)
-    given = np.asarray(order)
-    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given) or given.min() < 0 or given.max() >= rows:
-        raise InvalidArgument(
-            f"the order has shape {given.shape} and dtype {given.dtype}",
-            f"give row numbers from 0 to {rows - 1}, one per round",
-        )
-    return given.astype(np.int64)
-
-
-def _checkpoints(checkpoints: Sequence[int] | None, rounds: int) -> IntArray:
-    at = np.array([rounds] if checkpoints is None else checkpoints)
-    if at.dtype.kind not in "iu" or not len(at) or at[0] < 1 or at[-1] != rounds or (np.diff(at) <= 0).any():
-        raise InvalidArgument(
-            f"checkpoints are {checkpoints!r}", f"give rising numbers of rounds from 1 on, the last one {rounds}"
-        )
-    return at.astype(np.int64)

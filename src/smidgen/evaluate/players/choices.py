@@ -6,7 +6,6 @@ are taken off. A test holds it equal to the two verbs, for every learner and use
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,26 +16,27 @@ from smidgen import checks
 from smidgen._kernel import borrowing, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
-from smidgen.evaluate.candidates import Candidates, choose, moved, moved_along, remove
-from smidgen.evaluate.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
-from smidgen.evaluate.item_table import ItemTable
-from smidgen.evaluate.rule_state import memory_of, settings_of
-from smidgen.evaluate.rule_steps import (
-    DUEL,
+from smidgen.evaluate.players.candidates import CandidateTable, choose, moved, moved_along, remove
+from smidgen.evaluate.players.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
+from smidgen.evaluate.players.forms import forms_of
+from smidgen.evaluate.players.item_table import ItemTable
+from smidgen.evaluate.players.orders import as_checkpoints
+from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
+from smidgen.learners.coactive.dueling_bandit import Duel
+from smidgen.learners.coactive.ranking_svm import Retrained
+from smidgen.optim.program import (
     FILLED,
     PROJECTED,
-    RETRAINED,
     STEPS,
-    Memory,
-    Settings,
-    along,
+    RuleMemory,
+    goes_along,
     learn,
+    memory_of,
     rate,
     silent,
 )
-from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
-from smidgen.learners.coactive.ranking_svm import GROWTH
-from smidgen.randomness import direction_room, unit_direction
+from smidgen.optim.rule import RETRAINED, Program, move
+from smidgen.randomness import perturb
 from smidgen.users.strict_alpha import as_utility
 
 __all__ = ["ChoicePlay", "play_choices"]
@@ -90,26 +90,27 @@ class _Log(NamedTuple):
     shown: IntArray
     given: IntArray
     regret: FloatArray
-    delta: FloatArray  # room for x_given − x_shown
+    delta: FloatArray  # space for x_given − x_shown
 
 
 class _Seat(NamedTuple):
     """A user and the learner that serves it."""
 
-    c: Candidates
-    s: Settings
-    m: Memory
+    c: CandidateTable
+    p: Program
+    m: RuleMemory
+    duel: Duel
     a: Answers
     log: _Log
 
 
 @borrowing
-def _play(p: _Seat, rng: np.random.Generator, start: int) -> int:
+def _play(seat: _Seat, rng: np.random.Generator, start: int) -> int:
     """Rounds of a coactive learner, from ``start`` on; returns how far it came.
 
     It comes to the end, unless the learner is one that is retrained and has the pairs that it waited for.
     """
-    c, s, m, a, log, delta = p.c, p.s, p.m, p.a, p.log, p.log.delta
+    c, p, m, a, log, delta = seat.c, seat.p, seat.m, seat.a, seat.log, seat.log.delta
     for t in range(start, log.regret.shape[0]):
         shown = choose(c, m.w)
         best = highest(a)
@@ -119,39 +120,37 @@ def _play(p: _Seat, rng: np.random.Generator, start: int) -> int:
         log.shown[t], log.given[t], log.regret[t] = shown, given, best - a.utility[shown]
         _take_off(c, a, shown, given)
         steps, projected, informative = m.counts[STEPS], m.counts[PROJECTED], not silent(delta)
-        learn(s, m, delta)
-        if not along(s) or m.counts[PROJECTED] > projected:
-            if s.kind != RETRAINED and m.counts[STEPS] > steps:
+        learn(p, m, delta)
+        if not goes_along(p) or m.counts[PROJECTED] > projected:
+            if p.kind != RETRAINED and m.counts[STEPS] > steps:
                 moved(c)
         elif informative:
-            moved_along(c, given, shown, rate(s, m))
-        if s.kind == RETRAINED and m.counts[FILLED] == m.pairs.shape[0]:
+            moved_along(c, given, shown, rate(p, m))
+        if p.kind == RETRAINED and m.counts[FILLED] == m.pairs.shape[0]:
             return t + 1
     return len(log.regret)
 
 
 @kernel
-def _duel(p: _Seat) -> None:
+def _duel(seat: _Seat) -> None:
     """Rounds of a dueling bandit: the item of w against that of w + explore·u; w += step·u if the second wins."""
-    c, a, log, w = p.c, p.a, p.log, p.m.w
-    u = np.empty(w.shape[0])
-    words, normals = direction_room(w.shape[0])
+    c, a, log, w, duel = seat.c, seat.a, seat.log, seat.m.w, seat.duel
+    u, rival = np.empty(w.shape[0]), np.empty(w.shape[0])
     for t in range(log.regret.shape[0]):
-        unit_direction(p.s.directions, np.uint64(t + 1), u, words, normals)
+        perturb(duel.directions, t + 1, w, duel.explore, u, rival)
         first = choose(c, w)
         moved(c)
-        second = choose(c, w + p.s.explore * u)
+        second = choose(c, rival)
         moved(c)
         log.shown[t], log.given[t] = first, second
         log.regret[t] = highest(a) - (a.utility[first] + a.utility[second]) / 2.0
         if a.rating[second] > a.rating[first]:
-            for f in range(w.shape[0]):
-                w[f] += p.s.scale * u[f]
+            move(w, u, duel.step, w)
         _take_off(c, a, first, second)
 
 
 @borrowing
-def _take_off(c: Candidates, a: Answers, one: int, other: int) -> None:
+def _take_off(c: CandidateTable, a: Answers, one: int, other: int) -> None:
     remove(c, one)
     take(a, one)
     if other != one:
@@ -215,12 +214,12 @@ def play_choices(
     **Equal** to `simulate` with the same learner and user on ``Choice(items).without(…)``: the same items are shown
     and given, in float64 (a tie of utilities that are equal but for rounding may fall the other way).
     **Cost** of one choice: 2n additions for the plain and the convex perceptron, by rows of the Gram matrix; otherwise
-    the product of the items that are left with w (see `smidgen.evaluate.candidates`). And log n for the user.
+    the product of the items that are left with w (see `smidgen.evaluate.players.candidates`). And log n for the user.
 
     Examples
     --------
     >>> import numpy as np, smidgen
-    >>> from smidgen.evaluate.choice_play import play_choices
+    >>> from smidgen.evaluate.players.choices import play_choices
     >>> rng = np.random.default_rng(0)
     >>> items, tastes = rng.normal(size=(400, 5)), rng.normal(size=(3, 5))
     >>> users = [smidgen.users.StrictAlpha(w_star=w, alpha=0.5) for w in tastes]
@@ -235,7 +234,7 @@ def play_choices(
     if dim != learner.dim:
         raise InvalidFeatures(f"the items have {dim} features", f"the learner has dim={learner.dim}: make them agree")
     T = checks.whole("rounds", rounds, f"each takes off two of {len(table)} items", below=len(table) // 2 + 1)
-    at = _checkpoints(checkpoints, T)
+    at = as_checkpoints(checkpoints, np.arange(1, T + 1), T, to_the_end=False)
     tastes = _utilities(utilities, users, dim)
     if seeds is not None and len(seeds) != len(users):
         raise InvalidArgument(f"there are {len(seeds)} seeds for {len(users)} users", "give one per user")
@@ -261,49 +260,41 @@ def _seats(
     for i, user in enumerate(users):
         if i == 0 or not alike:
             twin = learner.fresh(**({} if seeds is None else {"seed": seeds[i]}))
-            s, m = settings_of(twin), memory_of(twin)
+            p, duel = forms_of(twin)
         if i % _MANY == 0:
             utilities = table.utilities(tastes[i : i + _MANY])
         a, rng = compiled(user, utilities[i % _MANY])
-        if (a.code == COMPARE) != (s.kind == DUEL):
+        if (a.code == COMPARE) != duel.plays:
             raise InvalidArgument(
                 f"a {type(user).__name__} cannot answer a {type(twin).__name__}",
                 "give BetterOfTwo to a DuelingBandit, and the other users to the other learners",
             )
         log = _Log(np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T), np.empty(table.rows.shape[1]))
-        own = m._replace(**{name: array.copy() for name, array in m._asdict().items()})
-        yield twin, _Seat(table.candidates(near=along(s)), s, own, a, log), rng
+        m = memory_of(twin._state(), twin.weights, 0)
+        yield twin, _Seat(table.candidates(near=goes_along(p)), p, m, duel, a, log), rng
 
 
 def _serve(twin: Any, seat: _Seat, rng: np.random.Generator) -> None:
     """Play all rounds of one user."""
     if isinstance(twin, DuelingBandit):
         _duel(seat)
-    elif isinstance(twin, RankingSVM):
-        _serve_retrained(twin, seat, rng)
+    elif isinstance(twin.rule, Retrained):
+        _serve_retrained(twin.rule, seat, rng)
     else:
         _play(seat, rng, 0)
 
 
-def _serve_retrained(twin: RankingSVM, seat: _Seat, rng: np.random.Generator) -> None:
+def _serve_retrained(rule: Retrained, seat: _Seat, rng: np.random.Generator) -> None:
     """Play up to the pair that makes it train, and so on."""
-    played, pairs, m = 0, 0, seat.m
+    played, m = 0, seat.m
     while played < len(seat.log.regret):
-        room = np.empty((max(1, math.ceil(GROWTH * pairs) - pairs), twin.dim))
+        pairs = np.empty((rule.missing, rule.dim))
         m.counts[FILLED] = 0
-        played = _play(seat._replace(m=m._replace(pairs=room)), rng, played)
-        for pair in room[: m.counts[FILLED]]:
-            twin.rule.step(pair)
-        pairs += int(m.counts[FILLED])
-        m.w[:] = twin.rule.weights
+        played = _play(seat._replace(m=m._replace(pairs=pairs)), rng, played)
+        for pair in pairs[: m.counts[FILLED]]:
+            rule.step(pair)
+        m.w[:] = rule.weights
         moved(seat.c)
-
-
-def _checkpoints(checkpoints: Sequence[int] | None, T: int) -> IntArray:
-    at = np.arange(1, T + 1) if checkpoints is None else np.asarray(checkpoints)
-    if at.ndim != 1 or at.dtype.kind not in "iu" or (len(at) and not (at.min() >= 1 and at.max() <= T)):
-        raise InvalidArgument(f"checkpoints is {checkpoints!r}", f"give rounds from 1 to {T}")
-    return at.astype(np.int64)
 
 
 def _utilities(utilities: Any, users: Sequence[Any], dim: int) -> FloatArray:
