@@ -7,6 +7,7 @@ into the API page when the page is built.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator
@@ -45,11 +46,16 @@ def written() -> Iterator[tuple[Path, str]]:
     yield FRONT, _front(FRONT.read_text(), ours(), named)
     for folder in FOLDERS:
         text = (folder / "__init__.py").read_text()
-        bases = re.findall(rf"^from smidgen\.learners\.{folder.name}\.\w+ import (.+)$", text, re.MULTILINE)
-        own = {name for names in bases for name in names.split(", ")}
-        yield folder / "__init__.py", _front(text, ours(folder.name), own)
+        yield folder / "__init__.py", _front(text, ours(folder.name), _imported(text))
     yield BOUNDS, _bounds(BOUNDS.read_text())
     yield README, _TABLE.sub(lambda _: f"{learner_markdown({n: cards[n] for n in ours()})}\n", README.read_text())
+
+
+def _imported(text: str) -> set[str]:
+    """The names of ours that the front of a folder imports by hand: base classes, say."""
+    hands = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom))
+    named = (alias for node in hands if str(node.module).startswith("smidgen.") for alias in node.names)
+    return {alias.asname or alias.name for alias in named} - {"discover"}
 
 
 def _bounds(text: str) -> str:

@@ -17,11 +17,20 @@ MODULES = ("coactive", "coactive2012", "confidit", "filtering", "onseg", "beyond
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its short name here, and its citation."""
+    """A paper: its short name here, and its citation.
+
+    Attributes
+    ----------
+    name, title, citation
+        As they are printed.
+    page
+        Whether the documentation has a page that is written from the results.
+    """
 
     name: str
     title: str
     citation: str
+    page: bool = True
 
 
 @dataclass(frozen=True)

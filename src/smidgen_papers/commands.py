@@ -119,11 +119,22 @@ def pages(
     prose: Annotated[
         bool, typer.Option("--prose", help="Only the remarks, into pages that are there; no results are needed.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing: say what the pages have otherwise than these results.")
+    ] = False,
 ) -> None:
-    """Write the documentation's pages about the papers, text and pictures, from the experiments that are complete."""
-    from smidgen_papers.pages import write_pages
+    """Write the documentation's pages about the papers, text and pictures, from the experiments that are complete.
+
+    The same results give the same pages, to the byte; only times differ from run to run.
+    """
+    from smidgen_papers.pages import differing, write_pages
     from smidgen_papers.prose import write_prose
 
+    if check:
+        told = differing(_complete(data, out, seed), docs)
+        for name, lines in told.items():
+            typer.echo("\n  ".join([f"{name}: {'otherwise' if lines else 'the same'}", *lines]))
+        raise typer.Exit(int(any(told.values())))
     for path in write_prose(docs) if prose else write_pages(_complete(data, out, seed), docs):
         typer.echo(str(path))
 

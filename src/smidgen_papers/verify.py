@@ -92,8 +92,8 @@ def verify(
     report
         Called with every part that was compared.
     """
-    kept = Kept(earlier)
-    needed = {figure.id: work_of([figure], run).parts for figure in figures}
+    kept, by_id = Kept(earlier), {figure.id: figure for figure in figures}
+    needed = {id: work_of([figure], run).parts for id, figure in by_id.items()}
     chosen: dict[bytes, Part] = {}
     for parts in needed.values():
         there = [part for part in parts if part in kept]
@@ -105,7 +105,6 @@ def verify(
         deviation, where = difference(old, values) if old is not None else (math.inf, "")
         checked[kept.name(part)] = Checked(part, deviation, where)
         report(checked[kept.name(part)])
-    by_id = {figure.id: figure for figure in figures}
     return [
         Verdict(
             by_id[id],

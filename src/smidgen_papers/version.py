@@ -173,7 +173,10 @@ class Code:
         inner = f"{module}.{name}"
         if next_ is not None and next_ != origin:
             return self._follow(next_, rest)
-        return self._follow(Origin(inner), rest) if self._source(inner) is not None else None
+        if inner in IDLE:
+            return None
+        # A name that the module makes up as it runs: all of the module may have a part in it.
+        return self._follow(Origin(inner), rest) if self._source(inner) is not None else Name(module, None)
 
     def _source(self, module: str) -> Source | None:
         if module not in self._sources:

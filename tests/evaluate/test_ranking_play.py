@@ -139,10 +139,10 @@ class TestMeasures:
         play = play_rankings(LEARNERS["perceptron"](), QUERIES, USERS["noisy"](), order=ORDER)
         assert len(play) == len(ORDER)
         assert len(play.utility) == len(play.best_utility) == 0
-        assert repr(play) == f"RankingPlay(PreferencePerceptron, {len(ORDER)} rounds)"
-        with pytest.raises(InvalidArgument, match="nothing was measured"):
+        assert repr(play) == f"History(PreferencePerceptron, {len(ORDER)} rounds)"
+        with pytest.raises(InvalidArgument, match="without a utility"):
             _ = play.regret
-        with pytest.raises(InvalidArgument, match="nothing was measured"):
+        with pytest.raises(InvalidArgument, match="without a utility"):
             _ = play.average_slack
 
     def test_curves(self) -> None:

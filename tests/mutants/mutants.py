@@ -38,16 +38,16 @@ class Mutant(NamedTuple):
 MUTANTS = [
     Mutant(
         "the window is ignored for decisions that are read from disk",
-        STORE + "sqlite.py",
+        STORE + "sqlite_writes.py",
         "learnt = row.at <= made.expires_at",
         "learnt = True",
         f"{SURVIVORS}::test_the_window_holds_for_decisions_from_memory_and_from_disk",
     ),
     Mutant(
         "the window is ignored in memory",
-        STORE + "memory.py",
-        "learnt = row.at <= made.expires_at",
-        "learnt = True",
+        STORE + "memory_writes.py",
+        "learnt = made.feedback_seq is None and row.at <= made.expires_at",
+        "learnt = made.feedback_seq is None",
         f"{SURVIVORS}::test_the_window_holds_for_decisions_from_memory_and_from_disk",
     ),
     Mutant(
@@ -144,16 +144,16 @@ MUTANTS = [
     ),
     Mutant(
         "feedback is learnt twice",
-        STORE + "sqlite.py",
-        "if made.feedback_seq is not None:",
-        "if made.feedback_seq is not None and made.feedback_hash != row.hash:",
+        STORE + "sqlite_writes.py",
+        "        if made.feedback_seq is not None:\n",
+        "        if made.feedback_seq is not None and made.feedback_hash != row.hash:\n",
         CONTRACT,
     ),
     Mutant(
         "a snapshot of another past is used",
         MODELS + "served.py",
-        "if state.own and state.seq <= model.seq:",
-        "if state.seq <= model.seq:",
+        "if state.own and state.seq <= model.seq and",
+        "if state.seq <= model.seq and",
         "tests/service/test_snapshots.py::test_snapshots_of_another_past_are_not_used_even_when_the_log_overtakes_them",
     ),
     Mutant(
@@ -176,6 +176,13 @@ MUTANTS = [
         "return SQLiteReaders(self.folder)",
         "return self",
         CONTRACT,
+    ),
+    Mutant(
+        "counts and figures are of different moments",
+        "service/insight/quality.py",
+        "    with reading.moment():",
+        "    if reading is not None:",
+        "tests/service/test_concurrent_reads.py::test_an_answer_of_several_questions_is_of_one_moment",
     ),
     Mutant(
         "a log is told from one event too early",

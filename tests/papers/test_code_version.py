@@ -171,6 +171,14 @@ def test_a_module_that_is_searched_counts_as_a_whole(tmp_path: Path) -> None:
     assert mini(tmp_path / "after", **searched, tools=("return 0", "return 1")) != before
 
 
+def test_a_name_that_a_module_makes_up_counts_as_the_whole_module(tmp_path: Path) -> None:
+    made = {"part": ("tools.rows(seed)", "tools.made(seed)"), "tools": ("", "\nglobals().update(made=rows)\n")}
+    before = mini(tmp_path / "before", **made)
+    assert mini(tmp_path / "after", **made, late=("return 5", "return 5")) == before
+    other = {**made, "tools": ("return 0\n", "return 1\n\nglobals().update(made=rows)\n")}
+    assert mini(tmp_path / "other", **other) != before
+
+
 WORKS = (
     "smidgen_papers.coactive.web_play:play",
     "smidgen_papers.coactive.movies_play:play",

@@ -119,20 +119,38 @@ def test_simulated_users_and_a_fresh_start(visit: Visit) -> None:
     visit.leave()
 
 
-def test_dark_narrow_and_with_a_token(browser: Any, tmp_path: Path) -> None:
+def test_dark_narrow_and_gone_with_a_token(browser: Any, tmp_path: Path) -> None:
     with served(tmp_path) as address:
-        secret = Mint(tmp_path).create(["admin"], None, 0.0)[1]
         context = window(browser, color_scheme="dark", viewport={"width": 390, "height": 800})
         visit = Visit(context, address)
         page = visit.go("/demo/search")
-        page.get_by_label("Token", exact=True).fill(secret)
-        page.get_by_role("button", name="Use it").click()
         page.get_by_role("button", name="parse json").click()
         ranked_by(page, 0)
         assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        Mint(tmp_path).create(["admin"], None, 0.0)
+        page.locator(".result > button").first.click()
+        page.get_by_text("There is no token.").wait_for()
+        page.get_by_role("button", name="read csv").click()
+        page.get_by_text("There is nothing at /demo/search/query.").wait_for()
         visit.leave(allowed=REFUSED)
         context.close()
+
+
+def test_pages_link_to_the_demo_as_long_as_it_is_there(browser: Any, tmp_path: Path) -> None:
+    with served(tmp_path) as address:
+        visit = Visit(window(browser), address)
+        for path in ("/", "/docs"):
+            page = visit.go(path)
+            found = page.get_by_role("navigation", name="Pages").get_by_role("link", name="Search demo")
+            found.wait_for()
+            assert found.get_attribute("href") == "/demo/search"
+        Mint(tmp_path).create(["admin"], None, 0.0)
+        page = visit.go("/docs")
+        page.get_by_role("heading", name="The API").wait_for()
+        assert page.get_by_role("link", name="Search demo").count() == 0
+        visit.leave()
+        visit.context.close()
 
 
 def _picture(page: Any) -> None:

@@ -24,6 +24,7 @@ from smidgen.service.insight import curve
 from smidgen.service.insight.quality import wilson
 from smidgen.service.insight.weights import keys
 from smidgen.service.refusals import Unknown
+from smidgen.service.search.routes import PAGES as SEARCH
 from smidgen.service.store import bodies
 from smidgen.service.store.rows import Asked, Told
 
@@ -229,21 +230,40 @@ def test_a_last_window_that_is_hardly_begun_joins_the_one_before() -> None:
     assert len(curve.windows(np.zeros((0, 2)), 10)[0]) == 0
 
 
+def corrected(call: Caller, rounds: int, seed: int = 1) -> None:
+    """Rankings, each corrected as one taste wants it."""
+    rng, taste = random.Random(seed), (1.0, -2.0, 0.5)
+    call.put("/v1/models/rank", MODELS["rank"])
+    for _ in range(rounds):
+        body = decision_body("rank", rng)
+        reply = call.post("/v1/models/rank/decisions", body).json()
+        liked = sorted(body["candidates"], key=lambda each: -sum(map(lambda w, x: w * x, taste, each["features"])))
+        call.post(f"/v1/decisions/{reply['decision']}/feedback", {"better": [each["id"] for each in liked]})
+
+
 def test_the_bound_is_the_theorems(call: Caller) -> None:
-    played(call, "rank", 10)
+    corrected(call, 10)
     told = figures(call, "rank")["bound"]
+    assert "one taste agrees with all of the last 10 answers" in told["checked"]
     assert told["unit"] == "R‖w*‖/α"
     wanted = [[T, bounds.preference_perceptron(T=T, R=1.0, w_norm=1.0, alpha=1.0)] for T in (5, 10)]
     assert np.array(told["curve"]) == pytest.approx(np.array(wanted))
     first = call.post("/v1/models/rank/decisions", {"candidates": [{"id": "p", "features": [1, 0, 0]}]}).json()
-    played(call, "rank", 3)
-    call.post(f"/v1/decisions/{first['decision']}/feedback", {"clicked": ["p"]})
+    corrected(call, 3, seed=2)
+    call.post(f"/v1/decisions/{first['decision']}/feedback", {"better": ["p"]})
     late = figures(call, "rank")["bound"]
     assert late["curve"][-1][1] > bounds.preference_perceptron(T=14, R=1.0, w_norm=1.0, alpha=1.0, lag=3)
     assert "6 updates late" in late["theorem"]
     played(call, "ogd", 8)
     D = math.sqrt(3.0)
     assert figures(call, "ogd")["bound"]["curve"][-1] == pytest.approx([8, bounds.ogd(T=8, D=D, G=2.0) / 8])
+
+
+def test_a_bound_whose_conditions_fail_is_not_drawn(call: Caller) -> None:
+    played(call, "rank", 12)  # clicks, and corrections that no taste explains
+    told = figures(call, "rank")["bound"]
+    assert (told["curve"], told["theorem"]) == ([], "Theorem 1")
+    assert "clicks are none" in told["why_not"]
 
 
 def test_confidit_has_a_bound_under_the_theorems_settings_only(call: Caller) -> None:
@@ -425,7 +445,18 @@ def test_tokens_guard_the_figures_and_not_the_page(call: Caller, tmp_path: Path)
         assert call.get(path).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/ui/files/style.css", "/ui/plotly.js", "/ui/models.json"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/docs",
+        "/ui/files/style.css",
+        "/ui/plotly.js",
+        "/ui/models.json",
+        "/demo/search",
+        "/demo/search/files/search.js",
+    ],
+)
 def test_pages_are_shut_to_the_outside(path: str, call: Caller) -> None:
     answer = call.get(path)
     policy = dict(part.split(maxsplit=1) for part in answer.headers["content-security-policy"].split("; "))
@@ -437,7 +468,7 @@ def test_pages_are_shut_to_the_outside(path: str, call: Caller) -> None:
 
 
 def test_files_hold_no_inline_code_and_no_outside_address() -> None:
-    for path in assets.PAGES.iterdir():
+    for path in (*assets.PAGES.iterdir(), *SEARCH.iterdir()):
         text = path.read_text()
         outside = set(re.findall(r"https?://[^\s\"'<>`]+", text)) - {"http://www.w3.org/2000/svg"}
         assert not outside, path.name
@@ -454,6 +485,8 @@ def test_files_are_sent_once_and_only_ours(call: Caller) -> None:
     assert (again.status_code, again.content) == (304, b"")
     for name in ("..%2Fapp.py", "%2Fetc%2Fpasswd", "nothing.js", "app.py", ".", "..%5Capp.py"):
         assert call.get(f"/ui/files/{name}").status_code == 404, name
+    for name in ("x" * 300 + ".js", "x" * 60_000, "%00.js", "a" * 255 + ".css", "%F0%9F%98%80" * 100):
+        assert call.get(f"/ui/files/{name}").status_code == 404, name[:20]
     request = Request({"type": "http", "path": "/", "headers": [], "query_string": b"", "server": ("here", 80)})
     for name in ("../pages/app.js", str(assets.PAGES / "app.js"), "sub/../app.js"):
         with pytest.raises(Unknown):

@@ -293,25 +293,32 @@ def test_somebody_elses_model_of_that_name_is_left_alone(call: Caller) -> None:
     assert call.get("/v1/models/demo-search").json()["decisions"] == 0
 
 
-def test_tokens_guard_the_demo(call: Caller, tmp_path: Path) -> None:
-    tokens = Mint(tmp_path)
-    made = {scope: tokens.create([scope], None, time.time())[1] for scope in ("decide", "feedback", "admin")}
-    made["other"] = tokens.create(["admin"], "other", time.time())[1]
-    made["own"] = tokens.create(["admin"], "demo-search", time.time())[1]
-    calls = [("query", {"q": "json"}), ("simulate", {"users": 1}), ("reset", {})]
+def test_the_demo_goes_when_a_token_comes(call: Caller, tmp_path: Path) -> None:
+    """It asks nobody who he is; so it is there only as long as nobody needs to say."""
+    paths = ["/demo/search", "/demo/search/files/search.js", "/demo/search/weights", "/demo/search/documents"]
+    posts = {"query": {"q": "json"}, "simulate": {"users": 1}, "reset": {}}
+    assert [call.get(path).status_code for path in paths] == [200] * 4
+    assert call.get("/ui/guests.json").json() == [{"title": "Search demo", "path": "/demo/search"}]
+    made = call.post("/demo/search/query", posts["query"]).json()["decision"]
+    secret = Mint(tmp_path).create(["admin"], None, time.time())[1]
+    mine = {"authorization": f"Bearer {secret}"}
+    for headers in ({}, mine):
+        assert [call.get(path, headers=headers).status_code for path in paths] == [404] * 4
+        for name, body in posts.items():
+            refused = call.post(f"/demo/search/{name}", body, headers=headers)
+            assert refused.status_code == 404
+            assert refused.json()["error"]["message"] == f"there is nothing at /demo/search/{name}"
+        assert call.get("/demo/search/query", headers=headers).status_code == 404, "as if it had never been there"
+    assert call.get("/ui/guests.json").json() == []
+    log = call.get("/v1/models/demo-search/log", headers=mine)
+    assert made in log.text, "what it has learnt stays"
 
-    def answers(token: str | None) -> list[int]:
-        headers = {"authorization": f"Bearer {made[token]}"} if token else {}
-        gets = [call.get(f"/demo/search/{name}", headers=headers).status_code for name in ("weights", "documents")]
-        return gets + [call.post(f"/demo/search/{name}", body, headers=headers).status_code for name, body in calls]
 
-    assert answers(None) == [401] * 5
-    assert call.get("/demo/search").status_code == 200  # the page itself has no secrets
-    assert answers("decide") == [200, 200, 403, 403, 403]  # to make the model needs more
-    assert answers("feedback") == answers("other") == [403] * 5
-    assert answers("own") == [200, 200, 201, 200, 403]
-    assert answers("decide") == [200, 200, 201, 403, 403]
-    assert answers("admin") == [200, 200, 201, 200, 201]
+def test_a_service_that_has_a_token_never_has_the_demo(tmp_path: Path) -> None:
+    Mint(tmp_path).create(["decide"], None, time.time())
+    with Caller(tmp_path) as call:
+        assert call.get("/demo/search").status_code == 404
+        assert call.get("/ui/guests.json").json() == []
 
 
 def test_the_curve_has_means_over_the_last_fifty_clicks() -> None:

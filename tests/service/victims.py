@@ -147,7 +147,7 @@ class Nursery:
             For `smidgen.service.http.options.Options`.
         """
         assert self._process.stdin is not None
-        errors = data.parent / "errors.txt"
+        errors = (disk.journal if disk is not None else data).parent / "errors.txt"
         told = {"data": str(data), "crash_at": crash_at, "errors": str(errors), "options": options}
         told |= {"disk": [str(each) for each in disk] if disk is not None else None, "checkpoint": checkpoint}
         self._process.stdin.write(json.dumps(told) + "\n")

@@ -57,6 +57,11 @@ def examples(given: Iterable[Mapping[str, Any]], *, key: str | None, id: str | N
     return encode(body if key is None else body | {"key": key})
 
 
+def several(given: Iterable[tuple[Any, Mapping[str, Any]]]) -> bytes:
+    """Feedback on many decisions."""
+    return encode({"feedback": [{"decision": getattr(each, "decision", each), **told} for each, told in given]})
+
+
 def decisions(given: Any, *, keys: Sequence[str] | str | None, top: int | None) -> dict[str, Any]:
     """The request for many decisions: one for each row of a matrix, or for each element."""
     if isinstance(given, np.ndarray) and given.ndim == 2 and (keys is None or isinstance(keys, str)):

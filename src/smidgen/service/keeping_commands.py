@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from smidgen.service.commands import DATA, Data
+from smidgen.service.commands import DATA, Data, Import
 
 if TYPE_CHECKING:
     from smidgen.service.safekeeping.fsck import Progress, Report
@@ -22,6 +22,7 @@ def fsck(
     data: Data = DATA,
     deep: Deep = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    modules: Import = None,
 ) -> None:
     """Check that a data folder is sound; nothing in it is changed, and a running service is not disturbed.
 
@@ -42,7 +43,7 @@ def fsck(
         raise typer.Exit(1)
 
 
-def backup(file: Backup, data: Data = DATA) -> None:
+def backup(file: Backup, data: Data = DATA, modules: Import = None) -> None:
     """Write a backup of a data folder into one file, while the service runs or not.
 
     It is of one moment, checked like fsck does, written aside, synced, read back, and only then given its name. An
@@ -61,6 +62,7 @@ def restore(
     data: Annotated[Path, typer.Option(help="The data folder to make: not there, or empty.")] = DATA,
     force: Annotated[bool, typer.Option("--force", help="Move an old data folder aside.")] = False,
     deep: Deep = False,
+    modules: Import = None,
 ) -> None:
     """Make a data folder of a backup. It is checked like fsck does before it is put in its place.
 

@@ -10,7 +10,7 @@ import hashlib
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.service.refusals import Impossible
 
@@ -24,6 +24,8 @@ Record = dict[str, float | str | bool | list[Any] | dict[str, Any] | None]
 #: How many decisions one call may ask for, how many candidates a decision may have, how many labels a model.
 ROWS = CANDIDATES = 10_000
 LABELS = 100_000
+Seconds = Annotated[float, Meta(gt=0, le=1e9)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
 
 
@@ -56,9 +58,28 @@ class ModelBody(Message):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
     labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
-    window_s: Annotated[float, Meta(gt=0, le=1e9)] = 86400.0
+    window_s: Seconds | None = None
     keyed: bool = False
     id_feature: bool = True
+    reward_range: tuple[float, float] | None = None
+    default_reward: float | None = None
+    explore: Share | None = None
+    min_share: Share | None = None
+
+
+class AmendBody(Message):
+    """What of a model's settings is to change; what is left out stays."""
+
+    add_labels: Annotated[list[Id], Meta(max_length=LABELS)] | UnsetType = UNSET
+    add_text: Annotated[list[Id], Meta(max_length=1000)] | UnsetType = UNSET
+    window_s: Seconds | UnsetType = UNSET
+    default_reward: float | UnsetType | None = UNSET
+    explore: Share | UnsetType = UNSET
+    min_share: Share | UnsetType = UNSET
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were sent."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
 
 
 class Compact(Message):
@@ -87,6 +108,7 @@ class DecisionBody(Message):
 
     id: Id | None = None
     key: Id | None = None
+    activate: bool = True
 
 
 class BatchBody(Message):
@@ -118,9 +140,22 @@ class ExamplesBody(Message, kw_only=True):
 class FeedbackBody(Message):
     """What the user did: one of the fields that the loop has."""
 
-    def given(self) -> dict[str, Any]:
-        """The fields that were sent."""
-        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
+    def given(self, but: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The fields that were sent, but for some."""
+        names = [name for name in self.__struct_fields__ if name not in but]
+        return {name: value for name in names if (value := getattr(self, name)) is not UNSET}
+
+
+class SeveralBody(Message, kw_only=True):
+    """Feedback on many decisions."""
+
+    feedback: Annotated[list[FeedbackBody], AT_ONCE]
+
+
+class RollbackBody(Message, kw_only=True):
+    """The version to go back to."""
+
+    version: Annotated[int, Meta(ge=0)]
 
 
 def digest(body: Message) -> bytes:
@@ -136,6 +171,31 @@ class FeedbackReply(Struct, kw_only=True):
 
     status: Literal["learnt", "duplicate", "late"]
     model_version: int
+
+
+class SeveralReply(Struct, kw_only=True):
+    """What became of each feedback, in order: as if it had come alone, or why it was refused."""
+
+    results: list[Any]
+
+
+class UndoneReply(Struct, kw_only=True):
+    """The version that the undoing made."""
+
+    model_version: int
+
+
+class ForgottenReply(Struct, kw_only=True):
+    """How many events were erased, and the version that this made."""
+
+    forgotten: int
+    model_version: int
+
+
+class ShownReply(Struct, kw_only=True):
+    """Whether the decision counts now, has counted before, or is too old."""
+
+    status: Literal["shown", "duplicate", "late"]
 
 
 class TaughtReply(Struct, kw_only=True):
@@ -246,7 +306,11 @@ class HealthReply(Struct, kw_only=True):
 
 
 class ModelReply(Struct, kw_only=True):
-    """A model at a glance."""
+    """A model at a glance.
+
+    ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
+    that were in memory since the start.
+    """
 
     name: str
     loop: str
@@ -256,6 +320,10 @@ class ModelReply(Struct, kw_only=True):
     features: list[str] | dict[str, Any] | None
     labels: list[str] | None
     window_s: float
+    reward_range: tuple[float, float] | None
+    default_reward: float | None
+    explore: float | None
+    min_share: float | None
     keyed: bool
     created_at: str
     archived_at: str | None

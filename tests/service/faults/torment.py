@@ -232,7 +232,7 @@ class Torment:
 
             all_work(self.writers, victim.url, then_kill)
             code = victim.end(None)
-            assert code == -signal.SIGKILL, (code, (self.root / "errors.txt").read_text())
+            assert code == -signal.SIGKILL, (code, (self._folder / "errors.txt").read_text())
         after = self._acknowledged(), self._refusals()
         self.tally.add(what, kills=1, acknowledged=after[0] - before[0], refused=after[1] - before[1])
 

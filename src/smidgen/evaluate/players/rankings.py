@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,15 +17,15 @@ from smidgen.evaluate.players.forms import forms_of
 from smidgen.evaluate.players.orders import as_order
 from smidgen.evaluate.players.query_table import QueryTable
 from smidgen.evaluate.players.ranking_rounds import Queries, Record, best_utilities
+from smidgen.history import History
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.coactive.dueling_bandit import Duel
 from smidgen.learners.coactive.ranking_svm import Retrained
 from smidgen.learners.rank import RankLearner
 from smidgen.learners.rank.base import Drawing
-from smidgen.optim.program import FILLED, Memory, is_finite, memory_of, state_of
+from smidgen.optim.program import FILLED, RuleMemory, is_finite, memory_of, state_of
 from smidgen.optim.rule import Program
-from smidgen.theory import bounds
-from smidgen.theory.losses import Linear, Loss
+from smidgen.theory.losses import Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 from smidgen.users.person import Person
 from smidgen.users.strict_alpha import as_alpha, as_utility
@@ -34,87 +33,8 @@ from smidgen.users.strict_alpha import as_alpha, as_utility
 _NONE: FloatArray = np.empty(0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RankingPlay:
-    """What happened in a played stream; every curve has one number per round.
-
-    Attributes
-    ----------
-    learner
-        The class of the learner.
-    weights
-        Its weights after the last round.
-    shown
-        The first documents of each ranking shown, as many as count, numbered within their query; −1 where a query has
-        fewer.
-    utility, better_utility, best_utility
-        U(x, y), U(x, ȳ) and U(x, y*); empty if no utility was given.
-    alpha
-        The level of informativeness that slacks are measured against.
-    loss
-        The convex loss of `loss_regret`.
-    """
-
-    learner: str
-    weights: FloatArray
-    shown: IntArray
-    utility: FloatArray
-    better_utility: FloatArray
-    best_utility: FloatArray
-    alpha: float
-    loss: Loss
-
-    def __len__(self) -> int:
-        return len(self.shown)
-
-    def __repr__(self) -> str:
-        measured = f", average regret {self.average_regret[-1]:.4g}" if len(self.utility) else ""
-        return f"RankingPlay({self.learner}, {len(self)} rounds{measured})"
-
-    @property
-    def regret(self) -> FloatArray:
-        """U(x, y*) − U(x, y) per round."""
-        if len(self.utility) != len(self):
-            raise InvalidArgument("nothing was measured", "call play_rankings(…, w_star=…)")
-        return self.best_utility - self.utility
-
-    @property
-    def cumulative_regret(self) -> FloatArray:
-        """The sum of regrets up to each round: T·REG_T."""
-        return np.cumsum(self.regret)
-
-    @property
-    def average_regret(self) -> FloatArray:
-        """The mean of regrets up to each round: REG_T (eq. 4)."""
-        return _average(self.regret)
-
-    @property
-    def loss_regret(self) -> FloatArray:
-        """c(U(x, y) − U(x, y*)) − c(0) per round."""
-        return np.asarray(self.loss(-self.regret) - self.loss(0.0))
-
-    @property
-    def cumulative_loss_regret(self) -> FloatArray:
-        """The sum of loss regrets up to each round: T·CREG_T."""
-        return np.cumsum(self.loss_regret)
-
-    @property
-    def average_loss_regret(self) -> FloatArray:
-        """The mean of loss regrets up to each round: CREG_T (eq. 15)."""
-        return _average(self.loss_regret)
-
-    @property
-    def slacks(self) -> FloatArray:
-        """ξ_t of eq. 6, at the level `alpha`."""
-        shown = self.best_utility - self.regret
-        return np.asarray(
-            bounds.slack(alpha=self.alpha, shown=shown, better=self.better_utility, best=self.best_utility)
-        )
-
-    @property
-    def average_slack(self) -> FloatArray:
-        """The mean of slacks up to each round."""
-        return _average(self.slacks)
+#: The name of the first version for the history of a played stream of rankings.
+RankingPlay = History
 
 
 def play_rankings(
@@ -127,7 +47,7 @@ def play_rankings(
     alpha: float | None = None,
     loss: Loss | None = None,
     shown: int | None = None,
-) -> RankingPlay:
+) -> History:
     """Play queries in order: rank, ask the user, learn; and measure.
 
     The same as `simulate` on ``[queries.contexts[i] for i in order]``, in one compiled loop: the same rankings, the
@@ -157,7 +77,9 @@ def play_rankings(
 
     Returns
     -------
-    RankingPlay
+    History
+        ``actions`` (also called ``shown``) are the first documents of each ranking, one row each, numbered within their
+        query; −1 where a query has fewer. Feedback, exploration and bounds are not kept.
 
     Notes
     -----
@@ -212,20 +134,24 @@ def play_rankings(
         shown=np.full((len(numbers), kept), -1),
         utilities=np.empty((len(numbers) if len(truth) else 0, 2)),
     )
+    silent = getattr(learner, "uninformative", 0)
     before, stream = rng.bit_generator.state, _Stream(table, numbers, user.person(), record, rng)
     if not play(stream):
         rng.bit_generator.state = before
         raise NotFinite("a step of the stream leads to values that are not finite", "scale the features down")
     learner._learnt_next(len(numbers))
-    return RankingPlay(
+    return History(
+        record.shown,
         learner=type(learner).__name__,
+        loop="rank",
         weights=learner.weights,
-        shown=record.shown,
         utility=record.utilities[:, 0],
         better_utility=record.utilities[:, 1],
         best_utility=best_utilities(queries.starts, truth, discounts)[numbers] if len(truth) else _NONE,
         alpha=level,
-        loss=loss or Linear(),
+        loss=loss,
+        uninformative=getattr(learner, "uninformative", 0) - silent,
+        bound_note="a compiled stream keeps actions and utilities: play the contexts for a bound",
     )
 
 
@@ -273,7 +199,7 @@ def _play_ruled(learner: Coactive | DuelingBandit, program: Program, duel: Duel,
     return True
 
 
-def _play_retrained(rule: Retrained, program: Program, m: Memory, stream: _Stream) -> None:
+def _play_retrained(rule: Retrained, program: Program, m: RuleMemory, stream: _Stream) -> None:
     """Compiled rounds up to the pair that makes it train, the training, and on."""
     while len(stream.order):
         m = m._replace(pairs=np.empty((rule.missing, rule.dim)))
@@ -289,7 +215,7 @@ def _play_drawn(learner: RankLearner, drawing: Drawing, stream: _Stream) -> bool
     """The same for a learner that draws."""
     state, none = learner._state(), np.empty(0)
     squares, total = (np.array(state.get(name, none)) for name in ("squares", "total"))
-    m = drawn_rounds.Memory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))
+    m = drawn_rounds.DrawnMemory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))
     table, order, person, record, rng = stream
     played = drawn_rounds.drawn_rounds(table, order, drawing, m, person, record, rng)
     if played < len(order) or not all(np.isfinite(array).all() for array in (m.w, squares, total)):
@@ -297,7 +223,3 @@ def _play_drawn(learner: RankLearner, drawing: Drawing, stream: _Stream) -> bool
     now = {"w": m.w, "squares": squares, "total": total, "uninformative": m.counts[drawn_rounds.SILENT]}
     learner._restore({name: np.asarray(now[name]) for name in state})
     return True
-
-
-def _average(values: FloatArray) -> FloatArray:
-    return np.asarray(np.cumsum(values) / np.arange(1, len(values) + 1))

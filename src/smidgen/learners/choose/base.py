@@ -13,12 +13,10 @@ from smidgen import checks
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Rows
+from smidgen.history import History
 from smidgen.learners.base import Learner
 from smidgen.learners.choose.candidates import candidates, chosen
-from smidgen.learners.choose.history import RewardHistory
 from smidgen.learners.choose.round import (
-    KEEP,
-    RIDGE,
     ROUNDS,
     TOO_MUCH,
     decide_columns,
@@ -122,7 +120,7 @@ class RewardLearner(Learner):
         """The form of A in force: "full" or "diagonal"."""
         return self._ridge.covariance
 
-    def run(self, items: Any, rewards: Any, *, available: Any = None) -> RewardHistory:
+    def run(self, items: Any, rewards: Any, *, available: Any = None) -> History:
         """Play a stream in which the reward of every candidate is known: round for round what the two verbs would do.
 
         The learner hears the reward of what it shows and of nothing else. What it learns, it keeps; call it again to
@@ -159,7 +157,15 @@ class RewardLearner(Learner):
         actions, greedy, p = shown
         masks = played[2].reshape(-1, table.shape[1]) if len(played[2]) else np.ones((1, 1), np.bool_)
         best = np.where(masks, table, -np.inf).max(axis=1)
-        return RewardHistory(actions, greedy, table[np.arange(T), actions], best, p)
+        return History(
+            actions,
+            greedy,
+            learner=self._kind,
+            loop="choose",
+            rewards=table[np.arange(T), actions],
+            best=best,
+            propensities=p,
+        )
 
     def _play(self, played: Played, first: int, shown: Shown) -> None:
         """Play the rounds; where the state must change its form, do so and go on."""
@@ -172,7 +178,7 @@ class RewardLearner(Learner):
             else:
                 t, why = play_columns(ridge.D, self._marks, self._numbers, self._keys, played, place, shown)
             if t < T and why == FULL:
-                self._make_room(played[0], t * played[1] + int(shown[0][t]))
+                self._make_space(played[0], t * played[1] + int(shown[0][t]))
             elif t < T:
                 _refuse(why)
 
@@ -235,7 +241,7 @@ class RewardLearner(Learner):
             else:
                 why = ridge.fade(given, action, reward)
             if why == FULL:
-                self._make_room(given, action)
+                self._make_space(given, action)
                 self._hear(rows, action, reward)
                 return
         else:
@@ -244,7 +250,7 @@ class RewardLearner(Learner):
             _refuse(-1)
         self._numbers[ROUNDS] += 1.0
 
-    def _make_room(self, given: Offer, row: int) -> None:
+    def _make_space(self, given: Offer, row: int) -> None:
         """More rows for columns that come into use; beyond the most that there may be, A becomes its diagonal."""
         ridge = self._ridge
         if isinstance(ridge, RootRidge):
@@ -252,8 +258,8 @@ class RewardLearner(Learner):
             if wanted <= LARGE:
                 ridge.grow(min(LARGE, max(wanted, 2 * len(ridge.R))))
             else:
-                now, n = self._numbers[ROUNDS], self._numbers
-                self._ridge = ColumnRidge.of(ridge.weights, ridge.diagonal, n[RIDGE], n[KEEP], now)
+                now = self._numbers[ROUNDS]
+                self._ridge = ColumnRidge.of(ridge.weights, ridge.diagonal, ridge.ridge, ridge.keep, now)
 
     def _predict(self, context: Any) -> int:
         rows, mask = candidates(context, self.dim)
@@ -278,7 +284,7 @@ class RewardLearner(Learner):
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._numbers[ROUNDS] = state["rounds"][0]
         if "D" in state and isinstance(self._ridge, RootRidge):
-            self._ridge = ColumnRidge(self.dim, self._numbers[RIDGE], self._numbers[KEEP])
+            self._ridge = ColumnRidge(self.dim, self._ridge.ridge, self._ridge.keep)
         self._ridge.restore(state)
 
 

@@ -108,6 +108,11 @@ class AppleTasting(Filter):
         super()._play(stream, first, shown)
         tasted[0] = self._surprises
 
+    @property
+    def exact_stream(self) -> bool:
+        """Whether `run` is the two verbs to the last bit, as that of the inner filter is."""
+        return self._inner.exact_stream
+
     def _predict(self, context: Any) -> bool:
         return bool(self._inner._predict(context))
 

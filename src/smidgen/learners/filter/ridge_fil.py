@@ -37,7 +37,7 @@ from smidgen.learners.filter.exploring import (
 )
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.state.classes import Block
-from smidgen.state.kernels import Kernel as KernelFunction
+from smidgen.state.kernel_functions import KernelFunction
 from smidgen.state.ridge import (
     DiagonalRidge,
     FullRidge,
@@ -87,6 +87,11 @@ class _RidgeState:
     _ridge: Ridge
     _heard: FloatArray
     _constant: bool
+
+    @property
+    def exact_stream(self) -> bool:
+        """Whether `run` is the two verbs to the last bit, however long the stream: in the dual form, blocks round."""
+        return not isinstance(self._ridge, SparseRidge) or self._ridge.window is not None
 
     def _wide(self, row: Row) -> Row:
         """The row with its constant; a kernel has it already."""

@@ -15,18 +15,18 @@ from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_round import (
-    FRESH,
     LOGDET,
-    MEMORY,
-    SHIFTS,
     Settings,
     count_round,
     decide_diagonal,
     decide_full,
+    forget_moments,
     learn_diagonal,
     learn_full,
+    memory_in,
     pack,
     prepare,
+    shifts_in,
     show,
     sign_of,
 )
@@ -39,7 +39,7 @@ from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses
-from smidgen.state.kernels import Kernel, find_kernel
+from smidgen.state.kernel_functions import KernelFunction, find_kernel
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
 
@@ -144,7 +144,7 @@ class Confidit(LabelLearner):
         approximation: float | Sequence[float] | None = None,
         covariance: str = "diagonal",
         update: str = "residual",
-        kernel: str | Kernel | None = None,
+        kernel: str | KernelFunction | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         project: bool = False,
         normalize: bool = True,
@@ -196,7 +196,7 @@ class Confidit(LabelLearner):
         self._errors = _errors(approximation)
         self._numbers = pack(self._s, columns, self._errors)
         self._key = stream_key(self._seed, COIN)
-        self._latest: Decision | None = None  # the one whose moments stand in the state's room for them
+        self._latest: Decision | None = None  # the one whose moments stand ready in the state
 
     @classmethod
     def version(cls, number: int, *, dim: int, n_classes: int | None = None, **settings: Any) -> Self:
@@ -226,17 +226,23 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, state, K = self._row(context), self._state_of, self.n_classes
-        idx, val, scores, eps, numbers = row.indices, row.values, np.empty(K), np.empty(K), self._numbers
-        if isinstance(state, DiagonalClasses):
-            action, greedy = decide_diagonal(state.S, idx, val, numbers, number, state.moments, scores, eps)
-        elif isinstance(state, FullClasses):
-            rooms = (state.moments, state.products, scores, eps)
-            action, greedy = decide_full(state.W, state.B, idx, val, numbers, number, *rooms)
-        else:
-            action, greedy = show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
+        row, scores, eps = self._row(context), np.empty(self.n_classes), np.empty(self.n_classes)
+        action, greedy = self._choose(row, number, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
+
+    def _choose(self, row: Row, number: int, scores: FloatArray, eps: FloatArray) -> tuple[int, int]:
+        """ŷ and ỹ, with the scores and ε of every class. The moments stay ready for learning, but of number 0."""
+        state, idx, val = self._state_of, row.indices, row.values
+        numbers = self._numbers if number else self._numbers.copy()
+        if isinstance(state, DiagonalClasses):
+            moments = state.moments if number else np.empty_like(state.moments)
+            return decide_diagonal(state.S, idx, val, numbers, number, moments, scores, eps)
+        if isinstance(state, FullClasses):
+            scratch = (state.moments, state.products)
+            scratch = scratch if number else (np.empty_like(state.moments), np.empty_like(state.products))
+            return decide_full(state.W, state.B, idx, val, numbers, number, *scratch, scores, eps)
+        return show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
@@ -246,12 +252,12 @@ class Confidit(LabelLearner):
         idx, val, K, number, numbers = row.indices, row.values, self.n_classes, decision.number, self._numbers
         c = self._classes.index(decision.action)
         if decision is not self._latest:
-            numbers[FRESH] = 0.0
+            forget_moments(numbers)
         if isinstance(state, DiagonalClasses):
             finite = learn_diagonal(state.S, idx, val, K, c, reward, numbers, self._key, number, state.moments)
         elif isinstance(state, FullClasses):
-            rooms = (state.moments, state.products)
-            finite = learn_full(state.W, state.B, idx, val, K, c, reward, numbers, self._key, number, *rooms)
+            scratch = (state.moments, state.products)
+            finite = learn_full(state.W, state.B, idx, val, K, c, reward, numbers, self._key, number, *scratch)
         else:
             finite = self._learn_dual(state, row, c, sign_of(reward, self._s.alpha, self._key, number))
         if not finite:
@@ -262,7 +268,7 @@ class Confidit(LabelLearner):
         moments, solved = self._dual_moments(state, row)
         if not prepare(moments, self.n_classes, self._s, self._numbers):
             return False
-        point, shifts = state.remember(row.dense()), self._numbers[SHIFTS:]
+        point, shifts = state.remember(row.dense()), shifts_in(self._numbers)
         if self._s.project:
             for i in range(self.n_classes):
                 state.shift(i, point, solved[i], shifts[i])
@@ -291,7 +297,8 @@ class Confidit(LabelLearner):
                 out[first : first + size] = (state.coefficients @ self._kernel(state.points, block)).T
 
     def _predict(self, context: Any) -> Any:
-        return self._decide(context, 0).greedy
+        _, greedy = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
+        return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
         """What each row is multiplied by: 1, or what makes its length 1."""
@@ -310,7 +317,7 @@ class Confidit(LabelLearner):
                 self._restore(before)
                 raise
             return
-        self._numbers[FRESH] = 0.0
+        forget_moments(self._numbers)
         played = (stream, self._scales(stream[1], stream[2]), first, shown)
         if isinstance(state, DiagonalClasses):
             stream_diagonal(state.S, K, self._numbers, self._key, played)
@@ -340,7 +347,7 @@ class Confidit(LabelLearner):
     @property
     def _memory(self) -> FloatArray:
         """What the confidence needs of the past: a view of the first of the numbers."""
-        return self._numbers[:MEMORY]
+        return memory_in(self._numbers)
 
     @property
     def _columns(self) -> int:

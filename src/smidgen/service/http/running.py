@@ -24,7 +24,7 @@ from smidgen.service.models.served import Served
 from smidgen.service.models.stories import find
 from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
-from smidgen.service.refusals import BadRequest, StorageFailed, Unknown
+from smidgen.service.refusals import BadRequest, StorageFailed, UnknownModel
 from smidgen.service.store.log import DecisionEvent, EventLog
 from smidgen.service.store.protocol import Reading
 
@@ -110,7 +110,7 @@ async def any_right(request: Request, name: str) -> None:
     """A model may be looked at by whoever has any right to it."""
     rights = service(request).tokens.rights(request.headers.get("authorization"))
     if rights.model not in (None, name):
-        raise Unknown(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+        raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
 
 
 async def explained(here: Service, id: str, allowed: str | None) -> Contributions | None:

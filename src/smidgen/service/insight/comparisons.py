@@ -49,7 +49,7 @@ def agreeing(differences: Sequence[FloatArray]) -> bool | None:
     if len(given) * len(given[0]) > NUMBERS:
         return None
     D = np.stack(given)
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    D /= np.sqrt(np.square(D).sum(axis=1, keepdims=True))
     gram = D @ D.T  # w is a sum of differences: all that is needed of it
     gains = np.zeros(len(D))
     for _ in range(EPOCHS):

@@ -16,14 +16,15 @@ from smidgen.service.insight.quality import committed
 from smidgen.service.insight.tables import Table, table
 from smidgen.service.insight.tracing import Step, Tracing
 from smidgen.service.models.served import Served
+from smidgen.service.store.events import Event
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, Outcome
 
 #: How many of the latest decisions are looked at, and how many of them with their features.
 DECISIONS, WITH_FEATURES = 400, 100
-#: How many of the latest learnt feedbacks are looked at, and how many of the first.
-FEEDBACKS = 200
+#: How many of the latest learnt feedbacks are looked at (and of the first), and how many of them step by step.
+FEEDBACKS, STEPS = 200, 100
 #: How many events of the beginning are looked at.
 FIRST_EVENTS = 1_000
 #: How many bytes of features, and of feedback with its decisions, are read at most.
@@ -72,6 +73,20 @@ class Evidence:
         self.counts: Counts = committed(reading, model)
         self.loop = model.blueprint.loop
         self.card = model.blueprint.card
+        self._log = EventLog(reading)
+        self._made: dict[int, Decision] = {}
+
+    @property
+    def learns_silence(self) -> bool:
+        """Whether it learns what silence is worth, when a window is over."""
+        return self.model.blueprint.terms.default_reward is not None
+
+    @property
+    def best(self) -> float | None:
+        """The measure of good news; None where there is no such."""
+        if self.loop.silence is None:
+            return None
+        return 1.0 if self.loop.share else self.model.blueprint.terms.reward_range[1]
 
     @cached_property
     def latest(self) -> list[Outcome]:
@@ -112,7 +127,7 @@ class Evidence:
     def decisions(self) -> list[Decision]:
         """The latest decisions with their features, oldest first; fewer, if they are large."""
         found: list[Decision] = []
-        log, size = EventLog(self.reading), 0
+        size = 0
         for row in reversed(self.latest[-WITH_FEATURES:]):
             event = self.reading.event(self.model.slot, row.seq)
             if event is None or event.type != "decision":  # erased meanwhile
@@ -121,7 +136,7 @@ class Evidence:
             if size > BYTES and found:
                 break
             try:
-                found.append(log.made(self.model, event))
+                found.append(self._recall(event))
             except InvalidRecord:  # of settings that are not known any more: smidgen log verify tells more
                 continue
         return found[::-1]
@@ -139,8 +154,13 @@ class Evidence:
     @cached_property
     def steps(self) -> list[Step]:
         """The latest feedbacks, each with what it did to a twin of the learner, oldest first."""
-        answered = [row for row in self.answers if row.answer == "feedback"]
-        return Tracing(self.reading, self.model).steps(answered, self.counts.version, BYTES)
+        return Tracing(self.reading, self.model, self._recall).steps(self.answers[-STEPS:], self.counts.version, BYTES)
+
+    def _recall(self, event: Event) -> Decision:
+        """A decision's record, read once."""
+        if (made := self._made.get(event.seq)) is None:
+            made = self._made[event.seq] = self._log.made(self.model, event)
+        return made
 
     @cached_property
     def kinds(self) -> Counter[str]:

@@ -70,9 +70,13 @@ CHECKS = checks()
 
 
 def judge(reading: Reading, model: Served, now: float) -> Report:
-    """Look for everything once."""
+    """Look for everything once; of checks with one code the first that finds something speaks."""
     evidence = Evidence(reading, model, now)
-    found = [finding for check in CHECKS if (finding := check.look(evidence)) is not None]
+    first: dict[Code, Finding] = {}
+    for check in CHECKS:
+        if check.code not in first and (finding := check.look(evidence)) is not None:
+            first[check.code] = finding
+    found = list(first.values())
     found.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return Report(found, checked(evidence, found))
 

@@ -6,16 +6,17 @@ step. It belongs to whoever asked, so nobody waits for it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import NoWeights, SmidgenError
-from smidgen.learners import Learner
+from smidgen.learners import Feedback, Learner
 from smidgen.learners.records.around import inside, on_rows
 from smidgen.service.models.served import Served
 from smidgen.service.store import bodies
@@ -23,6 +24,8 @@ from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Outcome
 
+#: The events from whose bodies a learner learns about a decision: an answer, or that there was none.
+LEARNT = ("feedback", "expired")
 #: Of a keyed model, so many keys have a twin: those with the most feedback.
 TWINS = 16
 #: A twin may hold so many bytes, by its card, and so many weights are compared; of larger ones no steps are told.
@@ -73,11 +76,14 @@ class Tracing:
         What is committed.
     model
         The model.
+    recall
+        Reads the record of a decision's event.
     """
 
-    def __init__(self, reading: Reading, model: Served) -> None:
+    def __init__(self, reading: Reading, model: Served, recall: Callable[[Event], Decision]) -> None:
         self._reading = reading
         self._model = model
+        self._recall = recall
         self._twins: dict[str | None, _Twin] = {}
 
     def steps(self, answers: Sequence[Outcome], versions: int, most: int) -> list[Step]:
@@ -104,7 +110,7 @@ class Tracing:
                 continue
             feedback = self._reading.event(self._model.slot, row.feedback_seq)
             made = self._reading.event(self._model.slot, row.seq)
-            if feedback is None or made is None or (feedback.type, made.type) != ("feedback", "decision"):
+            if feedback is None or made is None or feedback.type not in LEARNT or made.type != "decision":
                 continue
             size += len(feedback.body or b"") + len(made.body or b"")
             if size > most and found:
@@ -129,9 +135,10 @@ class Tracing:
     def _step(self, twin: _Twin, row: Outcome, feedback: Event, made: Event, traced: bool) -> Step:
         sent = bodies.read_feedback(feedback.body, feedback.seq)
         told = bodies.read_value(sent.learn, feedback.seq)
-        decision = bodies.recall(twin.learner, bodies.read_decision(made.body, made.seq).record, made.seq)
+        decision = self._recall(made)
         field, value = next(iter(sent.feedback.items()), ("", None))
-        kind = str(self._model.blueprint.loop.kinds.get(field, field))
+        known = self._model.blueprint.loop.kinds
+        kind = str(known.get(field, field) if feedback.type == "feedback" else Feedback.REWARD)  # silence is a reward
         rows = on_rows(twin.learner, decision)
         moved, weight, scaled = twin.learn(decision, rows, told) if traced else (None, None, False)
         return Step(row.version or 0, row.key, kind, value, told, rows, row.measure, moved, weight, scaled)
@@ -153,8 +160,7 @@ class _Twin:
         self._before = now
         if now is None or before is None or now.shape != before.shape:
             return None, None, self._target.guarded != scaled
-        moved = float(np.linalg.norm(now - before))
-        return moved, float(np.linalg.norm(now)), self._target.guarded != scaled
+        return _length(now - before), _length(now), self._target.guarded != scaled
 
     def _weights(self) -> FloatArray | None:
         try:
@@ -162,3 +168,9 @@ class _Twin:
         except NoWeights:
             return None
         return weights if weights.size <= WEIGHTS else None
+
+
+def _length(vector: FloatArray) -> float:
+    """Its Euclidean length, by adding up: the threads of a matrix library would wait for one another here."""
+    with np.errstate(over="ignore"):
+        return math.sqrt(float(np.square(vector).sum()))

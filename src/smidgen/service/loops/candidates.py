@@ -12,7 +12,7 @@ from msgspec import Meta
 from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidRecord
 from smidgen.features import Vectorizer
-from smidgen.learners import Card, Feedback
+from smidgen.learners import Card, Feedback, cards
 from smidgen.service.faults import in_record
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.loops.evaluator import Evaluator
@@ -49,6 +49,15 @@ def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[
         (twice, _), *_ = Counter(map(str, ids)).most_common(1)
         raise Impossible(f"the candidate id {twice!r} stands there twice", "give each candidate an id of its own")
     return ids, rows
+
+
+def without(ids: list[Any], rows: Any, excluded: Sequence[Any]) -> tuple[list[Any], Any]:
+    """The candidates but for some that must not be shown."""
+    out = set(places(list(dict.fromkeys(map(str, excluded))), ids, "exclude"))
+    kept = [place for place in range(len(ids)) if place not in out]
+    if not kept:
+        raise Impossible("exclude names all candidates", "leave at least one that may be shown")
+    return [ids[place] for place in kept], [rows[place] for place in kept] if isinstance(rows, list) else rows[kept]
 
 
 def offer(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: int | None = None) -> Any:
@@ -149,6 +158,13 @@ class CoactiveEvaluator(Evaluator):
 
 def _pair(made: Decision, told: Any) -> tuple[Any, Any]:
     """The better object and the one shown; of a duel, the winner and the loser."""
-    if isinstance(made.action, tuple):
+    if _is_duel(made):
         return made.action[told], made.action[1 - told]
     return (told.better(made.action) if isinstance(told, Clicks) else told), made.action
+
+
+def _is_duel(made: Decision) -> bool:
+    """Whether two objects were shown beside each other; an object of a guest's may itself be a tuple."""
+    card = cards.get(made.kind)
+    draws_rivals = made.perturbation is not None or (card is not None and card.shows_pairs)
+    return draws_rivals and made.teams is None and isinstance(made.action, tuple)

@@ -10,7 +10,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
+from smidgen.service.loops.candidates import (
+    CAVEATS,
+    Candidates,
+    CoactiveEvaluator,
+    offer,
+    places,
+    preferred,
+    read,
+    without,
+)
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
@@ -26,6 +35,7 @@ class Request(DecisionBody, kw_only=True):
     candidates: Candidates
     top: Annotated[int, Meta(ge=1)] | None = None
     context: Record | None = None
+    exclude: list[AnyId] | None = None
 
 
 class Reply(Struct):
@@ -85,6 +95,8 @@ class Rank(Loop):
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The documents to rank."""
         ids, rows = read(body.candidates, self.vectors)
+        if body.exclude:
+            ids, rows = without(ids, rows, body.exclude)
         return offer(ids, rows, body.context, self.vectors, body.top or TOP), ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:

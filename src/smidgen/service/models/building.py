@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from smidgen.service.messages import ByName, ModelBody
 from smidgen.service.models import resolving
 from smidgen.service.models.cost import Cost
 from smidgen.service.models.sizes import REFUSALS, refuse_huge
+from smidgen.service.models.terms import SILENCE_S, WINDOW_S, Terms, exploring
 from smidgen.service.refusals import Impossible
 
 #: How many objects and lists may stand inside one another in a setting.
@@ -40,6 +42,7 @@ class Blueprint:
         loop = loops.find(body.loop)
         space = _built(body.params.get("space")) if body.learner is None else None
         self.kind, params = resolving.chosen(body, loop, space)
+        terms = Terms.of(body)
         if self.kind not in (names := fitting(body.loop)):
             why = cards[self.kind].not_served if self.kind in cards else ""
             raise Impossible(
@@ -53,6 +56,7 @@ class Blueprint:
             raise Impossible("labels stands among the params", 'give "labels" beside "params"')
         if unknown := params.keys() - accepted.keys():
             raise Impossible(f"{self.kind} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}")
+        exploring(terms, params, accepted, self.kind)
         if any(_deeper(value, DEEPEST) for value in params.values()):
             raise Impossible(f"the params are nested more than {DEEPEST} deep", "see the learner's documentation")
         if "learner" in accepted:
@@ -68,6 +72,8 @@ class Blueprint:
             resolving.within_keys(self._type, params, body)
         else:
             self._infer(sized, "dim", takes, _dim(body), "features")
+        if body.labels is not None:
+            once("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
         _refuse_missing(self.kind, params, accepted)
         params = {name: _built(value) for name, value in params.items()}
@@ -75,10 +81,11 @@ class Blueprint:
         made = self._first(params)
         if features is not None:
             made = around(features, made)
-        self._take(body, made, guarded=features is None)  # a vectorizer bounds the numbers itself
+        self._take(body, made, terms, guarded=features is None)  # a vectorizer bounds the numbers itself
+        terms.check(self.card, self.feedback)
 
     @classmethod
-    def recorded(cls, body: ModelBody, settings: Any, *, guarded: bool) -> Blueprint:
+    def recorded(cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool) -> Blueprint:
         """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
 
         What a learner would refuse today is not asked anew, and defaults are those of that time. It is guarded if it
@@ -88,12 +95,13 @@ class Blueprint:
         if not isinstance(made, Learner):
             raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
         blueprint = cls.__new__(cls)
-        blueprint._take(body, made, guarded=guarded)
+        blueprint._take(body, made, terms, guarded=guarded)
         return blueprint
 
-    def _take(self, body: ModelBody, learner: Learner, *, guarded: bool) -> None:
+    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool) -> None:
         """Go by this learner's settings."""
         self.body = body  #: as the app sent it
+        self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
         self._seed = learner.params["seed"]
@@ -102,6 +110,7 @@ class Blueprint:
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
         self.dim: int | None = _features(inner)
         self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim, records=self.features is not None))
+        self.loop.terms = terms
         self.card: Card = inner.card
         self.loop.suit(self.card)
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
@@ -120,6 +129,16 @@ class Blueprint:
         return {name: value for name, value in told.items() if name not in ("dim", "n_classes")}
 
     @property
+    def labels(self) -> list[str] | None:
+        """The labels that are in force, if they have names."""
+        return [*self.body.labels, *self.terms.labels] if self.body.labels is not None else None
+
+    def amend(self, terms: Terms) -> Blueprint:
+        """The same model under other terms; its learners begin as they did, and change where the log says so."""
+        terms.check(self.card, self.feedback)
+        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded)
+
+    @property
     def feedback(self) -> str | None:
         """The kind of feedback that it was made for."""
         return resolving.usual_feedback(self.body, type(self.loop), self.card.kinds)
@@ -128,7 +147,7 @@ class Blueprint:
     def shown_features(self) -> list[str] | dict[str, Any] | None:
         """How features are taken, as the model's reply says it."""
         if self.features is not None:
-            return resolving.shown(self.features)
+            return resolving.shown(self.features, self.terms.text)
         form = self.body.features
         return form if isinstance(form, list | None) else {"hashed": form.hashed}
 
@@ -151,7 +170,7 @@ class Blueprint:
             return self
         params = {**self.body.params, "dim": self.dim}
         body = msgspec.structs.replace(self.body, learner=self.kind, params=params, features=None)
-        return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), guarded=False)
+        return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), self.terms, guarded=False)
 
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""
@@ -208,8 +227,30 @@ def _features(learner: Learner) -> int | None:
 
 
 def canonical(body: ModelBody) -> bytes:
-    """The settings in one spelling, so that equal bodies are equal bytes."""
+    """The settings in one spelling, so that equal bodies are equal bytes; the usual window is the same as none."""
+    usual = WINDOW_S if body.default_reward is None else SILENCE_S
+    if body.window_s == usual:
+        body = msgspec.structs.replace(body, window_s=None)
     return msgspec.json.encode(body, order="deterministic")
+
+
+def once(what: str, names: list[str], known: Collection[str] = ()) -> None:
+    """Refuse a name that comes twice, or that is known already.
+
+    Parameters
+    ----------
+    what
+        What the names are of.
+    names
+        The names.
+    known
+        Those that there are already.
+    """
+    seen = set(known)
+    for name in names:
+        if name in seen:
+            raise Impossible(f"{what} has {name!r} twice", "give each a name of its own, once")
+        seen.add(name)
 
 
 def _dim(body: ModelBody) -> int | None:
@@ -217,8 +258,9 @@ def _dim(body: ModelBody) -> int | None:
         return body.features.hashed
     if body.features is None:
         return None
-    if len(set(body.features)) < len(body.features) or not body.features:
-        raise Impossible("features has a name twice, or none at all", "give each feature a name of its own")
+    if not body.features:
+        raise Impossible("features has no name in it", "name at least one, or leave features out")
+    once("features", body.features)
     return len(body.features)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smidgen.errors import InvalidArgument
@@ -36,14 +37,17 @@ def chosen(body: ModelBody, loop: type[Loop], space: Any = None) -> tuple[str, d
         )
     if body.learner is not None:
         return body.learner, dict(body.params)
-    for served in (loop.name, *loop.served_by):
+    heard, why = tuple(loop.kinds.values()), ""
+    wanted = (body.feedback,) if body.feedback is not None else (None, *heard)
+    for served, kind in itertools.product((loop.name, *loop.served_by), wanted):
         try:
-            cls, case = find(served, body.feedback, _size(body, loop, space))
+            cls, case = find(served, kind, _size(body, loop, space))
         except InvalidArgument as error:
-            refusal = error
+            why = why or error.problem
             continue
-        return cls.__name__, {**cls.card.first, **case.settings, **body.params}
-    raise Impossible(f"no learner is recommended here: {refusal.problem}", 'name a "learner"')
+        if set(cls.card.kinds) & set(heard):  # what is usual elsewhere may not be heard here
+            return cls.__name__, {**cls.card.first, **case.settings, **body.params}
+    raise Impossible(f"no learner is recommended here: {why or 'none hears what comes back'}", 'name a "learner"')
 
 
 def takes_records(body: ModelBody, loop: type[Loop], params: Mapping[str, Any], accepted: Mapping[str, Any]) -> bool:
@@ -74,10 +78,15 @@ def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
     )
 
 
-def shown(features: Vectorizer) -> dict[str, Any]:
+def shown(features: Vectorizer, added: Sequence[str] = ()) -> dict[str, Any]:
     """How records become features, as a model's page and reply say it."""
     crosses = features.crosses if features.crosses == "auto" else [list(pair) for pair in features.crosses]
-    told = {"dim": features.dim, "text": list(features.text), "crosses": crosses, "id_feature": features.id_feature}
+    told = {
+        "dim": features.dim,
+        "text": [*features.text, *added],
+        "crosses": crosses,
+        "id_feature": features.id_feature,
+    }
     return {"auto": told}
 
 

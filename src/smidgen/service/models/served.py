@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from smidgen.errors import SmidgenError
@@ -10,7 +11,7 @@ from smidgen.learners import Learner
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import Undone, follow, undone
 from smidgen.service.models.undo import Undo
-from smidgen.service.store.protocol import Store
+from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, State
 
 
@@ -172,7 +173,7 @@ class LearnerCache:
 
     def _recover(self, model: Served, key: str | None) -> Held:
         gone = undone(self._store, model.slot)
-        found = self._state(model, key, gone)
+        found = self.state_of(self._store, model, key, gone)
         learner, seq = found if found is not None else (model.blueprint.learner(key), 0)
         learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone)
         seq = max(seq, last)
@@ -181,10 +182,34 @@ class LearnerCache:
             model.scaled[key] = learner.guarded
         return Held(learner, seq, model.blueprint.size)
 
-    def _state(self, model: Served, key: str | None, gone: Undone) -> tuple[Learner, int] | None:
+    def amended(self, model: Served, change: Callable[[Learner], Learner]) -> None:
+        """Change the settings of the learners of a model that are in memory; others change when they are recovered."""
+        if not model.keyed:
+            self.get(model, None)  # so that a refusal comes now
+        held: list[tuple[str | None, Held | None]] = [] if model.keyed else [(None, self._plain.get(model.slot))]
+        held += [(key, found) for (slot, key), found in self._keyed.items() if slot == model.slot]
+        for key, found in held:
+            self.changing(model, key)
+            if found is not None:
+                found.learner = change(found.learner)
+
+    def leave(self, model: Served, key: str | None) -> None:
+        """Let go of a learner whose past was changed, or of all learners of a model with keys."""
+        keys = [own for slot, own in self._keyed if slot == model.slot] if model.keyed and key is None else [key]
+        for each in keys:
+            self._drop(model.slot, each)
+            self._undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
+
+    def enter(self, model: Served, learner: Learner, seq: int) -> None:
+        """Hold a learner of a model without keys that was folded aside."""
+        learner.reserve(self._store.last_number(model.slot, None))
+        self._plain[model.slot] = Held(learner, seq, model.blueprint.size, changed=True)
+
+    @staticmethod
+    def state_of(reading: Reading, model: Served, key: str | None, gone: Undone) -> tuple[Learner, int] | None:
         """The newest state of this log that can be read and holds nothing that was undone, with its last event."""
-        for state in self._store.states(model.slot, key):
-            if state.own and state.seq <= model.seq and not gone.spoils(self._store.version_at(model.slot, state.seq)):
+        for state in reading.states(model.slot, key):
+            if state.own and state.seq <= model.seq and not gone.spoils(reading.version_at(model.slot, state.seq)):
                 try:
                     return Learner.from_bytes(state.content, state.place), state.seq
                 except _UNREADABLE:

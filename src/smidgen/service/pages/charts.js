@@ -24,9 +24,6 @@ export function faded(colour, alpha) {
   return `rgba(${r},${g},${b},${alpha})`;
 }
 
-// A name as it is: plotly takes some markup in labels. A long one is cut.
-export const plain = (name, most = 200) => (name.length > most ? `${name.slice(0, most - 1)}…` : name).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-
 function layout(c, own) {
   const axis = { gridcolor: c.grid, zeroline: false, linecolor: c.line, tickfont: { color: c.muted, size: 11.5 }, title: { font: { color: c.muted, size: 12 }, standoff: 8 }, fixedrange: true, automargin: true };
   const { xaxis = {}, yaxis = {}, ...rest } = own;
@@ -57,6 +54,11 @@ document.addEventListener("themechange", () => {
     else drawn.delete(element);
   }
 });
+
+// Plotly reads some HTML in its texts, links among it. What apps call things is text; where there is little room it is cut.
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+export const plain = (name, most = 200) => cut(String(name), most).replace(/[&<>]/g, (letter) => ENTITIES[letter]);
 
 // A line with a band between low and high.
 export function band(c, points, { colour, format, name }) {

@@ -145,8 +145,8 @@ function secondCard(loop) {
     set(card.empty, all.length && still ? idle : "Nothing to draw yet.");
     const line = (c, key, i) => {
       const colour = places ? c.good : lines.length > 1 && i === 0 ? c.accent : c.second;
-      const hover = places ? "<b>%{y:.2f}</b><extra></extra>" : `<b>%{y:.1%}</b> ${key}<extra></extra>`;
-      return { x: all.map((p) => p.to), y: all.map((p) => p[key]), mode: all.length > 1 && (!places || all.length > 30) ? "lines" : places ? "lines+markers" : "markers", name: key, line: { color: colour, width: 2.4, dash: i ? "dot" : "solid" }, marker: { size: places ? 5 : 6, color: colour }, hovertemplate: hover };
+      const hover = places ? "<b>%{y:.2f}</b><extra></extra>" : `<b>%{y:.1%}</b> ${plain(key)}<extra></extra>`;
+      return { x: all.map((p) => p.to), y: all.map((p) => p[key]), mode: all.length > 1 && (!places || all.length > 30) ? "lines" : places ? "lines+markers" : "markers", name: plain(key), line: { color: colour, width: 2.4, dash: i ? "dot" : "solid" }, marker: { size: places ? 5 : 6, color: colour }, hovertemplate: hover };
     };
     const highest = () => Math.max(2, ...all.flatMap((p) => lines.map((key) => p[key])));
     const latest = all.at(-1);

@@ -138,6 +138,7 @@ def _put(new: Path, folder: Path, *, filled: bool, disk: bool) -> Path | None:
             if (new / name).exists():
                 (new / name).rename(folder / name)
                 reach("restore-moved")
+        modes.tighten(folder)
         modes.sync_folder(folder)
         return None
     if not filled:
@@ -167,8 +168,8 @@ def _free(path: Path) -> Path:
 
 
 def _refuse_unsound(report: Report, path: Path) -> None:
-    if not report.sound:
-        first = report.findings[0]
+    if report.broken:
+        first = report.broken[0]
         raise StorageFailed(
             f"what {path} holds is not sound, and nothing was put back: {first.where}: {first.problem}",
             "use an older backup",

@@ -74,9 +74,9 @@ QUESTIONS: dict[Question, str] = {
             count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
         FROM decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq WHERE x.slot = :slot
     """,
-    "lately": _OUTCOMES.format(index="decision_order", which="1", order="x.seq"),
+    "lately": _OUTCOMES.format(index="decision_order", which="x.shown = 1", order="x.seq"),
     "ended": _OUTCOMES.format(
-        index="decision_order", which=f"x.expires_at < :now AND x.seq <= ({_LAST_ENDED})", order="x.seq"
+        index="decision_order", which=f"x.shown = 1 AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})", order="x.seq"
     ),
     "answers": _OUTCOMES.format(index="decision_versions", which="x.version IS NOT NULL", order="x.version"),
 }

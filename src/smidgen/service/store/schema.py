@@ -76,6 +76,8 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
     ),
 }
 NEWEST = max(MIGRATIONS)
+#: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.
+_PROBE = "CREATE TABLE IF NOT EXISTS probe (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT"
 
 
 def of_disk(error: BaseException) -> bool:
@@ -124,6 +126,7 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
             if number == 0:  # whoever made the folder may have been killed before its name was sure
                 modes.sync_folder(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)
         except BaseException:
@@ -214,3 +217,4 @@ def _migrate(connection: sqlite3.Connection) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    connection.execute(_PROBE)

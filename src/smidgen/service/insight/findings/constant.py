@@ -14,13 +14,16 @@ CONSTANT_WARNING = 0.5
 #: So many columns are named.
 CONSTANT_NAMED = 5
 
+#: Where this comes back, a constant is an offset.
+OFFSET_WANTED = {Feedback.BIT, Feedback.LABEL, Feedback.RELEVANCE, Feedback.REWARD}
+
 
 class Constant(Check):
     """Columns that never vary: among the candidates of a decision, or from one decision without candidates to the next.
 
-    Where answers are judged one by one (labels, filters, rewards) one column of a fixed value is wanted, as an offset,
-    and is not counted. Of hashed names and of records single columns are not looked at, only whether rows differ at
-    all.
+    Where answers are judged one by one (labels, filters, rewards) one column of a fixed value is wanted, as an offset:
+    if it is the only one, it is told, and that is all. Of hashed names and of records single columns are not looked at,
+    only whether rows differ at all.
     """
 
     code = "constant"
@@ -43,10 +46,16 @@ class Constant(Check):
         varying = {int(c) for c in seen.columns[seen.varies]}
         still = [column for column in range(dim) if column not in varying]
         offsets = [int(c) for c in seen.columns[seen.fixed]]
-        if offsets and evidence.kinds.keys() & {Feedback.BIT, Feedback.LABEL, Feedback.RELEVANCE, Feedback.REWARD}:
-            still = [column for column in still if column != offsets[0]]
         if not still:
             return None
+        if still == offsets[:1] and evidence.kinds.keys() & OFFSET_WANTED:
+            return self.found(
+                "info",
+                f"One of {dim} features never varies in the last {seen.decisions} decisions: "
+                f"{evidence.column(still[0])}.",
+                "As an offset it is welcome. If it was meant to tell something, check where the app takes it from.",
+                {"constant": 1, "of": dim, "decisions": seen.decisions, "first": evidence.column(still[0])},
+            )
         told = ", ".join(evidence.column(column) for column in still[:CONSTANT_NAMED])
         more = f" and {len(still) - CONSTANT_NAMED} more" if len(still) > CONSTANT_NAMED else ""
         many = len(still) >= CONSTANT_WARNING * dim

@@ -64,7 +64,7 @@ def _answers(steps: list[Step]) -> Iterator[tuple[Hashable, Hashable]]:
     for step in steps:
         if (features := _features(step.decision.context)) is None:
             continue
-        place = (step.key, features)
+        place: Hashable = (step.key, features)
         if step.kind == Feedback.BETTER:
             better, shown = _first(step.told, step.decision.action)
             if better == shown:

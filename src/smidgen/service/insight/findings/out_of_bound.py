@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -66,4 +67,4 @@ def context_values(context: Any) -> Any:
 def _size(value: Any) -> float:
     """A loss as it is, a gradient by its length."""
     numbers = np.asarray(value, dtype=np.float64)
-    return float(np.linalg.norm(numbers)) if numbers.ndim else abs(float(numbers))
+    return math.sqrt(float(np.square(numbers).sum())) if numbers.ndim else abs(float(numbers))

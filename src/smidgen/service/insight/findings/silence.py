@@ -8,8 +8,8 @@ from smidgen.service.messages import Finding
 
 #: So many decisions whose window is over are enough.
 SILENCE_AFTER = 20
-#: From this share of silence on it is worth a warning, and from this one on a problem.
-SILENCE_WARNING, SILENCE_PROBLEM = 0.5, 0.9
+#: From this share of silence on it is told, from this one on as a warning, and from this one on as a problem.
+SILENCE_TOLD, SILENCE_WARNING, SILENCE_PROBLEM = 0.2, 0.5, 0.9
 
 
 class Silence(Check):
@@ -23,15 +23,15 @@ class Silence(Check):
     def look(self, evidence: Evidence) -> Finding | None:
         """Say how many, if they are many."""
         rows = evidence.ended
-        if len(rows) < SILENCE_AFTER or any(row.answer == "expired" for row in rows):
+        if len(rows) < SILENCE_AFTER or evidence.learns_silence:
             return None
         silent = sum(row.silent for row in rows)
         late = sum(row.version is None and not row.silent for row in rows)
         share = silent / len(rows)
-        if share < SILENCE_WARNING:
+        if share < SILENCE_TOLD:
             return None
         return self.found(
-            "problem" if share >= SILENCE_PROBLEM else "warning",
+            "problem" if share >= SILENCE_PROBLEM else "warning" if share >= SILENCE_WARNING else "info",
             f"{percent(share)} of the last {len(rows)} decisions whose window is over were never answered.",
             "Nothing is learnt from them. If silence means that it was not good, make the model with "
             '"feedback": "reward" and "default_reward": 0; if answers come later than the window, give it a longer '
