@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.evaluate import play_tuning
 from smidgen.evaluate.point_losses import LeastSquares, Logistic
-from smidgen.evaluate.tune_play import play_tuning
 from smidgen.geometry import Space
 from smidgen.learners.tune import OGDEG, ONSEG, Tuner
 from smidgen_papers.onseg.plays import order_of

@@ -9,7 +9,7 @@ import pytest
 
 import smidgen
 from smidgen import OGD, OGDEG, ONS, ONSEG, Ball, Box
-from smidgen.evaluate.tune_play import play_tuning
+from smidgen.evaluate import play_tuning
 
 MAKERS: dict[str, Any] = {
     "OGD": lambda: OGD(space=Ball(dim=3), gradient_bound=2.0),

@@ -18,7 +18,7 @@ from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.tune.base import ValueTuner, as_reach
+from smidgen.learners.tune.base import Pace, ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
 from smidgen.theory import one_point
 
@@ -79,8 +79,18 @@ class Phased(ValueTuner):
         """A fresh update rule for this reach, on the shrunk space."""
 
     @abstractmethod
-    def _direction(self, loss: float, v: FloatArray, reach: float) -> FloatArray:
-        """Where the rule should step, given what the point at that reach along v cost."""
+    def _gain(self, reach: float) -> float:
+        """The rule steps along gain·loss·v, given what the point at that reach along v cost."""
+
+    def pace(self) -> Pace | None:
+        """How it goes in compiled loops, where losses count as they are."""
+        if not self.plain:
+            return None
+        return Pace(self._reach, self._gain(self._reach), self._F, self._key, self.clips)
+
+    def alike(self) -> float:
+        """For how many rounds `pace` and rule will stay what they are: to the end of the phase."""
+        return self._phase.start + self._phase.length - self.rounds if self._phase else math.inf
 
     def _enter(self, rounds: int) -> None:
         """Set the constants of the phase that the round count falls in."""
@@ -93,12 +103,12 @@ class Phased(ValueTuner):
 
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
         if self.plain and -self._F <= loss <= self._F:
-            self._rule.step(self._direction(loss, v, reach))
+            self._rule.step(self._gain(reach) * loss * v)
         else:
             told = self._told.copy()
             residual = self._residual(loss, told)
             if residual is not None:
-                self._rule.step(self._direction(residual, v, reach))
+                self._rule.step(self._gain(reach) * residual * v)
             self._told = told
         if self._phase and self.rounds + 1 == self._phase.start + self._phase.length:
             y = self._rule.weights
@@ -269,5 +279,5 @@ class OGDEG(Phased):
     def _make_rule(self, delta: float, space: Space) -> Gradient[Space]:
         return Gradient(space=space, scale=self.space.diameter / self._F)
 
-    def _direction(self, loss: float, v: FloatArray, reach: float) -> FloatArray:
-        return np.asarray(-loss * v)
+    def _gain(self, reach: float) -> float:
+        return -1.0

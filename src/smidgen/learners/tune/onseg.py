@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from smidgen import checks
-from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
@@ -150,5 +147,5 @@ class ONSEG(Phased):
         beta = self.beta
         return Newton(space=space, epsilon=1.0 / (beta * self.space.diameter) ** 2, scale=1.0 / beta)
 
-    def _direction(self, loss: float, v: FloatArray, reach: float) -> FloatArray:
-        return np.asarray(-self.space.free_dim / reach * loss * v)
+    def _gain(self, reach: float) -> float:
+        return -self.space.free_dim / reach

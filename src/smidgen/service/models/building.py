@@ -129,6 +129,16 @@ class Blueprint:
         return {name: value for name, value in told.items() if name not in ("dim", "n_classes")}
 
     @property
+    def labels(self) -> list[str] | None:
+        """The labels that are in force, if they have names."""
+        return [*self.body.labels, *self.terms.labels] if self.body.labels is not None else None
+
+    def amend(self, terms: Terms) -> Blueprint:
+        """The same model under other terms; its learners begin as they did, and change where the log says so."""
+        terms.check(self.card, self.feedback)
+        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded)
+
+    @property
     def feedback(self) -> str | None:
         """The kind of feedback that it was made for."""
         return resolving.usual_feedback(self.body, type(self.loop), self.card.kinds)
@@ -137,7 +147,7 @@ class Blueprint:
     def shown_features(self) -> list[str] | dict[str, Any] | None:
         """How features are taken, as the model's reply says it."""
         if self.features is not None:
-            return resolving.shown(self.features)
+            return resolving.shown(self.features, self.terms.text)
         form = self.body.features
         return form if isinstance(form, list | None) else {"hashed": form.hashed}
 
