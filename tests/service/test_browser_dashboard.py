@@ -216,7 +216,7 @@ MARKUP = [
 
 def test_names_are_never_markup(visit: Visit) -> None:
     """Features, labels, ids and keys that look like HTML are shown as they are, in charts too."""
-    with httpx.Client(base_url=visit.address) as app:
+    with httpx.Client(base_url=visit.address, timeout=60) as app:
         rank = {"loop": "rank", "learner": "PreferencePerceptron", "features": MARKUP, "keyed": True}
         app.put("/v1/models/marked", json=rank).raise_for_status()
         label = {"loop": "label", "learner": "MulticlassPerceptron", "features": MARKUP, "labels": MARKUP}
