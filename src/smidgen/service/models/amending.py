@@ -11,7 +11,7 @@ import msgspec
 from smidgen import records
 from smidgen.learners import learners
 from smidgen.service.messages import AmendBody
-from smidgen.service.models.building import Blueprint
+from smidgen.service.models.building import Blueprint, once
 from smidgen.service.models.fold import take
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry, resolved
@@ -74,7 +74,8 @@ def _terms(model: Served, given: dict[str, Any]) -> Terms:
     if (labels := given.get("add_labels")) is not None:
         if (known := blueprint.labels) is None:
             raise Impossible("this model has no labels with names", "add_labels is for models made with labels")
-        new = [label for label in dict.fromkeys(labels) if label not in known]
+        once("add_labels", labels)
+        new = [label for label in labels if label not in known]  # the same amendment again changes nothing
         changes["labels"] = (*old.labels, *new)
     if (text := given.get("add_text")) is not None:
         if blueprint.features is None:
