@@ -182,6 +182,15 @@ class Victim:
         self.pid = pid
         self._ended = ended
 
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended yet."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
     def kill(self) -> None:
         """Send the signal that nobody can refuse; nothing, if it is gone already."""
         with contextlib.suppress(ProcessLookupError):
