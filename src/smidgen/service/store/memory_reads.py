@@ -121,7 +121,7 @@ class MemoryReads:
             found = [
                 (event, self._about(event, events))
                 for event in events[max(after, 0) :]
-                if event.made is not None
+                if event.made is not None or event.type == "amended"
                 if key is None or event.key == key or (event.key is None and event.decision is None)
             ]
         yield from found

@@ -33,7 +33,7 @@ _CHANGES = """
            d.seq, d.type, d.version, d.at, d.decision, d.key, d.made, d.salt, d.chain, d.body
     FROM events f {index} LEFT JOIN decisions x ON x.id = f.decision
     LEFT JOIN events d ON d.slot = x.slot AND d.seq = x.seq
-    WHERE f.slot = ?1 AND f.seq > ?2 AND f.made IS NOT NULL AND {key}
+    WHERE f.slot = ?1 AND f.seq > ?2 AND (f.made IS NOT NULL OR f.type = 'amended') AND {key}
 """
 _CHANGES_ALL = _CHANGES.format(index="", key="?3 IS NULL") + " ORDER BY 1"
 _CHANGES_BY_KEY = (
