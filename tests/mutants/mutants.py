@@ -60,8 +60,8 @@ MUTANTS = [
     Mutant(
         "labels are swapped when they are not in sorted order",
         "service/loops/label.py",
-        "return model.labels or _numbers",
-        "return sorted(model.labels or ()) or _numbers",
+        "return [*model.labels, *added] if",
+        "return [*sorted(model.labels or ()), *added] if",
         f"{SURVIVORS}::test_labels_keep_the_order_in_which_they_were_given",
     ),
     Mutant(
@@ -124,8 +124,8 @@ MUTANTS = [
     Mutant(
         "a failed commit is answered as a success",
         MODELS + "writer.py",
-        "            answers = [(future, None, refusal) for _, future in batch]\n",
-        "            answers = [each if each[2] is None else (each[0], None, refusal) for each in answers]\n",
+        "            answers = [(future, None, refusal) for _, _, future in batch]\n",
+        "            answers = answers or [(future, None, refusal) for _, _, future in batch]\n",
         "tests/service/faults/test_faults.py::test_the_log_goes_wrong",
     ),
     Mutant(
@@ -154,7 +154,7 @@ MUTANTS = [
         MODELS + "served.py",
         "if state.own and state.seq <= model.seq and",
         "if state.seq <= model.seq and",
-        "tests/service/test_snapshots.py::test_snapshots_of_another_past_are_not_used_even_when_the_log_overtakes_them",
+        f"{SURVIVORS}::test_a_state_of_another_log_is_not_used",
     ),
     Mutant(
         "the numbers of decisions are forgotten at a restart",

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, engine_with, model, play, request, told
 from smidgen import AROW, Banditron
 from smidgen.service.insight.weights import by_name
 from smidgen.service.models.engine import Engine
 from smidgen.service.store.memory import MemoryStore, Shelf
+from smidgen.service.store.snapshots import Snapshots
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron", "features": ["a", "b"], "window_s": 60}
 ASKED = {"id": "r", "candidates": [{"id": "x", "features": [1, 0]}, {"id": "y", "features": [0, 1]}]}
@@ -126,4 +127,19 @@ def test_every_key_draws_for_itself(loop: str, tmp_path: Path) -> None:
     engine = reopened(engine, Clock())
     again = {key: engine.learners.get(engine.models["model0"], key).learner.to_bytes() for key in ("ann", "bob")}
     assert again == known, "and always the same ones"
+    engine.store.close()
+
+
+def test_a_state_of_another_log_is_not_used(tmp_path: Path) -> None:
+    """A snapshot of the same event, but of another past, by its mark: the log is learnt anew instead."""
+    engine = engine_with(tmp_path, ["tune"])
+    play(engine, ["tune"], 20, seed=1)
+    engine.snapshot(engine.models["tune"])
+    known = engine.learners.get(engine.models["tune"], None).learner.to_bytes()
+    (taken,) = Snapshots(tmp_path).of(1)
+    other = engine.models["tune"].blueprint.learner(None).to_bytes()
+    taken.path.with_name(f"{taken.seq:015d}-{'f' * 16}.smidgen").write_bytes(other)
+    taken.path.unlink()
+    engine.learners.forget()
+    assert engine.learners.get(engine.models["tune"], None).learner.to_bytes() == known != other
     engine.store.close()

@@ -119,7 +119,7 @@ class Nursery:
             bufsize=1,
             env={**os.environ, **loaded, "PYTHONPATH": path},
         )
-        self._said("ready")
+        self._said("ready", 600)  # kernels may have to be compiled first
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -160,14 +160,14 @@ class Nursery:
         assert first == "at"
         return Victim(rest[0], int(rest[1]), lambda: int(self._said("ended")[0]))
 
-    def _said(self, what: str) -> list[str]:
-        first, *rest = self._line()
+    def _said(self, what: str, seconds: float = 60) -> list[str]:
+        first, *rest = self._line(seconds)
         assert first == what, first
         return rest
 
-    def _line(self) -> list[str]:
+    def _line(self, seconds: float = 60) -> list[str]:
         assert self._process.stdout is not None
-        readable, _, _ = select.select([self._process.stdout], [], [], 60)
+        readable, _, _ = select.select([self._process.stdout], [], [], seconds)
         assert readable, "the service neither answers nor ends"
         line = self._process.stdout.readline()
         assert line, "the nursery has ended"
@@ -181,6 +181,15 @@ class Victim:
         self.url = url
         self.pid = pid
         self._ended = ended
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended yet."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def kill(self) -> None:
         """Send the signal that nobody can refuse; nothing, if it is gone already."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import random
-import time
 from pathlib import Path
 from typing import Any
 
@@ -161,9 +160,9 @@ def test_a_failed_sync_is_not_taken_for_one(nursery: Nursery, tmp_path: Path, ta
     torment.kill()
     model, journal = Model(torment.root), tmp_path / "the journal"
     torment.control.set(unsynced=1)
-    torment.control.order(Action.FAIL, kinds=(Kind.SYNC,), files=Files.WAL | Files.DATABASE, nth=10, times=3)
-    torment._life("a sync fails, then the power", lambda victim: time.sleep(torments.LIFE), journal=journal)
-    assert torment.control.fired == 3
+    torment.control.order(Action.FAIL, kinds=(Kind.SYNC,), files=Files.WAL | Files.DATABASE, nth=3, times=3)
+    torment._life("a sync fails, then the power", lambda victim: torment._some(victim, 200), journal=journal)
+    assert torment.control.fired > 0
     torment.control.peace()
     model.take(read(journal))
     for seed in range(12):

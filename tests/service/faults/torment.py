@@ -26,8 +26,8 @@ from smidgen.service.store.inspection import Inspection
 
 #: The log is copied into the database after so many pages, so that short lives see it happen.
 CHECKPOINT = 25
-#: How long clients write in one life, in seconds.
-LIFE = 0.4
+#: For how many acknowledgements one waits before something happens, at most, and for how many seconds.
+SOME, LIFE = 30, 4.0
 POINTS = [name for name in crash_points.POINTS if name != "migration"]
 PASSINGS = {"snapshot-aside": 3, "snapshot-renamed": 3, "snapshot-synced": 3, "key-state-written": 6}
 
@@ -72,7 +72,7 @@ class Torment:
         """Kill -9 at any time, or at a named point."""
         point = self.rng.choice(["", *POINTS])
         crash_at = f"{point}:{self.rng.randint(1, PASSINGS.get(point, 25))}" if point else ""
-        self._life("kill -9", lambda victim: time.sleep(self.rng.uniform(0.0, LIFE)), crash_at)
+        self._life("kill -9", lambda victim: self._some(victim), crash_at)
         self._check("kill -9")
 
     def pause(self) -> None:
@@ -80,13 +80,13 @@ class Torment:
 
         def meanwhile(victim: Victim) -> None:
             for _ in range(self.rng.randint(1, 3)):
-                time.sleep(self.rng.uniform(0.0, 0.1))
+                self._some(victim, SOME // 3)
                 os.kill(victim.pid, signal.SIGSTOP)
                 time.sleep(self.rng.uniform(0.0, 0.2))
                 if self.rng.random() < 0.3:
                     return
                 os.kill(victim.pid, signal.SIGCONT)
-            time.sleep(self.rng.uniform(0.0, 0.1))
+            self._some(victim, SOME // 3)
 
         self._life("pause, then kill -9", meanwhile)
         self._check("pause, then kill -9")
@@ -96,9 +96,9 @@ class Torment:
 
         def meanwhile(victim: Victim) -> None:
             for _ in range(3):
-                time.sleep(LIFE / 4)
+                self._some(victim, SOME // 4)
                 self.control.set(clock_ns=int(self.rng.uniform(-3, 3) * 86_400 * 1e9))
-            time.sleep(LIFE / 4)
+            self._some(victim, SOME // 4)
 
         self._life("clock jumps, then kill -9", meanwhile)
         self._check("clock jumps, then kill -9")
@@ -106,7 +106,7 @@ class Torment:
     def slow(self) -> None:
         """Every write and every sync takes its time."""
         self.control.set(delay_us=self.rng.choice([200, 2_000, 20_000]))
-        self._life("slow disk, then kill -9", lambda victim: time.sleep(LIFE))
+        self._life("slow disk, then kill -9", lambda victim: self._some(victim))
         self.control.peace()
         self._check("slow disk, then kill -9")
 
@@ -114,12 +114,13 @@ class Torment:
         """The disk is full for a while; then there is space again, and the service must go on by itself."""
 
         def meanwhile(victim: Victim) -> None:
-            time.sleep(LIFE / 3)
+            self._some(victim, SOME // 2)
+            before = self._refusals()
             self.control.set(full=1)
-            time.sleep(LIFE / 3)
+            _wait(lambda: self._refusals() > before + 3, LIFE)
             self.control.set(full=0)
             self._until_ready(victim)
-            time.sleep(LIFE / 3)
+            self._some(victim, SOME // 2)
 
         self._life("disk full, then kill -9", meanwhile)
         self._check("disk full, then kill -9")
@@ -144,12 +145,12 @@ class Torment:
         )
 
         def meanwhile(victim: Victim) -> None:
-            _wait(lambda: self.control.fired == self.control.times, 2 * LIFE)
+            enough = self._acknowledged() + 2 * SOME  # it may never come to this
+            _wait(lambda: self.control.fired == self.control.times or self._acknowledged() > enough, LIFE)
             self.control.peace()
             if action is not Action.DROP:
                 self._until_ready(victim)
-                before = self._acknowledged()
-                _wait(lambda: self._acknowledged() > before + 10, 2 * LIFE)
+                self._some(victim, 10)
 
         self._life(what, meanwhile)
         fired = self.control.fired
@@ -178,9 +179,7 @@ class Torment:
                 nth=int(self.rng.triangular(1, 500, 30)),
                 part=self.rng.choice([1, 250, 500, 999]),
             )
-        self._life(
-            what, lambda victim: time.sleep(self.rng.uniform(0.3, 1.0) * LIFE if lie else 4 * LIFE), journal=journal
-        )
+        self._life(what, lambda victim: self._some(victim, SOME if lie else 4 * SOME), journal=journal)
         self.control.peace()
         self.control.set(unsynced=0)
         model.take(read(journal))
@@ -250,6 +249,11 @@ class Torment:
 
     def _refusals(self) -> int:
         return sum(sum(writer.refused.values()) for writer in self.writers)
+
+    def _some(self, victim: Victim, most: int = SOME) -> None:
+        """Wait for some acknowledgements, or for the end: a machine that is busy gives few in a second."""
+        wanted = self._acknowledged() + self.rng.randint(0, most)
+        _wait(lambda: self._acknowledged() >= wanted or not victim.alive, LIFE)
 
     def _until_ready(self, victim: Victim) -> None:
         """Without a restart a decision can be committed again."""

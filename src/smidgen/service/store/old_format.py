@@ -54,13 +54,16 @@ class OldDatabase:
     ----------
     folder
         The data folder.
+    mend
+        Whether what a crash has left unfinished may be put in order; else the files stay as they are.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, mend: bool = False) -> None:
         self.path = folder / FILE
         if not self.path.exists():
             raise StorageFailed(f"there is no database in {folder}", "give the --data folder of a service")
-        self._connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        access = f"{self.path.absolute().as_uri()}?mode={'rw' if mend else 'ro'}"
+        self._connection = sqlite3.connect(access, uri=True, isolation_level=None)
 
     def __enter__(self) -> Self:
         return self

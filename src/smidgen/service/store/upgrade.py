@@ -69,7 +69,7 @@ def upgrade(folder: Path, *, check: bool = False) -> Upgraded | None:
     check
         Convert into a temporary place and compare, but leave the folder as it is.
     """
-    with OldDatabase(folder) as old, _told(folder):
+    with OldDatabase(folder, mend=not check) as old, _told(folder):
         number = old.schema()
         if number == NEWEST:
             return None
