@@ -6,6 +6,7 @@ import copy
 import math
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +65,12 @@ class MemoryReads:
         self._tables = tables
         self._lock = lock
 
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Answer all questions within the block as of one moment: a commit waits for its end."""
+        with self._lock:
+            yield
+
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""
         with self._lock:
@@ -115,7 +122,7 @@ class MemoryReads:
             found = [
                 (event, self._about(event, events))
                 for event in events[max(after, 0) :]
-                if event.made is not None
+                if event.made is not None or event.type == "amended"
                 if key is None or event.key == key or (event.key is None and event.decision is None)
             ]
         yield from found
