@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NoWeights
 from smidgen.evaluate import with_answers, with_losses, with_user
@@ -131,8 +133,8 @@ def _refuse_measures(learner: Learner, *measures: Any) -> None:
         )
 
 
-def _weights(learner: Learner) -> FloatArray | None:
+def _weights(learner: Learner) -> FloatArray:
     try:
         return learner.weights
     except NoWeights:
-        return None
+        return np.empty(0)

@@ -32,8 +32,8 @@ _BY_ROUND = (
 class History(Outcomes):
     """The rounds of a run, in order: the same record for every loop, with what that loop knows.
 
-    What was not heard or measured is None (or empty, of utilities), and what would follow from it is refused with the
-    reason.
+    What was not heard or measured is None, or empty where it says so, and what would follow from it is refused with
+    the reason.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class History(Outcomes):
     uninformative
         How many rounds taught nothing.
     weights
-        The learner's weights after the last round, if it has any and `smidgen.play` was asked.
+        The learner's weights after the last round; empty if it has none, and after its own ``run``.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class History(Outcomes):
     bound_on: str = "average_regret"
     bound_note: str = ""
     uninformative: int = 0
-    weights: FloatArray | None = None
+    weights: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         if len(self.explored) != len(self.actions) and self.greedy is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeAlias
 
+import msgspec
 from numpy.typing import NDArray
 
 from smidgen import checks, markup, records
@@ -226,6 +227,12 @@ class Learner(Versioned, ABC):
     def recall(self, content: bytes | memoryview) -> Decision:
         """The decision that `brief` wrote, of this learner or of a twin."""
         return briefs.read(content, self._kind, self._settings)
+
+    def adopt(self, decision: Decision) -> Decision:
+        """A decision of this learner as it was before some of its settings changed, as one of its own."""
+        if decision.settings == self._settings or decision.kind != self._kind:
+            return decision
+        return msgspec.structs.replace(decision, settings=self._settings)
 
     def reserve(self, number: int) -> None:
         """Take the numbers up to this one as given out: by a log of decisions that are still unanswered, say."""

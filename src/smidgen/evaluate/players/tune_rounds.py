@@ -21,7 +21,7 @@ from smidgen.vector.arrays import dot, scale, shift
 from smidgen.vector.memory import zeros
 
 #: What a stretch of rounds adds up: losses and wrong signs, of the points and of the base points; projections.
-#: And gradients that were shortened.
+#: And gradients, or losses, beyond their bound.
 LOSS, BASE_LOSS, WRONG, BASE_WRONG, OUTSIDE, CLIPPED = range(6)
 SUMS = 6
 AHEAD = 8  # so many directions are drawn at a time
@@ -110,6 +110,10 @@ def play(
                 score = dot(z, scratch.x)
             loss, _ = cost(rows.kind, score, target)
             factor = pace.gain * loss
+            if abs(loss) > pace.longest:
+                sums[CLIPPED] += 1.0
+                if pace.clips:
+                    factor = pace.gain * math.copysign(pace.longest, loss)
         sums[LOSS] += loss
         sums[BASE_LOSS] += base_loss
         sums[WRONG] += score * target <= 0.0

@@ -167,8 +167,7 @@ def _play(learner: Tuner, loss: PointLosses, order: IntArray, sums: FloatArray) 
             "scale the rows down; the learner is as at the last checkpoint",
         )
     sums += added
-    if isinstance(learner, GradientTuner):
-        learner._clipped += int(added[CLIPPED])
+    learner.note_clipped(int(added[CLIPPED]))
     learner._rule.restore(state_of(m, learner._rule.state()))
     learner._learnt_next(len(order))
     return len(order)
