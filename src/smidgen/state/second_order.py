@@ -60,7 +60,7 @@ class FullSecondOrder:
 
     @property
     def inverse(self) -> FloatArray:
-        """A⁻¹."""
+        """A⁻¹; an update that waits is done on the way."""
         mirror(self.settle())
         return self.lower
 
@@ -69,7 +69,7 @@ class FullSecondOrder:
         self.lower, self.waiting = aligned(np.asarray(given, dtype=np.float64)), np.zeros(len(given))
 
     def product(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """A⁻¹x and xᵀA⁻¹x (the squared width of x); changes nothing."""
+        """A⁻¹x and xᵀA⁻¹x (the squared width of x). A stays as it is; an update that waits is done on the way."""
         product, d = np.empty(len(x)), np.ascontiguousarray(x, dtype=np.float64)
         quadratic = shrink_and_multiply(self.lower, self.waiting, d, product, self.turn())
         self.waiting[:] = 0.0
