@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-nojit check format docs docs-serve papers bench bench-quick bench-scaling bench-service clean
+.PHONY: help serve test test-long test-nojit coverage faults faults-table check format listings docs docs-serve papers bench bench-quick bench-scaling bench-service clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -26,6 +26,19 @@ test-long: $(VENV)/.ready ## run the tests that take minutes
 test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugger or a coverage tool sees them
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
 
+COVERING := stores store_edges heads snapshots upgrade service_commands tokens whatif learner_cache engine survivors
+coverage: $(VENV)/.ready ## every branch of store, log, snapshots and tokens is tested (which files: pyproject.toml)
+	$(BIN)/coverage run -m pytest -q -m "not long" $(COVERING:%=tests/service/test_%.py)
+	$(BIN)/coverage report
+
+faults: $(VENV)/.ready ## kills, faults below SQLite and power loss, over a thousand services (an hour or two); writes the table into the pages
+	rm -f faults.json
+	SMIDGEN_FAULTS_JSON=faults.json $(BIN)/python -m pytest -q -m long tests/service/faults
+	PYTHONPATH=tests:. $(BIN)/python -m service.faults.table faults.json
+
+faults-table: $(VENV)/.ready ## write the table of the last run of faults into the pages
+	PYTHONPATH=tests:. $(BIN)/python -m service.faults.table
+
 check: $(VENV)/.ready ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -35,6 +48,9 @@ check: $(VENV)/.ready ## ruff, mypy --strict, import-linter
 format: $(VENV)/.ready ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+listings: $(VENV)/.ready ## write the lists of learners that people and type checkers read, from the register
+	$(BIN)/python docs/extensions/listings.py
 
 docs: $(VENV)/.ready ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -65,5 +81,5 @@ bench-service: $(VENV)/.ready ## the decision service under load: requests, sync
 	$(BIN)/python -m benchmarks.service
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site dist .coverage faults.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

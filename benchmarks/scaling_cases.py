@@ -15,7 +15,7 @@ from scipy import sparse
 import smidgen
 from smidgen.evaluate import ItemTable, QueryTable, play_choices, play_rankings
 from smidgen.evaluate.tune_play import play_tuning
-from smidgen.learners import learners
+from smidgen.learners import cards, learners
 from smidgen.users import BetterOfTwo, StrictAlpha
 
 #: Sizes of the parameters of a run, by name.
@@ -288,3 +288,18 @@ CASES: dict[str, Group] = {
     ),
     "knobs": (knobs, (Case("QuadraticTuner", "three knobs", {}, {"rounds": 1}, {"rounds": 0}, SMALL),)),
 }
+
+
+def _plainly(name: str) -> Case:
+    """A learner that nobody has written a case for: with the settings of its card, and no promise but for rounds."""
+    shape = {"dim", "n_classes", "space", "rule", "learner"}
+    settings = {key: value for key, value in cards[name].example.items() if key not in shape}
+    return Case(name, "", settings, {"rounds": 1}, {"rounds": 0})
+
+
+for _loop, (_run, _cases) in CASES.items():
+    _folders = {"coactive": ("coactive", "rank")}.get(_loop, (_loop,))
+    _homes = tuple(f"smidgen.learners.{folder}." for folder in _folders)
+    _named = {case.learner for _, group in CASES.values() for case in group}
+    _others = [name for name, cls in learners.items() if cls.__module__.startswith(_homes) and name not in _named]
+    CASES[_loop] = (_run, (*_cases, *(_plainly(name) for name in _others)))

@@ -32,6 +32,11 @@ def greet(name: str = "you") -> None:
     typer.echo(f"hello {name}")
 
 stone = 3
+
+def __getattr__(name):
+    if name == "leaving":
+        raise SystemExit(7)
+    raise AttributeError(name)
 """
 
 
@@ -93,6 +98,7 @@ class TestGuests:
         [
             ("no_such_module:app", "ModuleNotFoundError"),
             ("greengrocer:no_such_name", "AttributeError"),
+            ("greengrocer:leaving", "SystemExit"),
             ("greengrocer:stone", "must be a function or a typer.Typer"),
         ],
     )

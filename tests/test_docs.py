@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -23,7 +24,19 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text()
 PAGES = sorted(DOCS.rglob("*.md"))
-API = "\n".join(page.read_text() for page in sorted((DOCS / "api").glob("*.md")))
+
+
+def _listings() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("listings", DOCS / "extensions" / "listings.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+listings = _listings()
+API = "\n".join(listings.on_page_markdown(page.read_text()) for page in sorted((DOCS / "api").glob("*.md")))
 DIRECTIVES = frozenset(re.findall(r"^::: (\S+)", API, re.MULTILINE))
 PARTS = ("Update", "Symbols", "Assumes", "Bound", "Cost", "Differs")
 OURS = {name: cls for name, cls in learners.items() if cls.__module__.startswith("smidgen.")}
@@ -47,7 +60,8 @@ def section(page: str, heading: str) -> str:
 
 class TestReadme:
     def test_its_table_of_learners_is_that_of_the_code(self) -> None:
-        assert between(README, "learners") == learner_markdown(in_order({name: cards[name] for name in OURS}))
+        ours = in_order({name: cards[name] for name in OURS})
+        assert between(README, "learners") == learner_markdown(ours), "run `make listings`"
 
     def test_has_a_place_for_measured_speed(self) -> None:
         assert between(README, "speed")
@@ -56,6 +70,17 @@ class TestReadme:
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         for extra in extras.keys() - {"dev", "docs"}:
             assert f"`smidgen[{extra}]`" in README
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), list(listings.written()), ids=lambda it: it.parent.name if isinstance(it, Path) else ""
+)
+def test_every_list_of_learners_is_that_of_the_register(path: Path, text: str) -> None:
+    assert path.read_text() == text, "run `make listings`"
+
+
+def test_every_learner_is_on_the_api_page() -> None:
+    assert {f"smidgen.{name}" for name in OURS} <= DIRECTIVES
 
 
 def test_every_version_is_the_same() -> None:

@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, users
+    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, theory, users
     from smidgen.client import AsyncClient, Client
     from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
@@ -26,39 +26,11 @@ if TYPE_CHECKING:
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.knobs import Best, Knobs
     from smidgen.learners import Card, Learner, Recommended, load, register
-    from smidgen.learners.choose import LinUCB, RewardHistory, SquareCB, ThompsonChoice
-    from smidgen.learners.coactive import (
-        BatchPreferencePerceptron,
-        CoactiveLearner,
-        ConvexPreferencePerceptron,
-        DuelingBandit,
-        ExponentiatedPreferencePerceptron,
-        PreferencePerceptron,
-        RankingSVM,
-        SecondOrderPreferencePerceptron,
-    )
-    from smidgen.learners.filter import (
-        AppleTasting,
-        FilterHistory,
-        PerceptronFilter,
-        PRidgeFil,
-        RidgeFil,
-        RidgeFull,
-        SimpleFil,
-    )
-    from smidgen.learners.label import (
-        AROW,
-        Banditron,
-        Confidit,
-        HingeConfidit,
-        LabelHistory,
-        MulticlassPerceptron,
-        SecondOrderPerceptron,
-    )
-    from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron
+    from smidgen.learners.choose.history import RewardHistory
+    from smidgen.learners.filter.history import FilterHistory
+    from smidgen.learners.label.history import LabelHistory
     from smidgen.learners.recommended import recommended
-    from smidgen.learners.records import Explanation, Pipeline
-    from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, QuadraticTuner
+    from smidgen.learners.records import Explanation
     from smidgen.records import structure
     from smidgen.state.kernels import register_kernel
     from smidgen.structures import (
@@ -74,15 +46,44 @@ if TYPE_CHECKING:
     from smidgen.theory import bounds
     from smidgen.theory.recommend import Recommendation, recommend
 
+if TYPE_CHECKING:  # written by `make listings`
+    from smidgen.learners.choose.lin_ucb import LinUCB
+    from smidgen.learners.choose.square_cb import SquareCB
+    from smidgen.learners.choose.thompson_choice import ThompsonChoice
+    from smidgen.learners.coactive.base import CoactiveLearner
+    from smidgen.learners.coactive.batch_preference_perceptron import BatchPreferencePerceptron
+    from smidgen.learners.coactive.convex_preference_perceptron import ConvexPreferencePerceptron
+    from smidgen.learners.coactive.dueling_bandit import DuelingBandit
+    from smidgen.learners.coactive.exponentiated_preference_perceptron import ExponentiatedPreferencePerceptron
+    from smidgen.learners.coactive.preference_perceptron import PreferencePerceptron
+    from smidgen.learners.coactive.ranking_svm import RankingSVM
+    from smidgen.learners.coactive.second_order_preference_perceptron import SecondOrderPreferencePerceptron
+    from smidgen.learners.filter.apple_tasting import AppleTasting
+    from smidgen.learners.filter.p_ridge_fil import PRidgeFil
+    from smidgen.learners.filter.perceptron_filter import PerceptronFilter
+    from smidgen.learners.filter.ridge_fil import RidgeFil, RidgeFull
+    from smidgen.learners.filter.simple_fil import SimpleFil
+    from smidgen.learners.label.arow import AROW
+    from smidgen.learners.label.banditron import Banditron
+    from smidgen.learners.label.confidit import Confidit
+    from smidgen.learners.label.hinge_confidit import HingeConfidit
+    from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
+    from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
+    from smidgen.learners.rank.fair_pairs import FairPairs
+    from smidgen.learners.rank.pdgd import PDGD
+    from smidgen.learners.rank.perturbed_preference_perceptron import PerturbedPreferencePerceptron
+    from smidgen.learners.records.pipeline import Pipeline
+    from smidgen.learners.tune.ogd import OGD
+    from smidgen.learners.tune.ogdeg import OGDEG
+    from smidgen.learners.tune.ons import ONS
+    from smidgen.learners.tune.onseg import ONSEG
+    from smidgen.learners.tune.quadratic_tuner import QuadraticTuner
+
 __version__ = "0.1.0"
 
 _HOME = {
-    "AROW": "learners.label",
-    "AppleTasting": "learners.filter",
     "AsyncClient": "client",
     "Ball": "geometry",
-    "Banditron": "learners.label",
-    "BatchPreferencePerceptron": "learners.coactive",
     "Best": "knobs",
     "Box": "geometry",
     "Candidates": "structures",
@@ -90,50 +91,22 @@ _HOME = {
     "Choice": "structures",
     "Clicks": "structures",
     "Client": "client",
-    "CoactiveLearner": "learners.coactive",
-    "Confidit": "learners.label",
-    "ConvexPreferencePerceptron": "learners.coactive",
     "Decision": "decision",
-    "DuelingBandit": "learners.coactive",
     "Explanation": "learners.records",
-    "ExponentiatedPreferencePerceptron": "learners.coactive",
     "ExtendedRanking": "structures",
-    "FairPairs": "learners.rank",
     "FilterHistory": "learners.filter",
-    "HingeConfidit": "learners.label",
     "History": "evaluate.history",
     "Knobs": "knobs",
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
     "Learner": "learners",
-    "LinUCB": "learners.choose",
-    "MulticlassPerceptron": "learners.label",
-    "OGD": "learners.tune",
-    "OGDEG": "learners.tune",
-    "ONS": "learners.tune",
-    "ONSEG": "learners.tune",
-    "PDGD": "learners.rank",
-    "PRidgeFil": "learners.filter",
-    "PerceptronFilter": "learners.filter",
-    "Pipeline": "learners.records",
-    "PerturbedPreferencePerceptron": "learners.rank",
-    "PreferencePerceptron": "learners.coactive",
-    "QuadraticTuner": "learners.tune",
     "Ranking": "structures",
-    "RankingSVM": "learners.coactive",
     "Recommendation": "theory.recommend",
     "Recommended": "learners",
     "RewardHistory": "learners.choose",
-    "RidgeFil": "learners.filter",
-    "RidgeFull": "learners.filter",
-    "SecondOrderPerceptron": "learners.label",
-    "SecondOrderPreferencePerceptron": "learners.coactive",
-    "SimpleFil": "learners.filter",
     "Simplex": "geometry",
     "SmidgenError": "errors",
-    "SquareCB": "learners.choose",
     "Structure": "structures",
-    "ThompsonChoice": "learners.choose",
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
     "bounds": "theory",
@@ -149,7 +122,19 @@ _HOME = {
     "structure": "records",
     "tune": "evaluate.tuning",
 }
-_ROOMS = ("data", "errors", "geometry", "knobs", "learners", "offline", "optim", "structures", "testing", "users")
+_ROOMS = (
+    "data",
+    "errors",
+    "geometry",
+    "knobs",
+    "learners",
+    "offline",
+    "optim",
+    "structures",
+    "testing",
+    "theory",
+    "users",
+)
 
 __all__ = [
     "AROW",
@@ -230,6 +215,8 @@ __all__ = [
     "simulate",
     "structure",
     "structures",
+    "testing",
+    "theory",
     "tune",
     "users",
 ]
@@ -238,12 +225,20 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"smidgen.{name}")
-    if name not in _HOME:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"smidgen.{_HOME[name]}"), name)
+    elif (value := _learner(name)) is None:
         raise AttributeError(f"module 'smidgen' has no attribute {name!r}")
-    home = importlib.import_module(f"smidgen.{_HOME[name]}")
-    value = getattr(home, name)
     globals()[name] = value
     return value
+
+
+def _learner(name: str) -> Any:
+    """The learner of ours of that name, if there is one: its file need not be listed here."""
+    if not name[:1].isupper():
+        return None
+    found = importlib.import_module("smidgen.learners").learners.get(name)
+    return found if found is not None and found.__module__.startswith("smidgen.") else None
 
 
 def __dir__() -> list[str]:

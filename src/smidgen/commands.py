@@ -56,7 +56,7 @@ def bring(app: typer.Typer, checkout: Path = _CHECKOUT) -> None:
             continue
         try:
             thing = entries[0].load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does
             _refuse(app, name, f"{entries[0].value} cannot be imported ({type(error).__name__}: {error})")
             continue
         _add(app, name, thing, entries[0].value)

@@ -10,17 +10,27 @@ from smidgen.errors import InvalidArgument
 from smidgen_papers.claims import Claim, Finding
 from smidgen_papers.outcome import Outcome
 from smidgen_papers.part import Answers, Part, Run
+from smidgen_papers.remarks import read
 
 MODULES = ("coactive", "coactive2012", "confidit", "filtering", "onseg", "beyond")
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its short name here, and its citation."""
+    """A paper: its short name here, and its citation.
+
+    Attributes
+    ----------
+    name, title, citation
+        As they are printed.
+    page
+        Whether the documentation has a page that is written from the results.
+    """
 
     name: str
     title: str
     citation: str
+    page: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class Figure:
     shows
         What the paper's own figure shows, in our words.
     remarks
-        What we found, and why a claim fails; Markdown.
+        What we found, and why a claim fails; Markdown with places for what was measured, see `remarks`.
     studies
         In the order of the paper's panels.
     """
@@ -94,9 +104,12 @@ def add_paper(paper: Paper) -> None:
     papers[paper.name] = paper
 
 
-def add_figure(id: str, *, title: str, shows: str, remarks: str = "") -> Figure:
-    """Enter a figure or table; its studies follow by `add_study`."""
-    figures[id] = Figure(id=id, title=title, shows=shows, remarks=remarks)
+def add_figure(id: str, *, title: str, shows: str, remarks: str | None = None) -> Figure:
+    """Enter a figure or table; its studies follow by `add_study`.
+
+    Without remarks it has those of the file of its name in this package, if there is one.
+    """
+    figures[id] = Figure(id=id, title=title, shows=shows, remarks=read(id) if remarks is None else remarks)
     return figures[id]
 
 

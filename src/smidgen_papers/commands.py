@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from smidgen_papers.part import Run
     from smidgen_papers.runner import Shown, Work
+    from smidgen_papers.verify import Checked
 
 app = typer.Typer(
     name="papers",
@@ -29,7 +30,9 @@ Data = Annotated[
 Out = Annotated[Path, typer.Option(help="Folder for pictures, numbers and finished parts.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A small version of each: few repetitions, the same code.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed, the same numbers.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Parts at a time; 1 stays in this process.")]
 _OUT = Path("smidgen-papers")
+_CORES = os.cpu_count() or 1
 
 
 @app.command("list")
@@ -60,7 +63,7 @@ def run(
     all_: Annotated[bool, typer.Option("--all", help="Every experiment of every paper.")] = False,
     data: Data = None,
     out: Out = _OUT,
-    jobs: Annotated[int, typer.Option(min=1, help="Parts at a time; 1 stays in this process.")] = os.cpu_count() or 1,
+    jobs: Jobs = _CORES,
     seed: Seed = 0,
     quick: Quick = False,
     backend: Annotated[str, typer.Option(help="processes, or ray for the cluster of RAY_ADDRESS.")] = "processes",
@@ -113,12 +116,77 @@ def pages(
     data: Data = None,
     out: Out = _OUT,
     seed: Seed = 0,
+    prose: Annotated[
+        bool, typer.Option("--prose", help="Only the remarks, into pages that are there; no results are needed.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing: say what the pages have otherwise than these results.")
+    ] = False,
 ) -> None:
-    """Write the documentation's pages about the papers, text and pictures, from the experiments that are complete."""
-    from smidgen_papers.pages import write_pages
+    """Write the documentation's pages about the papers, text and pictures, from the experiments that are complete.
 
-    for path in write_pages(_complete(data, out, seed), docs):
+    The same results give the same pages, to the byte; only times differ from run to run.
+    """
+    from smidgen_papers.pages import differing, write_pages
+    from smidgen_papers.prose import write_prose
+
+    if check:
+        told = differing(_complete(data, out, seed), docs)
+        for name, lines in told.items():
+            typer.echo("\n  ".join([f"{name}: {'otherwise' if lines else 'the same'}", *lines]))
+        raise typer.Exit(int(any(told.values())))
+    for path in write_prose(docs) if prose else write_pages(_complete(data, out, seed), docs):
         typer.echo(str(path))
+
+
+@app.command()
+def verify(
+    earlier: Annotated[Path, typer.Argument(help="The OUT folder of an earlier run.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments or papers; none means all.", show_default=False)
+    ] = None,
+    data: Data = None,
+    out: Out = _OUT,
+    jobs: Jobs = _CORES,
+    seed: Seed = 0,
+    quick: Quick = False,
+    every: Annotated[bool, typer.Option("--every", help="Compute every part anew, not one of each kind.")] = False,
+    tolerance: Annotated[
+        float, typer.Option(min=0.0, help="How far a number may be off, relatively; 0: no bit.")
+    ] = 0.0,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Take the earlier answers over into OUT, for what came out as it was.")
+    ] = False,
+) -> None:
+    """Compute parts of an earlier run anew, and compare: the code of today should give the same.
+
+    Of every kind of part (a function with a data set and a learner) one is computed. The run ends with 1 if something
+    came out otherwise. Times are not compared.
+    """
+    from smidgen_papers.catalogue import chosen
+    from smidgen_papers.verify import take_over
+    from smidgen_papers.verify import verify as compare
+
+    asked, kept = _run(data, out, quick, seed), earlier / "kept"
+    verdicts = compare(
+        chosen(names or ()), asked, kept, everything=every, jobs=jobs, report=lambda one: _tell(one, tolerance)
+    )
+    for verdict in verdicts:
+        worst = max((one.deviation for one in verdict.checked), default=0.0)
+        said = "nothing to compare" if not verdict.checked else "the same bits" if worst == 0 else f"{worst:.2g} apart"
+        typer.echo(
+            f"{verdict.figure.id}: {len(verdict.checked)} computed anew, {verdict.kept} kept, of {len(verdict.parts)} "
+            f"parts: {said}"
+        )
+    if keep:
+        typer.echo(f"{take_over(verdicts, asked, kept, tolerance)} answers taken over into {out}")
+    if any(verdict.checked and not verdict.holds(tolerance) for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _tell(one: Checked, tolerance: float) -> None:
+    if one.deviation > tolerance:
+        typer.echo(f"{one.part.work} {one.part.settings}: {one.where} is {one.deviation:.2g} apart", err=True)
 
 
 def _run(data: Path | None, out: Path, quick: bool, seed: int) -> Run:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from difflib import unified_diff
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from smidgen_papers import catalogue
 from smidgen_papers.claims import Finding
 from smidgen_papers.drawing import draw, save
 from smidgen_papers.outcome import Table
 from smidgen_papers.part import Run
-from smidgen_papers.report import cell, heading, label
+from smidgen_papers.prose import marked
+from smidgen_papers.remarks import cell, filled
+from smidgen_papers.report import heading, label
 from smidgen_papers.runner import Shown
 
 _SIGNS = {
@@ -22,7 +27,7 @@ _SIGNS = {
 
 def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
     """Write ``docs/papers/NAME.md`` for every paper, the pictures beside them, and the table of all claims."""
-    everything = list(runs)
+    everything = [(run, shown) for run, shown in runs if catalogue.papers[shown.figure.paper].page]
     folder = docs / "papers"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -36,6 +41,39 @@ def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
     return written
 
 
+def differing(runs: Iterable[tuple[Run, Shown]], docs: Path) -> dict[str, list[str]]:
+    """What the pages say otherwise than these results: lines by figure, and the picture if its bytes differ.
+
+    Quick runs are passed over: the pages are of full ones.
+    """
+    found: dict[str, list[str]] = {}
+    for run, shown in runs:
+        paper, id = shown.figure.paper, shown.figure.id
+        if run.quick or not catalogue.papers[paper].page:
+            continue
+        page = docs / "papers" / f"{paper}.md"
+        with TemporaryDirectory() as folder:
+            new = section(_page(paper, [(run, shown)], Path(folder)), id)
+            pictures = [(drawn, page.parent / "images" / drawn.name) for drawn in Path(folder).glob("images/*.svg")]
+            other = [
+                kept.name for drawn, kept in pictures if not kept.is_file() or kept.read_bytes() != drawn.read_bytes()
+            ]
+        old = section(page.read_text(encoding="utf-8"), id) if page.is_file() else ""
+        told = [line for line in unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="") if line[0] != "@"]
+        found[id] = [*told[2:], *(f"another picture: {name}" for name in other)]
+    return found
+
+
+def section(page: str, id: str) -> str:
+    """A figure's part of a page; empty if it has none."""
+    found = re.search(rf"^{re.escape(_heading(id))}.*?(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    return found[0].strip() if found else ""
+
+
+def _heading(id: str) -> str:
+    return f"## {label(id).partition(', ')[2].capitalize()}: "
+
+
 def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
     paper = catalogue.papers[name]
     lines = [
@@ -47,7 +85,7 @@ def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
         "",
     ]
     for run, shown in runs:
-        lines += [f"## {label(shown.figure.id).partition(', ')[2].capitalize()}: {shown.figure.title}", ""]
+        lines += [f"{_heading(shown.figure.id)}{shown.figure.title}", ""]
         lines += [f"**The paper shows:** {shown.figure.shows}", ""]
         picture = _picture(shown, folder)
         if picture:
@@ -61,7 +99,8 @@ def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
             lines += [_row(c.says, c.where, _SIGNS[f.verdict], _effect(f)) for c, f in shown.findings]
             lines += [""]
         if shown.figure.remarks:
-            lines += [shown.figure.remarks.strip(), ""]
+            remarks = filled(shown.figure.remarks, shown.outcome, shown.findings)
+            lines += [marked(shown.figure.id, remarks), ""]
         lines += [f"Again: `smidgen papers run {shown.figure.id}`", ""]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -16,6 +16,7 @@ from smidgen_papers.claims import Finding
 from smidgen_papers.drawing import curves_csv, draw, save, table_csv
 from smidgen_papers.outcome import Table
 from smidgen_papers.part import Run
+from smidgen_papers.remarks import cell, filled
 from smidgen_papers.runner import Shown
 
 _CLASSES = {"holds": "holds", "does not hold here": "fails", "cannot be tested here": "open"}
@@ -118,7 +119,7 @@ def _section(run: Run, shown: Shown) -> str:
             f"{rows}</table>"
         )
     if figure.remarks:
-        parts.append(_markdown(figure.remarks))
+        parts.append(_markdown(filled(figure.remarks, outcome, shown.findings)))
     return "".join(parts) + "</section>"
 
 
@@ -131,11 +132,6 @@ def _table(table: Table) -> str:
     rows = "".join("<tr>" + "".join(f"<td>{_text(cell(c))}</td>" for c in row) + "</tr>" for row in table.rows)
     note = f'<p class="note">{_text(table.note)}</p>' if table.note else ""
     return f"<table><caption>{_text(table.title)}</caption><tr>{head}</tr>{rows}</table>{note}"
-
-
-def cell(value: object) -> str:
-    """A table's cell as text: numbers to four digits."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _anchor(shown: Shown) -> str:

@@ -66,7 +66,7 @@ def compute(
         Called with every finished part and its seconds.
     """
     store = Store(run.place)
-    for part, values, seconds in _results(work.missing, run.place, jobs, backend):
+    for part, values, seconds in results(work.missing, run.place, jobs, backend):
         store.put(part, values, seconds)
         report(part, seconds)
 
@@ -109,7 +109,10 @@ def _studies(figures: Iterable[Figure]) -> list[Study]:
     return list(found.values())
 
 
-def _results(parts: list[Part], place: Place, jobs: int, backend: str) -> Iterator[tuple[Part, Values, float]]:
+def results(
+    parts: list[Part], place: Place, jobs: int, backend: str = "processes"
+) -> Iterator[tuple[Part, Values, float]]:
+    """Do parts, and give each with its values and its seconds as soon as it is done. Nothing is kept."""
     if backend not in ("processes", "ray"):
         raise InvalidArgument(f"the backend is {backend!r}", "choose processes or ray")
     if not parts:

@@ -36,7 +36,7 @@ class Store:
 
     def path(self, part: Part) -> Path:
         """Where the part's answer is, or would be."""
-        return self.place.kept / "parts" / f"{_key(part.work, part.settings, part.data, self.place)}.json"
+        return self.place.kept / "parts" / f"{_key(part.work, part.settings, data_of(part), self.place)}.json"
 
     def get(self, part: Part) -> Values | None:
         """The kept answer, or None."""
@@ -52,10 +52,16 @@ class Store:
         record = {
             "work": part.work,
             "settings": part.settings,
+            "code": code_version(part.work),
             "seconds": round(seconds, 3),
             "values": records.pack(values),
         }
         _write(self.path(part), lambda path: path.write_bytes(msgspec.json.encode(record)))
+
+    def take_over(self, part: Part, record: Values) -> None:
+        """Keep the record of an earlier run as the answer of today's code; it still says which code computed it."""
+        changed = {**record, "work": part.work}
+        _write(self.path(part), lambda path: path.write_bytes(msgspec.json.encode(changed)))
 
     def seconds(self, part: Part) -> float | None:
         """How long the kept part took, or None."""
@@ -63,6 +69,63 @@ class Store:
             return float(msgspec.json.decode(self.path(part).read_bytes())["seconds"])
         except (FileNotFoundError, msgspec.DecodeError, KeyError, TypeError):
             return None
+
+
+class _Head(msgspec.Struct):
+    """What a record is about; its values are skipped."""
+
+    work: str
+    settings: Values
+
+
+class Kept:
+    """The finished parts of an earlier run, by function and settings, whatever code computed them.
+
+    Parameters
+    ----------
+    folder
+        ``OUT/kept`` of that run.
+    """
+
+    #: Where functions were once.
+    FORMERLY = ("smidgen.papers.", "smidgen_papers.")
+
+    def __init__(self, folder: Path) -> None:
+        self._paths: dict[bytes, Path] = {}
+        for path in sorted((folder / "parts").glob("*.json")):
+            try:
+                head = msgspec.json.decode(path.read_bytes(), type=_Head)
+            except msgspec.DecodeError:
+                continue
+            self._paths[_name(head.work.replace(*self.FORMERLY), head.settings)] = path
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __contains__(self, part: Part) -> bool:
+        return self.name(part) in self._paths
+
+    def name(self, part: Part) -> bytes:
+        """The part's function and settings as one value."""
+        return _name(part.work, part.settings)
+
+    def record(self, part: Part) -> Values | None:
+        """All that was kept of a part, or None."""
+        path = self._paths.get(self.name(part))
+        record: Values | None = None if path is None else msgspec.json.decode(path.read_bytes())
+        return record
+
+    def get(self, part: Part) -> Values | None:
+        """The kept answer, or None; a damaged one counts as absent."""
+        try:
+            values = records.unpack((self.record(part) or {})["values"])
+        except (SmidgenError, KeyError, TypeError):
+            return None
+        return values if isinstance(values, dict) else None
+
+
+def _name(work: str, settings: Values) -> bytes:
+    return msgspec.json.encode([work, settings], order="deterministic")
 
 
 def prepared(*data: str) -> Callable[[Callable[P, Arrays]], Callable[P, Arrays]]:
@@ -82,7 +145,7 @@ def prepared(*data: str) -> Callable[[Callable[P, Arrays]], Callable[P, Arrays]]
             if not isinstance(place, Place):
                 raise TypeError(f"{function.__qualname__} takes a Place first, and settings by name")
             name = f"{function.__module__}:{function.__qualname__}"
-            key = _key(name, dict(settings), tuple(data), place)
+            key = _key(name, dict(settings), _data(dict(settings), tuple(data)), place)
             if key not in memory:
                 while len(memory) >= 4:
                     del memory[next(iter(memory))]
@@ -99,10 +162,19 @@ def prepared(*data: str) -> Callable[[Callable[P, Arrays]], Callable[P, Arrays]]
     return keep
 
 
-def _key(work: str, settings: Values, data: tuple[str, ...], place: Place) -> str:
+def data_of(part: Part) -> tuple[str, ...]:
+    """The data sets that a part reads: those that it says, and those that its settings name."""
+    return _data(part.settings, part.data)
+
+
+def _data(settings: Values, data: tuple[str, ...]) -> tuple[str, ...]:
     named = {value for value in settings.values() if isinstance(value, str) and value in sets}
-    prints = {name: _fingerprint(name, place) for name in sorted({*data, *named})}
-    what = {"work": work, "settings": settings, "code": code_version(work.partition(":")[0]), "data": prints}
+    return tuple(sorted({*data, *named}))
+
+
+def _key(work: str, settings: Values, data: tuple[str, ...], place: Place) -> str:
+    prints = {name: _fingerprint(name, place) for name in data}
+    what = {"work": work, "settings": settings, "code": code_version(work), "data": prints}
     return hashlib.sha256(msgspec.json.encode(what, order="deterministic")).hexdigest()[:32]
 
 

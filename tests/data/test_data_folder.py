@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,3 +80,26 @@ def test_the_catalogue_is_complete() -> None:
         assert data.name == name
         assert all((data.files, data.what, data.source, data.terms, data.differs))
     assert issubclass(DataMissing, SmidgenError)
+
+
+def test_the_service_goes_by_neither_name() -> None:
+    """Whose variable still has the old name must not find a service in the folder of the papers' data."""
+    import smidgen.service
+
+    pytest.importorskip("typer")
+    from typer.main import get_command
+
+    from smidgen.cli import app
+
+    def variables(command: Any) -> set[str]:
+        inner = (variables(each) for each in getattr(command, "commands", {}).values())
+        return {str(parameter.envvar) for parameter in command.params}.union(*inner)
+
+    commands = getattr(get_command(app), "commands", {})
+    assert "serve" in commands
+    for name, command in commands.items():
+        if name != "papers":
+            assert variables(command).isdisjoint({"SMIDGEN_DATA", "SMIDGEN_PAPERS_DATA"}), name
+    room = Path(str(smidgen.service.__file__)).parent
+    for path in room.rglob("*.py"):
+        assert '"SMIDGEN_DATA"' not in path.read_text(), path

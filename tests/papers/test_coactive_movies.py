@@ -12,8 +12,9 @@ import smidgen
 from smidgen import Choice, users
 from smidgen.data import Ratings, rating_matrix
 from smidgen_papers import catalogue
-from smidgen_papers.coactive import movies, movies_convex, movies_data, movies_duel, movies_play, movies_series
-from smidgen_papers.coactive.movies_series import Line, rows
+from smidgen_papers.coactive import duels, movies, movies_convex, movies_data, movies_duel, movies_play, movies_series
+from smidgen_papers.coactive.movies_series import rows
+from smidgen_papers.coactive.series import Line
 from smidgen_papers.part import Answer, Answers, Place, Run
 
 catalogue.chosen(["coactive", "coactive2012"])
@@ -249,5 +250,5 @@ def test_best_of_the_grid_is_found() -> None:
 
     explore, step, found = movies_duel.best(curves("coactive/fig10:movies", curve), {"compare": "utility"})
     assert (explore, step) == (2.512, 0.1)
-    assert movies_duel.matched(rows(curves("coactive/fig2:movies", curve), movies.ALPHAS[0.5]), 0.5) == float("inf")
+    assert duels.matched(rows(curves("coactive/fig2:movies", curve), movies.ALPHAS[0.5]), 0.5) == float("inf")
     assert len(found.regret) == movies_duel.DUELISTS[True]

@@ -11,9 +11,9 @@ import pytest
 from smidgen.decision import FloatArray
 from smidgen_papers import coactive, coactive2012
 from smidgen_papers.catalogue import claims, figures, study
+from smidgen_papers.coactive.series import Rows, plus_minus
 from smidgen_papers.coactive.web_claims import approaches_zero
 from smidgen_papers.coactive.web_play import points
-from smidgen_papers.coactive.web_series import Rows, plus_minus
 from smidgen_papers.part import Answer, Answers, Place, Run
 from smidgen_papers.runner import show
 from smidgen_papers.store import Store
@@ -171,7 +171,7 @@ def test_a_quick_run_cannot_speak_of_28000_rounds() -> None:
 def test_the_last_tenth_and_the_middle() -> None:
     t = np.array([1, 50, 90, 100])
     sums = np.array([[1.0, 50.0, 70.0, 71.0]])
-    found = Rows(t, sums / t, sums, sums, np.ones(1), np.ones(1), 2.0)
+    found = Rows(t, sums / t, sums, random=np.full(1, 2.0), seconds=np.ones(1))
     assert found.end == pytest.approx([0.1])
     assert found.middle == pytest.approx([0.5])
     assert found.at(49) == pytest.approx([1.0])

@@ -15,7 +15,7 @@ from papers import made_up
 from smidgen_papers import catalogue
 from smidgen_papers.drawing import draw
 from smidgen_papers.outcome import Curve, Outcome, Panel, checkpoints, curve
-from smidgen_papers.pages import write_pages
+from smidgen_papers.pages import differing, write_pages
 from smidgen_papers.part import Place, Run
 from smidgen_papers.report import label, page, write_numbers
 from smidgen_papers.runner import Shown, compute, show, work_of
@@ -77,6 +77,25 @@ def test_the_documentation_pages(ran: tuple[Run, Shown], tmp_path: Path) -> None
     assert "a | pipe" in text
     assert "smidgen papers run made/fig1" in text
     assert "[made, Figure 1](made.md)" in written[1].read_text()
+
+
+def test_pages_are_held_against_results(ran: tuple[Run, Shown], tmp_path: Path) -> None:
+    whole = (Run(ran[0].place), ran[1])
+    assert differing([ran], tmp_path) == {}, "a quick run is not what pages are of"
+    (lacking,) = differing([whole], tmp_path).values()
+    assert any(line.startswith("+## Figure 1: twice x") for line in lacking)
+    page = write_pages([whole], tmp_path)[0]
+    assert differing([whole], tmp_path) == {"made/fig1": []}
+    page.write_text(page.read_text().replace("| 4 | 1.235 |", "| 4 | 1.236 |"))
+    (tmp_path / "papers" / "images" / "made-fig1.svg").write_text("<svg/>")
+    assert differing([whole], tmp_path) == {
+        "made/fig1": ["-| 4 | 1.236 |", "+| 4 | 1.235 |", "another picture: made-fig1.svg"]
+    }
+
+
+def test_what_has_pages_of_its_own_gets_none(ran: tuple[Run, Shown], tmp_path: Path) -> None:
+    catalogue.papers["made"] = catalogue.Paper("made", "A paper", "A. Nobody. Nowhere, 1900", page=False)
+    assert [path.name for path in write_pages([ran], tmp_path)] == ["claims.md"]
 
 
 def test_curve_from_repetitions() -> None:

@@ -207,6 +207,48 @@ def test_a_story_can_be_read(visit: Visit) -> None:
     visit.leave()
 
 
+MARKUP = [
+    '<a href="https://evil.example/">a link</a>',
+    "<b>bold</b> &lt;i&gt; &amp; <script>window.hit = 1</script>",
+    "<img src=x onerror=window.hit=1>%{y}<br>",
+]
+
+
+def test_names_are_never_markup(visit: Visit) -> None:
+    """Features, labels, ids and keys that look like HTML are shown as they are, in charts too."""
+    with httpx.Client(base_url=visit.address) as app:
+        rank = {"loop": "rank", "learner": "PreferencePerceptron", "features": MARKUP, "keyed": True}
+        app.put("/v1/models/marked", json=rank).raise_for_status()
+        label = {"loop": "label", "learner": "MulticlassPerceptron", "features": MARKUP, "labels": MARKUP}
+        app.put("/v1/models/marked-labels", json=label).raise_for_status()
+        for row in ([3.0, 2.0, 1.0], [1.0, 3.0, 2.0]):
+            candidates = [{"id": id, "features": [i * x for x in row]} for i, id in enumerate(MARKUP)]
+            asked = {"candidates": candidates, "key": MARKUP[0]}
+            made = app.post("/v1/models/marked/decisions", json=asked).json()
+            told = {"clicked": [made["ranking"][-1]]}
+            app.post(f"/v1/decisions/{made['decision']}/feedback", json=told).raise_for_status()
+            made = app.post("/v1/models/marked-labels/decisions", json={"features": row}).json()
+            told = {"label": next(each for each in MARKUP if each != made["label"])}
+            app.post(f"/v1/decisions/{made['decision']}/feedback", json=told).raise_for_status()
+    for name in ("marked", "marked-labels"):
+        page = visit.go(f"/#model={name}")
+        learnt(page, 2)
+        page.locator(".bars .barlayer path").first.wait_for()
+        shown = page.locator(".bars .ytick text").all_text_contents()
+        assert sorted(shown) == sorted(MARKUP)
+        page.locator(".bars .barlayer path").first.hover(force=True)
+        page.locator(".recent button").first.click()
+        page.locator("dialog .timeline").first.wait_for()
+        found = page.evaluate(
+            """() => [...document.querySelectorAll('*')].filter((e) => e.getAttribute('src') === 'x'
+                || [...e.attributes].some((a) => a.name.includes('href') && a.value.includes('evil')))
+                .map((e) => e.outerHTML)"""
+        )
+        assert (found, page.evaluate("() => window.hit")) == ([], None)
+        page.keyboard.press("Escape")
+    visit.leave()
+
+
 def test_light_and_dark_by_the_system_and_by_hand(dark: Any, address: str) -> None:
     play(address, "rank", 6)
     visit = Visit(dark, address)

@@ -230,21 +230,40 @@ def test_a_last_window_that_is_hardly_begun_joins_the_one_before() -> None:
     assert len(curve.windows(np.zeros((0, 2)), 10)[0]) == 0
 
 
+def corrected(call: Caller, rounds: int, seed: int = 1) -> None:
+    """Rankings, each corrected as one taste wants it."""
+    rng, taste = random.Random(seed), (1.0, -2.0, 0.5)
+    call.put("/v1/models/rank", MODELS["rank"])
+    for _ in range(rounds):
+        body = decision_body("rank", rng)
+        reply = call.post("/v1/models/rank/decisions", body).json()
+        liked = sorted(body["candidates"], key=lambda each: -sum(map(lambda w, x: w * x, taste, each["features"])))
+        call.post(f"/v1/decisions/{reply['decision']}/feedback", {"better": [each["id"] for each in liked]})
+
+
 def test_the_bound_is_the_theorems(call: Caller) -> None:
-    played(call, "rank", 10)
+    corrected(call, 10)
     told = figures(call, "rank")["bound"]
+    assert "one taste agrees with all of the last 10 answers" in told["checked"]
     assert told["unit"] == "R‖w*‖/α"
     wanted = [[T, bounds.preference_perceptron(T=T, R=1.0, w_norm=1.0, alpha=1.0)] for T in (5, 10)]
     assert np.array(told["curve"]) == pytest.approx(np.array(wanted))
     first = call.post("/v1/models/rank/decisions", {"candidates": [{"id": "p", "features": [1, 0, 0]}]}).json()
-    played(call, "rank", 3)
-    call.post(f"/v1/decisions/{first['decision']}/feedback", {"clicked": ["p"]})
+    corrected(call, 3, seed=2)
+    call.post(f"/v1/decisions/{first['decision']}/feedback", {"better": ["p"]})
     late = figures(call, "rank")["bound"]
     assert late["curve"][-1][1] > bounds.preference_perceptron(T=14, R=1.0, w_norm=1.0, alpha=1.0, lag=3)
     assert "6 updates late" in late["theorem"]
     played(call, "ogd", 8)
     D = math.sqrt(3.0)
     assert figures(call, "ogd")["bound"]["curve"][-1] == pytest.approx([8, bounds.ogd(T=8, D=D, G=2.0) / 8])
+
+
+def test_a_bound_whose_conditions_fail_is_not_drawn(call: Caller) -> None:
+    played(call, "rank", 12)  # clicks, and corrections that no taste explains
+    told = figures(call, "rank")["bound"]
+    assert (told["curve"], told["theorem"]) == ([], "Theorem 1")
+    assert "clicks are none" in told["why_not"]
 
 
 def test_confidit_has_a_bound_under_the_theorems_settings_only(call: Caller) -> None:

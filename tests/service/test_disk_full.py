@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from service.asgi import Caller
-from service.bodies import MODELS, decision_body, request
+from service.bodies import MODELS, decision_body, engine_with, request
 from service.live import Live
 from service.victims import Line, Writer, check_folder
 from smidgen.service.store.schema import refusal
@@ -105,9 +105,11 @@ def fill_and_go_on(live: Live, limit: Limit) -> Writer:
     seen = line("GET", "/v1/models/rank")[1]
     assert (seen["model_version"], seen["decisions"]) == (len(writer.learnt), len(writer.made))
     assert line("GET", "/healthz")[0] == 200
+    assert line("GET", "/readyz")[0] == 503
     told = [msgspec.json.decode(event) for event in line("GET", "/v1/models/rank/log")[1].splitlines()]
     assert len(told) == 1 + len(writer.learnt) + len(writer.made)
     limit(False)
+    assert line("GET", "/readyz")[0] == 200
     assert line("POST", where, body)[0] in (200, 201)  # the very request that was refused
     if "candidates" in body:
         again = line("POST", where, body)[1]
@@ -142,6 +144,16 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_one_line(tmp_path: Path) ->
     disk = tmp_path / "disk"
     with small_disk(disk):
         filler(disk)(True)
+        with pytest.raises(AssertionError, match=r"cannot be opened|cannot be used") as caught, Live(disk / "data"):
+            pass
+        assert "Traceback" not in str(caught.value)
+
+
+def test_a_disk_that_is_read_only_at_the_start_is_told_in_one_line(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk):
+        engine_with(disk / "data", ["rank"]).close()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         with pytest.raises(AssertionError, match=r"cannot be opened|cannot be used") as caught, Live(disk / "data"):
             pass
         assert "Traceback" not in str(caught.value)

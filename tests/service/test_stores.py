@@ -12,7 +12,7 @@ import pytest
 import smidgen
 from service.bodies import MODELS, model, play
 from smidgen.service.models.engine import Engine
-from smidgen.service.store.events import Chain, Event, erased
+from smidgen.service.store.events import START, Chain, Event, content, erased, link
 from smidgen.service.store.memory import MemoryStore, Shelf
 from smidgen.service.store.memory_reads import MemoryReads
 from smidgen.service.store.protocol import Reading
@@ -251,3 +251,13 @@ def test_erasing_keeps_the_chain(tmp_path: Path) -> None:
         lambda event: event._replace(key="ann"),
     ):
         assert Chain().follow([*gone[:4], damage(gone[4]), *gone[5:]]) is not None
+
+
+def test_the_chain_is_the_one_that_is_written_down() -> None:
+    """Its bytes are a format: logs of today must fit it tomorrow."""
+    told = content(bytes(range(16)), "decision", 1, 12.5, "0123456789abcdef01234567", "ann", b"body")
+    assert told.hex() == "d6a617cbc1d194d5047c669f5bba5282"
+    first = link(START, 1, told)
+    assert first.hex() == "701f89cb762c4b45737b788df7b5bf77"
+    assert link(first, 2, told).hex() == "0feb76af8bb69edd924a5654ed53e67c"
+    assert link(START, 2, told) != link(first, 2, told)

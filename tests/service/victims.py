@@ -13,9 +13,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -33,13 +33,27 @@ NAMES = ("rank", "tune", "keyed")
 #: Few events between snapshots and few keys in memory, so that every crash point is passed often.
 OPTIONS = {"snapshot_every": 10, "keyed_in_memory": 2}
 
+#: The exit status of a service that does not start, or does not stop well, because of its disk.
+REFUSED = 3
+
 _NURSERY = """
-import json, os, sys, tempfile
+import ctypes, json, os, sys, tempfile
 from pathlib import Path
 from service.bodies import engine_with, play
 from smidgen.service.store import crash_points
 from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
+from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import sqlite
+
+connect = sqlite.connect
+
+def checkpointing(pages):
+    def connected(*given, **named):
+        connection = connect(*given, **named)
+        connection.execute(f"PRAGMA wal_autocheckpoint = {int(pages)}")
+        return connection
+    return connected
 
 def announce(address):
     print("at", address, os.getpid(), flush=True)
@@ -56,26 +70,54 @@ for line in sys.stdin:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(os.open(told["errors"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
         crash_points.arm(told["crash_at"])
-        serve(Options(Path(told["data"]), **told["options"]), "127.0.0.1", 0, announce)
+        if told["checkpoint"]:
+            sqlite.connect = checkpointing(told["checkpoint"])
+        if told["disk"]:
+            root, journal, control = (path.encode() for path in told["disk"])
+            assert ctypes.CDLL(None).smidgen_faults_arm(root, journal, control) == 0
+        try:
+            serve(Options(Path(told["data"]), **told["options"]), "127.0.0.1", 0, announce)
+        except StorageFailed as error:
+            print("refused:", error.problem, file=sys.stderr, flush=True)
+            os._exit(REFUSED)
         os._exit(0)
     print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-class Nursery:
-    """A process that has everything imported and forks a service in milliseconds; one lives at a time."""
+class Refused(Exception):
+    """The service did not start: its disk refused, or what is on it is not what was acknowledged."""
 
-    def __init__(self) -> None:
+
+class Disk(NamedTuple):
+    """The disk that a service sees through the shim: its folder, the journal of changes, the page of orders."""
+
+    root: Path
+    journal: Path
+    control: Path
+
+
+class Nursery:
+    """A process that has everything imported and forks a service in milliseconds; one lives at a time.
+
+    Parameters
+    ----------
+    preload
+        A library that is loaded before all others (`service.faults.shim`).
+    """
+
+    def __init__(self, preload: Path | None = None) -> None:
         tests = str(Path(__file__).parents[1])
         path = os.pathsep.join([tests, *filter(None, [os.environ.get("PYTHONPATH")])])
-        code = _NURSERY.replace("NAMES", repr(list(NAMES)))
+        code = _NURSERY.replace("NAMES", repr(list(NAMES))).replace("REFUSED", str(REFUSED))
+        loaded = {"LD_PRELOAD": str(preload)} if preload is not None else {}
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, **loaded, "PYTHONPATH": path},
         )
         self._said("ready")
 
@@ -86,14 +128,34 @@ class Nursery:
         self._process.wait(30)
         self._process.stdout.close()
 
-    def start(self, data: Path, crash_at: str = "", **options: Any) -> Victim | None:
-        """A service that answers, or None if it died before it could."""
+    def start(
+        self, data: Path, crash_at: str = "", *, disk: Disk | None = None, checkpoint: int = 0, **options: Any
+    ) -> Victim | None:
+        """A service that answers, or None if it was killed before it could.
+
+        Parameters
+        ----------
+        data
+            The data folder.
+        crash_at
+            The named point at which it is killed.
+        disk
+            What it sees of its disk; the real one if left out.
+        checkpoint
+            After how many pages the log is copied into the database; SQLite's own number, if 0.
+        options
+            For `smidgen.service.http.options.Options`.
+        """
         assert self._process.stdin is not None
-        told = {"data": str(data), "crash_at": crash_at, "errors": str(data.parent / "errors.txt"), "options": options}
+        errors = (disk.journal if disk is not None else data).parent / "errors.txt"
+        told = {"data": str(data), "crash_at": crash_at, "errors": str(errors), "options": options}
+        told |= {"disk": [str(each) for each in disk] if disk is not None else None, "checkpoint": checkpoint}
         self._process.stdin.write(json.dumps(told) + "\n")
         first, *rest = self._line()
         if first == "ended":
-            assert int(rest[0]) == -signal.SIGKILL, (data.parent / "errors.txt").read_text()
+            if int(rest[0]) == REFUSED:
+                raise Refused(errors.read_text().splitlines()[-1])
+            assert int(rest[0]) == -signal.SIGKILL, errors.read_text()
             return None
         assert first == "at"
         return Victim(rest[0], int(rest[1]), lambda: int(self._said("ended")[0]))
@@ -119,6 +181,11 @@ class Victim:
         self.url = url
         self.pid = pid
         self._ended = ended
+
+    def kill(self) -> None:
+        """Send the signal that nobody can refuse; nothing, if it is gone already."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def end(self, number: signal.Signals | None) -> int:
         """Send a signal, if any, and wait for the end; gives the exit code (-9 if it was killed)."""
@@ -152,13 +219,15 @@ class Writer:
 
     def __init__(self, number: int, seed: int) -> None:
         self._rng = random.Random(seed * 1000 + number)
-        self._number = number
+        self.number = number
         self._count = 0
         self._asking: tuple[str, dict[str, Any]] | None = None
         self._telling: tuple[str, str, dict[str, Any]] | None = None
+        self.created: set[str] = set()  # models
         self.made: dict[str, tuple[str, dict[str, Any]]] = {}  # decision: model, reply
         self.sent: dict[str, tuple[str, dict[str, Any]]] = {}  # decision: model, feedback
         self.learnt: dict[str, int] = {}  # decision: version, as the service acknowledged it
+        self.late: set[str] = set()  # decisions whose feedback was acknowledged as late
         self.repeated = 0  # acknowledged after a crash as known already
 
     def work(self, url: str, *, until_idle: bool = False) -> None:
@@ -187,12 +256,21 @@ class Writer:
             self._telling = None
             return
         if self._asking is None:
-            self._count += 1
-            name = self._rng.choice(NAMES)
-            self._asking = (name, {"id": f"{self._number}-{self._count}", **decision_body(name, self._rng)})
+            self._begin()
+        assert self._asking is not None
         name, body = self._asking
         status, reply = line("POST", f"/v1/models/{name}/decisions", body)
         assert status == 201, reply
+        self._heard(name, reply)
+
+    def _begin(self) -> None:
+        """Think of the next request."""
+        self._count += 1
+        name = self._rng.choice(NAMES)
+        self._asking = (name, {"id": f"{self.number}-{self._count}", **decision_body(name, self._rng)})
+
+    def _heard(self, name: str, reply: dict[str, Any]) -> None:
+        """Book a decision, and think of what to say to it."""
         self.made[reply["decision"]] = (name, reply)
         self._asking = None
         feedback = reaction(name, reply, self._rng)
@@ -208,7 +286,7 @@ def create_models(url: str) -> None:
     line.close()
 
 
-def all_work(writers: list[Writer], url: str, meanwhile: Callable[[], None], *, until_idle: bool = False) -> None:
+def all_work(writers: Sequence[Writer], url: str, meanwhile: Callable[[], None], *, until_idle: bool = False) -> None:
     """All writers at once, each in a thread."""
     failed: list[BaseException] = []
 
@@ -244,21 +322,29 @@ def fold(log: list[dict[str, Any]]) -> dict[str | None, bytes]:
     return {key: learner.to_bytes() for key, learner in learners.items()}
 
 
-def check_folder(data: Path, aside: Path, writers: list[Writer]) -> int:
+def check_folder(data: Path, aside: Path, writers: Sequence[Writer]) -> int:
     """Everything that was acknowledged is there once, and what the service recovers is what the log leads to.
 
     Works on a copy, so that the next service meets the folder as the crash left it. Gives the number of events.
     """
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(data, aside)
-    engine = Engine(aside, synchronous="OFF", keyed_in_memory=2)
+    return check_here(aside, writers)
+
+
+def check_here(data: Path, writers: Sequence[Writer], *, strange: bool = False) -> int:
+    """The same on the folder itself, which is nobody's any more; ``strange`` feedback may be of unknown senders."""
+    engine = Engine(data, synchronous="OFF", keyed_in_memory=2)
     try:
-        return sum(_check_model(engine, name, writers) for name in NAMES if name in engine.models)
+        for writer in writers:
+            owed = writer.created | {where for where, _ in writer.made.values()}
+            assert owed <= engine.models.keys(), "a model was acknowledged and is lost"
+        return sum(_check_model(engine, name, writers, strange) for name in NAMES if name in engine.models)
     finally:
         engine.store.close()
 
 
-def _check_model(engine: Engine, name: str, writers: list[Writer]) -> int:
+def _check_model(engine: Engine, name: str, writers: Sequence[Writer], strange: bool) -> int:
     model = engine.models[name]
     log = [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
@@ -268,7 +354,9 @@ def _check_model(engine: Engine, name: str, writers: list[Writer]) -> int:
     answered = [event for event in log if event["type"] == "feedback"]
     told = {event["decision"]: event for event in answered}
     assert len(told) == len(answered), "one feedback was applied twice"
-    assert [event["model_version"] for event in answered] == list(range(1, model.version + 1))
+    learnt = [event["model_version"] for event in answered if event["status"] == "learnt"]
+    assert learnt == list(range(1, model.version + 1))
+    assert len(answered) - len(learnt) == model.late
     for writer in writers:
         for id, (where, reply) in writer.made.items():
             assert where != name or made.get(id) == reply, f"decision {id} was acknowledged and is lost"
@@ -276,8 +364,14 @@ def _check_model(engine: Engine, name: str, writers: list[Writer]) -> int:
             if writer.sent[id][0] == name:
                 assert id in told, f"feedback on {id} was acknowledged and is lost"
                 assert version in (0, told[id]["model_version"])
+        for id in writer.late:
+            if writer.sent[id][0] == name:
+                assert id in told, f"late feedback on {id} was acknowledged and is lost"
+                assert told[id]["status"] == "late", f"feedback on {id} was late and has been learnt"
     sent = {id: body for writer in writers for id, (where, body) in writer.sent.items() if where == name}
-    assert {id: event["feedback"] for id, event in told.items()}.items() <= sent.items(), "feedback that nobody sent"
-    recovered = {key: engine.learners.get(model, key).learner.to_bytes() for key in fold(log)}
-    assert recovered == fold(log), f"the weights of {name} are not what the log leads to"
+    found = {id: event["feedback"] for id, event in told.items()}
+    assert strange or found.items() <= sent.items(), "feedback that nobody sent"
+    led_to = fold(log)
+    recovered = {key: engine.learners.get(model, key).learner.to_bytes() for key in led_to}
+    assert recovered == led_to, f"the weights of {name} are not what the log leads to"
     return len(log)

@@ -374,7 +374,7 @@ class TestWhyThereIsNoBound:
 
     def test_a_horizon_that_has_passed(self) -> None:
         learner = smidgen.ExponentiatedPreferencePerceptron(dim=DIM, bound=10.0, horizon=49)
-        assert "ends at the horizon 49; the run has 50 rounds" in self.note(learner)
+        assert "ends at the horizon 49; there are 50 rounds" in self.note(learner)
 
     def test_features_beyond_the_bound(self) -> None:
         learner = smidgen.ExponentiatedPreferencePerceptron(dim=DIM, bound=0.01, horizon=50)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -81,10 +82,11 @@ class AsyncClient:
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
+        **more: Any,
     ) -> AsyncModel:
         """Make a model, or find it if it is there with the same settings; see `Client.create`."""
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"feedback": feedback, "id_feature": id_feature}
+        given |= {"feedback": feedback, "id_feature": id_feature, **more}
         await self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return AsyncModel(self, name)
 
@@ -107,6 +109,31 @@ class AsyncClient:
         found: list[dict[str, Any]] = told["weights"]
         return found
 
+    async def teach(
+        self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known: what a request holds, and its ``answer``; all of them, once.
+
+        Parameters
+        ----------
+        name
+            The model.
+        examples
+            Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
+            whether it is relevant, the best candidates in order, the best one, or ``{"choice": id, "reward": x}``.
+        key
+            Whose learner, of a keyed model.
+        id
+            Under which the call is known again; one is made, if left out.
+        """
+        body = bodies.examples(examples, key=key, id=id)
+        return replies.plain(await self._send("POST", model_path(name) + "/examples", body))
+
+    async def health(self, name: str) -> list[dict[str, Any]]:
+        """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
+        found: list[dict[str, Any]] = replies.plain(await self._send("GET", model_path(name) + "/health"))["findings"]
+        return found
+
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))
@@ -114,6 +141,37 @@ class AsyncClient:
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
         return replies.plain(await self._send("GET", decision_path(decision)))
+
+    async def shown(self, decision: Answer | str) -> str:
+        """Let a decision count that was asked for with ``activate=False``; it was shown, is a duplicate, or late."""
+        told: str = replies.plain(await self._send("POST", decision_path(decision) + "/shown"))["status"]
+        return told
+
+    async def learn_many(self, feedback: Iterable[tuple[Answer | str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """Tell what many users did, in one call: pairs of a decision and its feedback.
+
+        Returns for each, in order, its ``status`` and ``model_version``, or its ``error``.
+        """
+        told = replies.plain(await self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))
+        found: list[dict[str, Any]] = told["results"]
+        return found
+
+    async def retract(self, decision: Answer | str) -> int:
+        """Undo what was learnt of a decision, which is open again; the model's version."""
+        version: int = replies.plain(await self._send("POST", decision_path(decision) + ":retract"))["model_version"]
+        return version
+
+    async def rollback(self, name: str, version: int) -> int:
+        """Go back to the weights of a version; the version that this makes."""
+        body = bodies.encode({"version": version})
+        made: int = replies.plain(await self._send("POST", model_path(name) + ":rollback", body))["model_version"]
+        return made
+
+    async def forget(self, name: str, key: str) -> int:
+        """Forget a key of a model exactly: its events are erased; how many there were."""
+        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
+        events: int = replies.plain(await self._send("DELETE", path))["forgotten"]
+        return events
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""
@@ -196,9 +254,10 @@ class AsyncModel:
         id: str | None = None,
         context: Any = None,
         features: Any = None,
+        **more: Any,
     ) -> Answer:
         """Ask for a decision; see `Model.decide`."""
-        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features)
+        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features) | more
         return await self.client._decide(self.name, body)
 
     async def decide_many(
@@ -215,6 +274,10 @@ class AsyncModel:
         """Tell what the user did; see `Client.learn`."""
         return await self.client.learn(decision, **feedback)
 
+    async def health(self) -> list[dict[str, Any]]:
+        """What was found about it, the worst first."""
+        return await self.client.health(self.name)
+
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
         return await self.client.story(decision)
@@ -226,6 +289,12 @@ class AsyncModel:
     def log(self, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """Its events, in order."""
         return self.client.log(self.name, after)
+
+    async def teach(
+        self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known; see `AsyncClient.teach`."""
+        return await self.client.teach(self.name, examples, key=key, id=id)
 
     async def archive(self) -> dict[str, Any]:
         """No more decisions; the log stays."""

@@ -48,6 +48,20 @@ def decision(
     return subject | {name: value for name, value in rest.items() if value is not None}
 
 
+def examples(given: Iterable[Mapping[str, Any]], *, key: str | None, id: str | None) -> bytes:
+    """Examples with an id, so that they can be sent twice and taught once."""
+    body: dict[str, Any] = {
+        "id": id if id is not None else uuid.uuid4().hex,
+        "examples": [dict(each) for each in given],
+    }
+    return encode(body if key is None else body | {"key": key})
+
+
+def several(given: Iterable[tuple[Any, Mapping[str, Any]]]) -> bytes:
+    """Feedback on many decisions."""
+    return encode({"feedback": [{"decision": getattr(each, "decision", each), **told} for each, told in given]})
+
+
 def decisions(given: Any, *, keys: Sequence[str] | str | None, top: int | None) -> dict[str, Any]:
     """The request for many decisions: one for each row of a matrix, or for each element."""
     if isinstance(given, np.ndarray) and given.ndim == 2 and (keys is None or isinstance(keys, str)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
@@ -88,6 +88,7 @@ class Client:
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
+        **more: Any,
     ) -> Model:
         """Make a model, or find it if it is there with the same settings.
 
@@ -115,9 +116,11 @@ class Client:
             Whether every key (user) has a learner of its own.
         id_feature
             Whether the id of a candidate is one of its features; it is, unless told otherwise.
+        **more
+            Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``, ….
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"feedback": feedback, "id_feature": id_feature}
+        given |= {"feedback": feedback, "id_feature": id_feature, **more}
         self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return Model(self, name)
 
@@ -140,6 +143,31 @@ class Client:
         found: list[dict[str, Any]] = told["weights"]
         return found
 
+    def teach(
+        self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known: what a request holds, and its ``answer``; all of them, once.
+
+        Parameters
+        ----------
+        name
+            The model.
+        examples
+            Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
+            whether it is relevant, the best candidates in order, the best one, or ``{"choice": id, "reward": x}``.
+        key
+            Whose learner, of a keyed model.
+        id
+            Under which the call is known again; one is made, if left out.
+        """
+        body = bodies.examples(examples, key=key, id=id)
+        return replies.plain(self._send("POST", model_path(name) + "/examples", body))
+
+    def health(self, name: str) -> list[dict[str, Any]]:
+        """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
+        found: list[dict[str, Any]] = replies.plain(self._send("GET", model_path(name) + "/health"))["findings"]
+        return found
+
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
         return replies.plain(self._send("DELETE", model_path(name)))
@@ -147,6 +175,37 @@ class Client:
     def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end: shown, answered, learnt at which version, or why not."""
         return replies.plain(self._send("GET", decision_path(decision)))
+
+    def shown(self, decision: Answer | str) -> str:
+        """Let a decision count that was asked for with ``activate=False``; it was shown, is a duplicate, or late."""
+        told: str = replies.plain(self._send("POST", decision_path(decision) + "/shown"))["status"]
+        return told
+
+    def learn_many(self, feedback: Iterable[tuple[Answer | str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """Tell what many users did, in one call: pairs of a decision and its feedback.
+
+        Returns for each, in order, its ``status`` and ``model_version``, or its ``error``.
+        """
+        told = replies.plain(self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))
+        found: list[dict[str, Any]] = told["results"]
+        return found
+
+    def retract(self, decision: Answer | str) -> int:
+        """Undo what was learnt of a decision, which is open again; the model's version."""
+        version: int = replies.plain(self._send("POST", decision_path(decision) + ":retract"))["model_version"]
+        return version
+
+    def rollback(self, name: str, version: int) -> int:
+        """Go back to the weights of a version; the version that this makes."""
+        body = bodies.encode({"version": version})
+        made: int = replies.plain(self._send("POST", model_path(name) + ":rollback", body))["model_version"]
+        return made
+
+    def forget(self, name: str, key: str) -> int:
+        """Forget a key of a model exactly: its events are erased; how many there were."""
+        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
+        events: int = replies.plain(self._send("DELETE", path))["forgotten"]
+        return events
 
     def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did, in a second or in a day; once is enough, and twice does no harm.
@@ -225,6 +284,7 @@ class Model:
         id: str | None = None,
         context: Any = None,
         features: Any = None,
+        **more: Any,
     ) -> Answer:
         """Ask for a decision.
 
@@ -248,8 +308,11 @@ class Model:
             rank, choose: a record of what is the same for all candidates.
         features
             The record of one thing, said outright, in the place of ``given``.
+        **more
+            Any other field of a request by its name: ``exclude``, ids that must not be shown; ``activate=False``, for a
+            decision that counts only once `Client.shown` says so.
         """
-        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features)
+        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features) | more
         path = model_path(self.name) + "/decisions"
         return replies.answer(self.client._send("POST", path, bodies.encode(body)))
 
@@ -280,6 +343,10 @@ class Model:
         """Tell what the user did; see `Client.learn`."""
         return self.client.learn(decision, **feedback)
 
+    def health(self) -> list[dict[str, Any]]:
+        """What was found about it, the worst first."""
+        return self.client.health(self.name)
+
     def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
         return self.client.story(decision)
@@ -291,6 +358,12 @@ class Model:
     def log(self, after: int = 0) -> Iterator[dict[str, Any]]:
         """Its events, in order."""
         return self.client.log(self.name, after)
+
+    def teach(
+        self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known; see `Client.teach`."""
+        return self.client.teach(self.name, examples, key=key, id=id)
 
     def archive(self) -> dict[str, Any]:
         """No more decisions; the log stays."""

@@ -43,10 +43,10 @@ def write_block_scores(blocks: FloatArray, w: FloatArray, out: FloatArray) -> No
             s0, s1 = s0 + load(blocks, at) * v, s1 + load(blocks, at + 8) * v
             s2, s3 = s2 + load(blocks, at + 16) * v, s3 + load(blocks, at + 24) * v
             at += ROWS
-        room = out[first:] if first + ROWS <= n else np.empty(ROWS)
-        store(room, 0, s0)
-        store(room, 8, s1)
-        store(room, 16, s2)
-        store(room, 24, s3)
+        into = out[first:] if first + ROWS <= n else np.empty(ROWS)
+        store(into, 0, s0)
+        store(into, 8, s1)
+        store(into, 16, s2)
+        store(into, 24, s3)
         if first + ROWS > n:
-            out[first:] = room[: n - first]
+            out[first:] = into[: n - first]

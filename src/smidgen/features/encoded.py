@@ -55,11 +55,11 @@ def lay_rows(
         starts[rows[k] + 1] += 1
     for i in range(n):
         starts[i + 1] += starts[i]
-    room, laid, worth = starts[:-1].copy(), np.empty(rows.shape[0], np.uint32), np.empty(rows.shape[0])
+    next_place, laid, worth = starts[:-1].copy(), np.empty(rows.shape[0], np.uint32), np.empty(rows.shape[0])
     for k in range(rows.shape[0]):
-        at = room[rows[k]]
+        at = next_place[rows[k]]
         laid[at], worth[at] = columns[k], values[k]
-        room[rows[k]] = at + 1
+        next_place[rows[k]] = at + 1
     filled = 0
     for i in range(n):
         first, last = starts[i], starts[i + 1]
@@ -93,7 +93,7 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
     texts, text_counts
         Which texts there were, and in how many rows.
     forgotten
-        Columns of features whose names the book has no room for.
+        Columns of features whose names the book does not hold.
     clipped
         How many numbers were clipped.
     ids, top

@@ -75,7 +75,7 @@ def one_row(g: Gathered, memory: Memory, scale: bool) -> Encoded:
         more = {"terms": ids[cats + numbers :], "texts": (path,), "text_counts": _ONE}
     if len(memory.book.names) >= memory.book.capacity:
         more["forgotten"] = memory.book.forgotten(ids)
-    tables: Any = (memory.scaling.room, memory.scaling.ids, scale)
+    tables: Any = (memory.scaling.table, memory.scaling.ids, scale)
     words = (memory.frequencies.df, seen)
     kept, clipped = _lay(ids, (cats, numbers), raw, tables, words, memory.book.columns, columns, values)
     if kept < len(ids):

@@ -84,7 +84,7 @@ def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = mat
     form = _form(kind)
     if form == "row":
         if value.dim != dim:
-            raise InvalidFeatures(f"the row has {value.dim} features and the learner has dim={dim}", _way_out(dim))
+            raise InvalidFeatures(f"the row has {value.dim} features and the learner has dim={dim}", _hint(dim))
         indices, values = value.indices, value.values
         if values.dtype != dtype:
             values = values.astype(dtype)
@@ -104,7 +104,7 @@ def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = mat
         indices, values, squares = _sparse_parts(value, form, dim, dtype, unit)
         row = Row(indices, values, dim)
     if not squares < longest * longest:  # NaN and infinity too
-        check_finite(row.values, "the features", _way_out(dim))
+        check_finite(row.values, "the features", _hint(dim))
         if unit or longest < math.inf:
             raise NotFinite(
                 f"the features are longer than {longest:g}", "scale them down; unit length is a good choice"
@@ -122,7 +122,7 @@ def _form(kind: type) -> str:
     return "csr" if kind.__name__ in ("csr_array", "csr_matrix") else "sparse"
 
 
-def _way_out(dim: int) -> str:
+def _hint(dim: int) -> str:
     return f"give {dim} finite numbers: a 1-D array, or a 1 × {dim} CSR matrix"
 
 
@@ -166,17 +166,17 @@ def _dense_values(value: Any, dim: int, dtype: DTypeLike) -> NDArray[Any]:
     try:
         given = np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise InvalidFeatures(f"the features are not a vector: {error}", _way_out(dim)) from error
+        raise InvalidFeatures(f"the features are not a vector: {error}", _hint(dim)) from error
     values = _cast(given, dim, dtype)
     if given.shape != (dim,):
-        raise InvalidFeatures(f"the features have shape {given.shape} and the learner has dim={dim}", _way_out(dim))
+        raise InvalidFeatures(f"the features have shape {given.shape} and the learner has dim={dim}", _hint(dim))
     return values
 
 
 def _cast(values: NDArray[Any], dim: int, dtype: DTypeLike) -> NDArray[Any]:
     """A copy; what is too large becomes infinite, and is refused as such."""
     if values.dtype.kind not in "fiub":
-        raise InvalidFeatures(f"the features have dtype {values.dtype} and must be real numbers", _way_out(dim))
+        raise InvalidFeatures(f"the features have dtype {values.dtype} and must be real numbers", _hint(dim))
     with np.errstate(over="ignore"):
         return values.astype(dtype)
 
@@ -218,7 +218,7 @@ def _sparse_parts(
             where.setflags(write=False)
             return where, values, squares
     if shape not in ((1, dim), (dim,)):
-        raise InvalidFeatures(f"the features have shape {shape} and the learner has dim={dim}", _way_out(dim))
+        raise InvalidFeatures(f"the features have shape {shape} and the learner has dim={dim}", _hint(dim))
     rows = from_scipy(value.reshape((1, dim)), "the features")
     values = _cast(rows.data, dim, dtype)
     where = constant(rows.indices.astype(np.uint32))

@@ -80,27 +80,27 @@ def take_in(lines: FloatArray, slots: IntArray, raw: FloatArray) -> None:
 class Scaling:
     """The statistics of every number that has a name in the book."""
 
-    __slots__ = ("clipped", "ids", "paths", "room", "slots")
+    __slots__ = ("clipped", "ids", "paths", "slots", "table")
 
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.slots: dict[str, int] = {}
         self.ids: IntArray = np.zeros(8, np.int64)  # of each number, its place in the book
         self.clipped = 0
-        self.room: FloatArray = np.zeros((8, WIDTH))  # lines, and room for more
+        self.table: FloatArray = np.zeros((8, WIDTH))  # lines, and space for more
 
     @property
     def lines(self) -> FloatArray:
         """One line of statistics per number."""
-        return self.room[: len(self.paths)]
+        return self.table[: len(self.paths)]
 
     def add(self, path: str, place: int) -> int:
-        """Make room for a number; return its slot."""
+        """Make space for a number; return its slot."""
         if path in self.slots:
             return self.slots[path]
         slot = len(self.paths)
-        if slot == len(self.room):
-            self.room = np.concatenate([self.room, np.zeros_like(self.room)])
+        if slot == len(self.table):
+            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
             self.ids = np.concatenate([self.ids, np.zeros_like(self.ids)])
         self.slots[path] = slot
         self.paths.append(path)
@@ -118,8 +118,8 @@ class Scaling:
     def restore(self, state: Mapping[str, NDArray[Any]], names: list[str]) -> None:
         """Take over what `state` gave."""
         self.paths, self.slots = [], {}
-        self.room, self.ids = np.zeros((8, WIDTH)), np.zeros(8, np.int64)
+        self.table, self.ids = np.zeros((8, WIDTH)), np.zeros(8, np.int64)
         for place in state["number_ids"].tolist():
             self.add(names[place], place)
-        self.room[: len(self.paths)] = state["number_lines"]
+        self.table[: len(self.paths)] = state["number_lines"]
         self.clipped = int(state["clipped"])

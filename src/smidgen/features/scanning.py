@@ -69,12 +69,12 @@ def rehash(old_keys: IntArray, old_ids: IntArray, keys: IntArray, ids: IntArray)
 
 #: What is written of each term: its id or −1, how often it comes, where it begins and ends.
 ID, COUNT, FIRST, LAST, LINES = 0, 1, 2, 3, 4
-#: Room to work in: of each word where it begins and ends, and its two residues; then a table of the terms seen.
-BEGIN, END, LEFT, RIGHT, SEEN, PLACE, ROOMS = 0, 1, 2, 3, 4, 5, 6
+#: Scratch: of each word where it begins and ends, and its two residues; then a table of the terms seen.
+BEGIN, END, LEFT, RIGHT, SEEN, PLACE, ROWS = 0, 1, 2, 3, 4, 5, 6
 
 
 @inlined
-def _words(text: Bytes, first: int, last: int, seed: int, room: IntArray) -> int:
+def _words(text: Bytes, first: int, last: int, seed: int, scratch: IntArray) -> int:
     """The words of text[first:last]: where they stand, and their residues; returns how many there are."""
     n, p, q, begun = 0, seed, seed, -1
     for k in range(first, last + 1):
@@ -83,33 +83,33 @@ def _words(text: Bytes, first: int, last: int, seed: int, room: IntArray) -> int
             begun = k if begun < 0 else begun
             p, q = (p * _BASE + c) % _P, (q * _OTHER + c) % _Q
         elif begun >= 0:
-            room[BEGIN, n], room[END, n], room[LEFT, n], room[RIGHT, n] = begun, k, p, q
+            scratch[BEGIN, n], scratch[END, n], scratch[LEFT, n], scratch[RIGHT, n] = begun, k, p, q
             n, p, q, begun = n + 1, seed, seed, -1
     return n
 
 
 @borrowing
 def scan_one(
-    text: Bytes, span: tuple[int, int], index: tuple[int, IntArray, IntArray], room: IntArray, out: IntArray, n: int
+    text: Bytes, span: tuple[int, int], index: tuple[int, IntArray, IntArray], scratch: IntArray, out: IntArray, n: int
 ) -> tuple[int, bool]:
     """The terms of text[span], each once, from the n-th line of ``out`` on; how many lines there are then.
 
     Also, whether all of them are known and come once.
     """
     seed, keys, table = index
-    words, plain = _words(text, span[0], span[1], seed, room), True
+    words, plain = _words(text, span[0], span[1], seed, scratch), True
     size = _ROOM
     while size < 4 * words:
         size *= 2
-    seen, places = room[SEEN, :size], room[PLACE, :size]
+    seen, places = scratch[SEEN, :size], scratch[PLACE, :size]
     for k in range(size):
         seen[k] = -1
     for k in range(2 * words - 1):
         w = k if k < words else k - words
-        p, q, stop = room[LEFT, w], room[RIGHT, w], room[END, w]
+        p, q, stop = scratch[LEFT, w], scratch[RIGHT, w], scratch[END, w]
         if k >= words:
-            p, q = (p * _JOIN + room[LEFT, w + 1]) % _P, (q * _JOIN + room[RIGHT, w + 1]) % _Q
-            stop = room[END, w + 1]
+            p, q = (p * _JOIN + scratch[LEFT, w + 1]) % _P, (q * _JOIN + scratch[RIGHT, w + 1]) % _Q
+            stop = scratch[END, w + 1]
         key = _key(p, q)
         at = _slot(seen, key)
         if seen[at] == key:
@@ -120,30 +120,30 @@ def scan_one(
         known = _slot(keys, key)
         out[ID, n] = table[known] if keys[known] == key else -1
         plain &= out[ID, n] >= 0
-        out[COUNT, n], out[FIRST, n], out[LAST, n] = 1, room[BEGIN, w], stop
+        out[COUNT, n], out[FIRST, n], out[LAST, n] = 1, scratch[BEGIN, w], stop
         n += 1
     return n, plain
 
 
 @kernel
 def _scan_many(
-    text: Bytes, ends: IntArray, index: tuple[int, IntArray, IntArray], room: IntArray, out: IntArray
+    text: Bytes, ends: IntArray, index: tuple[int, IntArray, IntArray], scratch: IntArray, out: IntArray
 ) -> tuple[IntArray, bool]:
     """The same for texts that end at ``ends``; where the terms of each begin."""
     starts, first, simple = np.zeros(ends.shape[0] + 1, np.int64), 0, True
     for t in range(ends.shape[0]):
-        n, plain = scan_one(text, (first, ends[t]), index, room, out, starts[t])
+        n, plain = scan_one(text, (first, ends[t]), index, scratch, out, starts[t])
         simple &= plain
         starts[t + 1], first = n, ends[t]
     return starts, simple
 
 
 def _room(longest: int) -> IntArray:
-    """Room for texts of so many letters: half as many words, and a table four times as large."""
+    """Scratch for texts of so many letters: half as many words, and a table four times as large."""
     size = _ROOM
     while size < 2 * longest + 4:
         size *= 2
-    return np.empty((ROOMS, size), np.int64)
+    return np.empty((ROWS, size), np.int64)
 
 
 class Index:

@@ -46,7 +46,7 @@ def known(g: Gathered, memory: Memory, scale: bool) -> Known:
 def scaled(memory: Memory, slots: IntArray, raw: FloatArray, out: FloatArray, scale: bool) -> int:
     """Numbers as features; how many were clipped."""
     if scale:
-        return standardise(memory.scaling.room, slots, raw, out)
+        return standardise(memory.scaling.table, slots, raw, out)
     out[:] = raw
     return 0
 

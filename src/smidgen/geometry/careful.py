@@ -17,7 +17,7 @@ from smidgen.decision import FloatArray
 
 #: A direction longer than this under B (squared) takes the careful way.
 LONG = 1e8
-#: A squared product beyond this is refused: there must be room for the factor of the step.
+#: A squared product beyond this is refused: the factor of the step must fit beside it.
 LONGEST = 1e200
 #: What is left of a pivot when rounding has eaten it up; the diagonal is 1.
 _PIVOT = 1e-15

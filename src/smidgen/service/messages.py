@@ -24,6 +24,8 @@ Record = dict[str, float | str | bool | list[Any] | dict[str, Any] | None]
 #: How many decisions one call may ask for, how many candidates a decision may have, how many labels a model.
 ROWS = CANDIDATES = 10_000
 LABELS = 100_000
+Seconds = Annotated[float, Meta(gt=0, le=1e9)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
 
 
@@ -56,9 +58,13 @@ class ModelBody(Message):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
     labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
-    window_s: Annotated[float, Meta(gt=0, le=1e9)] = 86400.0
+    window_s: Seconds | None = None
     keyed: bool = False
     id_feature: bool = True
+    reward_range: tuple[float, float] | None = None
+    default_reward: float | None = None
+    explore: Share | None = None
+    min_share: Share | None = None
 
 
 class Compact(Message):
@@ -87,6 +93,7 @@ class DecisionBody(Message):
 
     id: Id | None = None
     key: Id | None = None
+    activate: bool = True
 
 
 class BatchBody(Message):
@@ -101,15 +108,42 @@ class BatchBody(Message):
     key: Id | None = None
 
 
+class ExampleBody(DecisionBody, kw_only=True):
+    """What a request holds, with the answer that is known to be right."""
+
+    answer: Any
+
+
+class ExamplesBody(Message, kw_only=True):
+    """Examples to teach a model, or one of its keys; with an ``id`` the call is safe to repeat."""
+
+    id: Id | None = None
+    key: Id | None = None
+    examples: Annotated[list[ExampleBody], AT_ONCE]
+
+
 class FeedbackBody(Message):
     """What the user did: one of the fields that the loop has."""
 
-    def given(self) -> dict[str, Any]:
-        """The fields that were sent."""
-        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
+    def given(self, but: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The fields that were sent, but for some."""
+        names = [name for name in self.__struct_fields__ if name not in but]
+        return {name: value for name in names if (value := getattr(self, name)) is not UNSET}
 
 
-def digest(body: DecisionBody | FeedbackBody) -> bytes:
+class SeveralBody(Message, kw_only=True):
+    """Feedback on many decisions."""
+
+    feedback: Annotated[list[FeedbackBody], AT_ONCE]
+
+
+class RollbackBody(Message, kw_only=True):
+    """The version to go back to."""
+
+    version: Annotated[int, Meta(ge=0)]
+
+
+def digest(body: Message) -> bytes:
     """A body's hash, by which the same one is known again; MessagePack writes numbers far quicker than JSON."""
     try:
         return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()[:16]
@@ -121,6 +155,38 @@ class FeedbackReply(Struct, kw_only=True):
     """What became of the feedback."""
 
     status: Literal["learnt", "duplicate", "late"]
+    model_version: int
+
+
+class SeveralReply(Struct, kw_only=True):
+    """What became of each feedback, in order: as if it had come alone, or why it was refused."""
+
+    results: list[Any]
+
+
+class UndoneReply(Struct, kw_only=True):
+    """The version that the undoing made."""
+
+    model_version: int
+
+
+class ForgottenReply(Struct, kw_only=True):
+    """How many events were erased, and the version that this made."""
+
+    forgotten: int
+    model_version: int
+
+
+class ShownReply(Struct, kw_only=True):
+    """Whether the decision counts now, has counted before, or is too old."""
+
+    status: Literal["shown", "duplicate", "late"]
+
+
+class TaughtReply(Struct, kw_only=True):
+    """How many examples were taught, and the model's version."""
+
+    taught: int
     model_version: int
 
 
@@ -177,13 +243,51 @@ class ErrorReply(Struct, kw_only=True):
 
 
 class Quality(Struct, kw_only=True):
-    """How well it goes, by the feedback of the last learnt decisions."""
+    """How well it goes, over the last closed decisions: those that were answered, or whose window is over.
+
+    ``of`` is how many they are, and ``silent`` how many of them had no answer. A silent one counts as no success; where
+    the figure is a loss, which nobody knows then, the value is that of the others.
+    """
 
     measure: str
     value: float | None
     low: float | None
     high: float | None
     of: int
+    silent: int
+
+
+Severity = Literal["info", "warning", "problem"]
+#: What a finding of a model's health is about.
+Code = Literal[
+    "nothing_to_learn",
+    "silence",
+    "no_exploration",
+    "scale",
+    "constant",
+    "clipped",
+    "out_of_bound",
+    "dominated",
+    "contradiction",
+    "few_per_key",
+    "drift",
+]
+
+
+class Finding(Struct, kw_only=True, frozen=True):
+    """Something about a model that its owner should know: in words, with its figures, and the way out."""
+
+    code: Code
+    severity: Severity
+    message: str
+    hint: str
+    figures: dict[str, float | int | str | None]
+
+
+class HealthReply(Struct, kw_only=True):
+    """What was found about a model, the worst first; empty if nothing was."""
+
+    findings: list[Finding]
 
 
 class ModelReply(Struct, kw_only=True):
@@ -197,6 +301,10 @@ class ModelReply(Struct, kw_only=True):
     features: list[str] | dict[str, Any] | None
     labels: list[str] | None
     window_s: float
+    reward_range: tuple[float, float] | None
+    default_reward: float | None
+    explore: float | None
+    min_share: float | None
     keyed: bool
     created_at: str
     archived_at: str | None

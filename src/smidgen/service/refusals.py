@@ -29,6 +29,14 @@ class Unknown(SmidgenError):
     status = 404
 
 
+class UnknownModel(Unknown):
+    """A model that is not there, or not for this token."""
+
+
+class UnknownDecision(Unknown):
+    """A decision that is not there, or not for this token."""
+
+
 class TooSlow(SmidgenError):
     """A body that does not arrive."""
 

@@ -71,7 +71,7 @@ class DiagonalClasses:
     Parameters
     ----------
     dim, columns
-        Features, and room for classes.
+        Features, and places for classes.
     start
         A starts as start·I.
     dtype
@@ -84,15 +84,15 @@ class DiagonalClasses:
         self._start = start
         self.S: Block = empty((dim, 2 * columns), dtype)
         _fill(self.S, 1.0 / start)
-        self.moments: Block = np.empty((2, columns), dtype)  #: room for what `diagonal_moments` writes
+        self.moments: Block = np.empty((2, columns), dtype)  #: space for what `diagonal_moments` writes
 
     @property
     def columns(self) -> int:
-        """Room for classes."""
+        """Places for classes."""
         return int(self.S.shape[1]) // 2
 
     def widen(self, columns: int) -> None:
-        """Make room for more classes, which start as all started."""
+        """Make places for more classes, which start as all started."""
         old, C = self.S, self.columns
         self.S = empty((len(old), 2 * columns), old.dtype)
         _fill(self.S, 1.0 / self._start)

@@ -27,7 +27,7 @@ LEAST, WIDEST = 1e-220, 1e300
 
 @inlined
 def full_products(B: Block, idx: Indices, val: Block, P: Block) -> None:
-    """P_i = A_i⁻¹x for the classes that P has room for, by rows, so that a sparse x reads only its own rows."""
+    """P_i = A_i⁻¹x for the classes that P holds, by rows, so that a sparse x reads only its own rows."""
     sum_rows(B, idx, val, P)
 
 
@@ -54,7 +54,7 @@ def _dot_row(rows: Block, i: int, x: Block) -> float:
 
 @kernel
 def full_moments(W: Block, B: Block, idx: Indices, val: Block, means: Block, widths: Block, P: Block) -> None:
-    """means_i = w_i · x, P_i = A_i⁻¹x and widths_i = xᵀA_i⁻¹x for the classes that P has room for."""
+    """means_i = w_i · x, P_i = A_i⁻¹x and widths_i = xᵀA_i⁻¹x for the classes that P holds."""
     full_products(B, idx, val, P)
     x = val
     if idx.shape[0] < P.shape[1]:  # sums over all features, so that they run alike for a sparse row and a dense one
@@ -118,7 +118,7 @@ class FullClasses:
     Parameters
     ----------
     dim, columns
-        Features, and room for classes.
+        Features, and places for classes.
     start
         A starts as start·I.
     dtype
@@ -132,16 +132,16 @@ class FullClasses:
         self.W: Block = np.zeros((columns, dim), dtype)
         self.B: Block = np.zeros((dim, columns, dim), dtype)
         self.B[np.arange(dim), :, np.arange(dim)] = 1.0 / start
-        self.moments: Block = np.empty((2, columns), dtype)  #: room for what `full_moments` writes
+        self.moments: Block = np.empty((2, columns), dtype)  #: space for what `full_moments` writes
         self.products: Block = np.empty((columns, dim), dtype)
 
     @property
     def columns(self) -> int:
-        """Room for classes."""
+        """Places for classes."""
         return len(self.W)
 
     def widen(self, columns: int) -> None:
-        """Make room for more classes, which start as all started."""
+        """Make places for more classes, which start as all started."""
         wider = FullClasses(self.W.shape[1], columns, self._start, self.W.dtype)
         wider.W[: self.columns], wider.B[:, : self.columns] = self.W, self.B
         self.W, self.B, self.moments, self.products = wider.W, wider.B, wider.moments, wider.products

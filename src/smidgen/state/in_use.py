@@ -1,7 +1,7 @@
 """Full second order over the columns in use: a matrix per class that grows with the features that have come.
 
 Hashed features have many columns and few in use. What has not come yet has weight 0 and A⁻¹ = I/start, so it needs no
-room: it adds ‖x‖²/start to a width, and nothing to a score.
+space: it adds ‖x‖²/start to a width, and nothing to a score.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from smidgen.state.classes import Block, Indices
 from smidgen.state.full import FullClasses
 
 Slots = NDArray[np.int32]  # by column: where it stands, or −1
-ROOM = 16  # columns that there is room for at first; it doubles
+FIRST = 16  # columns that it holds at first; it doubles
 
 
 @borrowing
@@ -70,7 +70,7 @@ class ClassesInUse:
     Parameters
     ----------
     dim, columns
-        Features, and room for classes.
+        Features, and places for classes.
     start
         A starts as start·I.
     dtype
@@ -86,12 +86,12 @@ class ClassesInUse:
         self.slots: Slots = np.full(dim, -1, np.int32)
         self.used = 0
         self.in_use: Indices = np.zeros(limit, np.uint32)  #: column by slot
-        self.full = FullClasses(min(ROOM, limit), columns, start, dtype)
+        self.full = FullClasses(min(FIRST, limit), columns, start, dtype)
         self._where, self._values = np.empty(limit, np.uint32), np.empty(limit, dtype)
 
     @property
     def columns(self) -> int:
-        """Room for classes."""
+        """Places for classes."""
         return self.full.columns
 
     def part(self, idx: Indices, val: Block) -> tuple[Indices, Block, int, float]:
@@ -105,17 +105,17 @@ class ClassesInUse:
         self.used = give_slots(self.slots, self.in_use, self.used, idx, val)
 
     def reserve(self, used: int) -> None:
-        """Make room for so many columns."""
-        room = old = self.full.W.shape[1]
-        while room < used:
-            room = min(2 * room, self.limit)
-        if room > old:
-            grown = FullClasses(room, self.columns, self.start, self.full.W.dtype)
+        """Make space for so many columns."""
+        size = old = self.full.W.shape[1]
+        while size < used:
+            size = min(2 * size, self.limit)
+        if size > old:
+            grown = FullClasses(size, self.columns, self.start, self.full.W.dtype)
             grown.W[:, :old], grown.B[:old, :, :old] = self.full.W, self.full.B
             self.full = grown
 
     def widen(self, columns: int) -> None:
-        """Make room for more classes, which start as all started."""
+        """Make places for more classes, which start as all started."""
         self.full.widen(columns)
 
     def block(self) -> Block:

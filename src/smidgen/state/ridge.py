@@ -105,7 +105,7 @@ def _diagonal_hear(S: Block, idx: Indices, val: Block, y: float) -> tuple[float,
 
 
 class _BlockRidge(Ridge):
-    """A ridge estimator that is a class of its own: the blocks of the label loop, with room for one."""
+    """A ridge estimator that is a class of its own: the blocks of the label loop, with a place for one."""
 
     blocks: FullClasses | DiagonalClasses
 

@@ -30,8 +30,8 @@ from smidgen.vector.arrays import dot
 from smidgen.vector.row_sums import sum_rows
 
 Slots = NDArray[np.int32]
-#: Room for the rows of R that an example meets, and for its values there.
-Rooms: TypeAlias = tuple[Indices, FloatArray]
+#: Space for the rows of R that an example meets, and for its values there.
+Scratch: TypeAlias = tuple[Indices, FloatArray]
 #: What became of an example: learnt; refused, since a number is not finite; not learnt, for want of free rows.
 LEARNT, STRANGE, FULL = 0, 1, 2
 
@@ -54,10 +54,10 @@ def _known(slots: Slots, idx: Indices, val: FloatArray, where: Indices, what: Fl
 
 @inlined
 def lean(
-    R: FloatArray, slots: Slots, idx: Indices, val: FloatArray, rooms: Rooms, out: FloatArray
+    R: FloatArray, slots: Slots, idx: Indices, val: FloatArray, scratch: Scratch, out: FloatArray
 ) -> tuple[float, float]:
     """Out = Sᵀx, zero behind it; returns w·x, and the sum of squares of entries whose columns have no row yet."""
-    rows, rest, (where, what) = R.shape[0], 0.0, rooms
+    rows, rest, (where, what) = R.shape[0], 0.0, scratch
     if slots.shape[0] == 0:
         sum_rows(R, idx, val, out)
     else:
@@ -70,28 +70,35 @@ def lean(
 
 
 @kernel
-def room_for(R: FloatArray, slots: Slots) -> Rooms:
-    """Room to gather the entries of one row in."""
+def scratch_for(R: FloatArray, slots: Slots) -> Scratch:
+    """Space to gather the entries of one row in."""
     n = R.shape[0] if slots.shape[0] > 0 else 0
     return np.empty(n, np.uint32), np.empty(n)
 
 
 @borrowing
 def write_moments(
-    R: FloatArray, slots: Slots, offer: Offer, first: int, ridge: float, rooms: Rooms, room: FloatArray, out: FloatArray
+    R: FloatArray,
+    slots: Slots,
+    offer: Offer,
+    first: int,
+    ridge: float,
+    scratch: Scratch,
+    work: FloatArray,
+    out: FloatArray,
 ) -> None:
     """w·x and xᵀA⁻¹x of the rows from the first-th on, into the first two rows of ``out``."""
     idx, val, starts = offer
     for k in range(out.shape[1]):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
-        mean, rest = lean(R, slots, indices, x, rooms, room)
-        out[0, k], out[1, k] = mean, dot(room, room) + rest / ridge
+        mean, rest = lean(R, slots, indices, x, scratch, work)
+        out[0, k], out[1, k] = mean, dot(work, work) + rest / ridge
 
 
 @kernel
 def root_moments(R: FloatArray, slots: Slots, offer: Offer, first: int, ridge: float, out: FloatArray) -> None:
-    """The same, in room of its own."""
-    write_moments(R, slots, offer, first, ridge, room_for(R, slots), np.empty(R.shape[1]), out)
+    """The same, with scratch of its own."""
+    write_moments(R, slots, offer, first, ridge, scratch_for(R, slots), np.empty(R.shape[1]), out)
 
 
 @inlined
@@ -132,7 +139,7 @@ def write_step(
     idx: Indices,
     val: FloatArray,
     y: float,
-    rooms: Rooms,
+    scratch: Scratch,
     out: FloatArray,
 ) -> int:
     """A ← A + xxᵀ, w ← w + (y − w·x)·A_new⁻¹x; changes nothing where it cannot."""
@@ -144,7 +151,7 @@ def write_step(
     before = used[0]
     if many:
         used[0] = _claim(slots, idx, val, before)
-    mean, _ = lean(R, slots, idx, val, rooms, out)
+    mean, _ = lean(R, slots, idx, val, scratch, out)
     spread = dot(out, out)
     if not (math.isfinite(mean) and math.isfinite(spread)):
         _give_back(slots, idx, used, before)
@@ -160,8 +167,8 @@ def write_step(
 
 @kernel
 def _step_alone(R: FloatArray, slots: Slots, used: IntArray, idx: Indices, val: FloatArray, y: float) -> int:
-    """`write_step` in room of its own."""
-    return write_step(R, slots, used, idx, val, y, room_for(R, slots), np.empty(R.shape[1]))
+    """`write_step` with scratch of its own."""
+    return write_step(R, slots, used, idx, val, y, scratch_for(R, slots), np.empty(R.shape[1]))
 
 
 @borrowing

@@ -68,7 +68,7 @@ class RootRidge:
         return int(np.count_nonzero(self.slots[indices[x != 0.0]] < 0))
 
     def grow(self, rows: int) -> None:
-        """Make room for more rows."""
+        """Make space for more rows."""
         old, R, F = len(self.R), *self._fresh(rows)
         R[:old, :old], R[:old, rows : rows + 2] = self.R[:, :old], self.R[:, old : old + 2]
         if self.keep < 1.0:

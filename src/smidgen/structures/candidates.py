@@ -9,9 +9,11 @@ from smidgen import checks
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
 from smidgen.features.many import listed
-from smidgen.features.record import shown
+from smidgen.features.record import as_record, plain, shown
+from smidgen.records import structure
 
 
+@structure
 class Candidates:
     """What may be shown, described by records; a `Pipeline` ranks them or chooses one.
 
@@ -54,11 +56,36 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.records)
 
+    def to_record(self) -> dict[str, Any]:
+        """The fields that rebuild these candidates: their records as JSON would say them."""
+        about = None if self.context is None else _plain(as_record(self.context))
+        ids = None if self.ids is None else list(self.ids)
+        return {
+            "records": [_plain(as_record(each)) for each in self.records],
+            "ids": ids,
+            "context": about,
+            "top": self.top,
+        }
+
+    @classmethod
+    def from_record(cls, fields: dict[str, Any]) -> Candidates:
+        """Rebuild from `to_record`."""
+        records, ids = fields["records"], fields["ids"]
+        given = records if ids is None else dict(zip(ids, records, strict=True))
+        return cls(given, context=fields["context"], top=fields["top"])
+
     def __repr__(self) -> str:
         by = "id" if self.ids is not None else "position"
         about = ", with a context" if self.context is not None else ""
         what = "to choose from" if self.top is None else f"to rank, top={self.top}"
         return f"Candidates({len(self)} by {by}{about}, {what})"
+
+
+def _plain(value: Any) -> Any:
+    """A record's values as JSON would say them, objects inside objects too."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else plain(value)
 
 
 def _as_ids(ids: tuple[Any, ...]) -> tuple[str | int, ...]:

@@ -64,9 +64,21 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         look("keys", [], prefix="z", limit=50)
         look("tally", [(6, 4, 1, 0)])
         latest = [store.decision(asked[n].decision) for n in (3, 2)]
+        look("lately", [_outcome(asked[n], n, figures) for n in (5, 4, 3)], limit=3)
+        look("answers", [_outcome(asked[n], n, figures) for n in (1, 4, 0)], limit=3)
+        look("ended", [], now=1e6, limit=3)
+        look("ended", [_outcome(asked[n], n, figures) for n in (5, 4)], now=1.5e6, limit=2)
         look("latest", [tuple(row) for row in latest if row is not None], before=6, limit=2)
     finally:
         reader.close()
+
+
+def _outcome(asked: Asked, n: int, figures: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """What became of the n-th decision of the log, as `Outcome` says it."""
+    head = (n + 2, asked.at, asked.key, asked.expires_at, asked.explored, asked.forwarded)
+    answered = {each[0]: (place + 8, place + 1, each[1], "feedback", 100.0 + n) for place, each in enumerate(figures)}
+    late = (12, None, None, "feedback", 2e6)
+    return (*head, *answered.get(n, late if n == 5 else (None, None, None, None, None)))
 
 
 def _same(found: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:

@@ -26,6 +26,8 @@ class Guarantee(NamedTuple):
         Rounds and bound.
     why_not
         Why there is no curve.
+    checked
+        Which conditions the data were asked for, and hold.
     """
 
     theorem: str | None = None
@@ -33,6 +35,7 @@ class Guarantee(NamedTuple):
     assumes: str = ""
     curve: Sequence[tuple[int, float]] = ()
     why_not: str | None = None
+    checked: str = ""
 
 
 def promised(
@@ -48,7 +51,7 @@ def promised(
     theorem, words
         Of the learner's card: its theorem, and its bound in words.
     settings
-        All settings of the learner.
+        Those of the learner (`params`); what is optional and was not given may be missing.
     points
         What was observed, in order.
 

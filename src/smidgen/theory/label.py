@@ -120,7 +120,7 @@ _PROVED = {"eta": "theory", "covariance": "full", "project": True, "normalize": 
 def _one_bit(settings: Mapping[str, Any], T: int) -> Terms | str:
     if any(settings[name] != value for name, value in _PROVED.items()):
         return 'Theorem 1 is for eta="theory", covariance="full", project=true, normalize=true'
-    if settings["approximation"] is not None:
+    if settings.get("approximation") is not None:
         return "Theorem 2 needs the sum of the approximation errors, which no log tells"
     alpha, U, delta = settings["alpha"], settings["norm_bound"], settings["delta"]
     if not 0.0 <= alpha <= 1.0:

@@ -93,10 +93,11 @@ def _multiplicative(rule: Exponentiated, m: Measured) -> Known | str:
 
 
 def _exponentiated(settings: Settings, T: int) -> Terms | str:
-    if why_not := _no_fixed_rate(settings["horizon"], T):
+    horizon = settings.get("horizon")
+    if why_not := _no_fixed_rate(horizon, T):
         return why_not
     S, signed = settings["bound"], settings["signed"]
-    known = {"S": S, "n_features": settings["dim"] * (2 if signed else 1), "horizon": settings["horizon"]}
+    known = {"S": S, "n_features": settings["dim"] * (2 if signed else 1), "horizon": horizon}
     positive = "" if signed else ", and w* ≥ 0"
     assumes = f"α-informative feedback without slack, and features within S = {S:g}{positive}."
     return Terms({**known, "w_norm": 1.0, "alpha": 1.0}, assumes)

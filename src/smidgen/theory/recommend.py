@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
@@ -111,7 +112,7 @@ def recommend(space: Space, loss_bound: float, horizon: int, lipschitz: float | 
     power = 1 / 6 if L is None else 1 / 4  # the bound per round falls like T^(−power)
     delta, gamma = one_point.fkm_constants(space, F, L, T)
     first_gamma = one_point.fkm_constants(space, F, L, 1)[1]
-    known = {"dim": d, "F": F, "R": R, "r": r, "lipschitz": L, "mended": True}
+    known: dict[str, Any] = {"dim": d, "F": F, "R": R, "r": r, "lipschitz": L, "mended": True}
     first_bound = float(bounds.ogdeg(T=1, per_round=True, **known))
     return Recommendation(
         space=space,

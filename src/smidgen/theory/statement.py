@@ -71,7 +71,7 @@ class Theorem:
     bound
         The function of `smidgen.bounds` that computes it. One with an argument ``lag`` holds for late feedback, too.
     terms
-        A function of a model's settings and of the rounds learnt: the terms, or why the theorem does not speak.
+        A function of a learner's `params` and of the rounds learnt: the terms, or why the theorem does not speak.
     unit
         What the numbers are multiples of, where users keep a quantity to themselves.
     counts

@@ -199,7 +199,7 @@ def _gradient(settings: Mapping[str, Any], T: int) -> Terms:
 
 
 def _newton(settings: Mapping[str, Any], T: int) -> Terms | str:
-    if settings["beta"] is not None:
+    if settings.get("beta") is not None:
         return "The bound is for the theory's own beta; this model was given another"
     space, G, alpha = settings["space"], settings["gradient_bound"], settings["exp_concavity"]
     if space.free_dim * math.log(T) < 4.0:
@@ -209,11 +209,11 @@ def _newton(settings: Mapping[str, Any], T: int) -> Terms | str:
 
 
 def _value(settings: Mapping[str, Any], T: int) -> Terms | str:
-    if settings["delta"] is not None or settings["gamma"] is not None:
+    if settings.get("delta") is not None or settings.get("gamma") is not None:
         return "The theorem is for its own delta and gamma; this model was given others"
-    if (horizon := settings["horizon"]) is None:
+    if (horizon := settings.get("horizon")) is None:
         return "The theorem is for a known horizon; this model doubles its phases instead"
-    space, F, L = settings["space"], settings["loss_bound"], settings["lipschitz"]
+    space, F, L = settings["space"], settings["loss_bound"], settings.get("lipschitz")
     known = {"dim": space.free_dim, "F": F, "R": space.outer_radius, "r": space.inner_radius, "lipschitz": L}
     slopes = "" if L is None else f" and slopes within {L:g}"
     return Terms(

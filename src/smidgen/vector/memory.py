@@ -35,6 +35,6 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
 
 def _placed(make: Callable[..., NDArray[Any]], shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = make(size + LINE, np.uint8)
-    start = -room.__array_interface__["data"][0] % LINE
-    return room[start : start + size].view(dtype).reshape(shape)
+    block = make(size + LINE, np.uint8)
+    start = -block.__array_interface__["data"][0] % LINE
+    return block[start : start + size].view(dtype).reshape(shape)

@@ -159,7 +159,7 @@ def move_scores_by(
 
 @instruction(_make_places_from)
 def places_from(scores: Shorts, first: int, last: int, limit: int, places: Wholes) -> int:
-    """Write down where in a range the scores are at least the limit; gives how many. There must be room for all."""
+    """Write down where in a range the scores are at least the limit; gives how many. It must hold them all."""
     found = first + np.flatnonzero(scores[first:last] >= limit)
     places[: len(found)] = found
     return len(found)
@@ -202,7 +202,7 @@ class _Range:
         self.builder.store(value, place).align = value.type.element.width // 8
 
     def lowest(self) -> Any:
-        """Room for their maxima."""
+        """Space for their maxima."""
         best = self.cgutils.alloca_once(self.builder, self.vector(self.one))
         lowest = self.ir.Constant(self.one, -(1 << 15))
         self.builder.store(filled(self.builder, lowest, self.vector(self.one)), best)

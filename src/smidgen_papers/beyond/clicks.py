@@ -50,9 +50,6 @@ add_figure(
     "at the top first, so what is shown high is clicked, or moved down, more than it deserves; learners that show "
     "their best ranking every time take that for merit. Here they stand beside three that show rankings with some "
     "randomness in them.",
-    remarks="`PDGD`, `FairPairs` and 3PR lose to the second-order perceptron where an expert corrects every ranking "
-    "(strict feedback): they pay for swaps that nobody needed. With labels that contradict one another, and with every "
-    "kind of click, it is the other way round.",
 )
 
 

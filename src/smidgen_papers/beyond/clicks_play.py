@@ -13,8 +13,8 @@ from smidgen.evaluate.drawn_state import features_for
 from smidgen.evaluate.ranking_play import play_rankings
 from smidgen.evaluate.ranking_table import QueryTable
 from smidgen.features import dense_scores
-from smidgen.learners import learners
-from smidgen.learners.rank import RankLearner
+from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron, RankLearner
+from smidgen_papers.coactive.algorithms import ALGORITHMS
 from smidgen_papers.coactive.web_data import Web, web
 from smidgen_papers.coactive.web_play import stream
 from smidgen_papers.outcome import checkpoints
@@ -24,6 +24,13 @@ from smidgen_papers.part import Place, Values
 DEPTH = 10
 #: The share of the queries that no learner sees; rankings without exploration are measured there.
 HELD_OUT = 5
+#: The learners of the paper, and those that are made for clicks.
+LEARNERS: dict[str, Any] = {
+    **ALGORITHMS,
+    "PDGD": PDGD,
+    "FairPairs": FairPairs,
+    "PerturbedPreferencePerceptron": PerturbedPreferencePerceptron,
+}
 
 
 def play(
@@ -86,7 +93,7 @@ def play(
 def make_learner(settings: dict[str, Any], dim: int, seed: int) -> Any:
     """A fresh learner."""
     chosen = {**settings, "dim": dim, "seed": seed}
-    return learners[chosen.pop("name")](**chosen)
+    return LEARNERS[chosen.pop("name")](**chosen)
 
 
 def make_user(name: str, data: Web, seed: int) -> Any:

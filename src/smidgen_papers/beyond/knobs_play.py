@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-import smidgen
 from smidgen.decision import FloatArray
+from smidgen.geometry import Box
+from smidgen.learners.tune import OGDEG, QuadraticTuner
 from smidgen_papers.part import Place, Values
 
 Loss = Callable[[FloatArray], float]
@@ -64,9 +65,9 @@ def play(
     return {"regret": float(regrets.mean()), "last": float(regrets[-rounds // 10 :].mean())}
 
 
-def _ours(make: Callable[[smidgen.Box, int], Any]) -> Callable[..., None]:
+def _ours(make: Callable[[Box, int], Any]) -> Callable[..., None]:
     def run(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed: int) -> None:
-        learner = make(smidgen.Box(low=np.zeros(d), high=np.ones(d)), seed)
+        learner = make(Box(low=np.zeros(d), high=np.ones(d)), seed)
         for t in range(rounds):
             decision = learner.ask()
             learner.tell(decision, told(decision.action, t))
@@ -115,9 +116,9 @@ def _random(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed:
 
 
 _TUNERS: dict[str, Callable[..., None]] = {
-    "QuadraticTuner": _ours(lambda space, seed: smidgen.QuadraticTuner(space=space, seed=seed)),
-    "OGDEG": _ours(lambda space, seed: smidgen.OGDEG(space=space, loss_bound=1.0, delta=0.1, seed=seed)),
-    "OGDEG, running mean": _ours(lambda space, seed: smidgen.OGDEG(space=space, delta=0.1, baseline="mean", seed=seed)),
+    "QuadraticTuner": _ours(lambda space, seed: QuadraticTuner(space=space, seed=seed)),
+    "OGDEG": _ours(lambda space, seed: OGDEG(space=space, loss_bound=1.0, delta=0.1, seed=seed)),
+    "OGDEG, running mean": _ours(lambda space, seed: OGDEG(space=space, delta=0.1, baseline="mean", seed=seed)),
     "CMA-ES": _cmaes,
     "Optuna TPE": _tpe,
     "random": _random,

@@ -9,5 +9,6 @@ add_paper(
         "beyond",
         "Beyond the papers",
         "Learners that are not in the five papers, on the papers' data and with people who are less than ideal",
+        page=False,  # the documentation has pages of its own about these
     )
 )

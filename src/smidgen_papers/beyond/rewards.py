@@ -161,7 +161,6 @@ add_figure(
     title="Choosing by reward, beside Vowpal Wabbit and others",
     shows="Nothing: no paper of the five has it. One weight vector on joint features, chosen by upper confidence "
     "bounds, inverse gaps or posterior samples.",
-    remarks="",
 )
 add_study(
     "beyond/rewards",

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.learners import learners
+from smidgen.learners.choose import LinUCB, SquareCB, ThompsonChoice
 from smidgen_papers.beyond.reward_peers import play_armed, play_vw
 from smidgen_papers.beyond.reward_worlds import WORLDS, matrix, world
 from smidgen_papers.part import Place, Values
 
 #: After how many rounds, as shares of all, losses are kept for the curves.
 POINTS = 20
+#: Ours, by name.
+LEARNERS: dict[str, Any] = {"LinUCB": LinUCB, "SquareCB": SquareCB, "ThompsonChoice": ThompsonChoice}
 
 
 def play(
@@ -44,8 +46,7 @@ def play(
     arrays = world(place, name=name, source=source, rounds=rounds, seed=seed)
     if peer == "smidgen":
         X = matrix(arrays)
-        maker: Any = learners[contender]
-        rewards = maker(dim=X.shape[1], seed=seed, **settings).run(X, arrays["rewards"]).rewards
+        rewards = LEARNERS[contender](dim=X.shape[1], seed=seed, **settings).run(X, arrays["rewards"]).rewards
     elif peer == "Vowpal Wabbit":
         rewards = play_vw(arrays, contender, settings["rate"], seed)
     else:

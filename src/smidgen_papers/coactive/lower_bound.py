@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from smidgen.evaluate.simulate import simulate
-from smidgen.learners import coactive
 from smidgen.theory import bounds
 from smidgen.users import Adversary
 from smidgen_papers.catalogue import add_claim, add_study
 from smidgen_papers.claims import Finding
+from smidgen_papers.coactive.algorithms import ALGORITHMS
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table
 from smidgen_papers.part import Answers, Part, Place, Run, Values, part
 
@@ -30,7 +30,7 @@ HORIZONS = {False: (10, 30, 100, 300, 1000), True: (10, 30, 100)}
 def adversary(place: Place, *, learner: str, settings: dict[str, Any], horizon: int, seed: int) -> Values:
     """Play one learner against the adversary for as many rounds as there are features."""
     user = Adversary(horizon=horizon)
-    player = getattr(coactive, learner)(dim=horizon, seed=seed, **settings)
+    player = ALGORITHMS[learner](dim=horizon, seed=seed, **settings)
     history = simulate(player, user.contexts(), user, utility=user.w_star)
     return {
         "regret": float(history.average_regret[-1]),

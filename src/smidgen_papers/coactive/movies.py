@@ -5,22 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from smidgen_papers.catalogue import add_study
-from smidgen_papers.coactive.movies_data import DATA, FITS, search_of, source_of
+from smidgen_papers.coactive.movies_data import DATA, FITS, search_of, source_of, title
 from smidgen_papers.coactive.movies_play import look
-from smidgen_papers.coactive.movies_series import (
-    NOISY,
-    ROUNDS,
-    STRICT,
-    Line,
-    Lines,
-    fitted,
-    notes,
-    parts,
-    plus_minus,
-    regret_panel,
-    regret_table,
-    rows,
-)
+from smidgen_papers.coactive.movies_series import MOVIES, NOISY, ROUNDS, fitted, parts, plus_minus, rows
+from smidgen_papers.coactive.series import STRICT, Line, Lines
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
 from smidgen_papers.part import Answer, Answers, Part, Run, part
 
@@ -32,9 +20,9 @@ SVM_USERS, SVM_ROUNDS = {False: 30, True: 5}, {False: 1_500, True: 80}
 ALPHAS = {alpha: Line(f"α = {alpha:g}", user={"strict": alpha}) for alpha in (0.1, 0.5, 1.0)}
 BETTER = Line("better", user=NOISY)
 BEST = Line("best", user={"rating": "best"})
-EXPECTED = Line("expected", user={"expected": 0.5, "from": 1.0}, cost=8.0)
+EXPECTED = Line("expected", user={"expected": 0.5, "from": 1.0}, cost=1.6)
 #: Shows the movies in the order of the list, for ever: how much of a fall is due to movies being taken off.
-IDLE = Line("no learning, better", learner={"name": "BatchPreferencePerceptron", "batch": 10_000}, user=NOISY, cost=3.0)
+IDLE = Line("no learning, better", learner={"name": "BatchPreferencePerceptron", "batch": 10_000}, user=NOISY, cost=0.6)
 EXPONENTIATED = {"name": "ExponentiatedPreferencePerceptron"}
 SVM = {"name": "RankingSVM"}
 #: C of the readings without cross-validation: 0.01 is about what C = 100 comes to if the slacks are averaged over some
@@ -60,16 +48,16 @@ class Strength(Lines):
     def gather(self, run: Run, answers: Answers) -> Outcome:
         """A panel per reading of w*, the table of all, and those of the features and the utilities."""
         looked = next(answer for answer in answers if "learner" not in answer.settings)
-        panels, found = [], []
+        panels, found, source = [], [], source_of(run)
         for fit, name in FITS.items():
-            these = [(line, rows(answers, line)) for line in (*self.lines, *self.tabled) if line.fit == fit]
+            these = [(line, rows(answers, line)) for line in self.tabled(run) if line.fit == fit]
             short = [(ALPHAS[line.user["strict"]], one) for line, one in these]
-            panels.append(regret_panel(run, short, f", {name}" if name else ""))
-            found += these
+            panels.append(MOVIES.panel(run, source, short, f", {name}" if name else ""))
+            found += [(source, line, one) for line, one in these]
         return Outcome(
             panels=panels,
-            tables=[regret_table(found), *_features(looked), _utilities(looked)],
-            notes=notes(run, found[0][1]),
+            tables=[MOVIES.table(run, found), *_features(looked), _utilities(looked)],
+            notes=MOVIES.notes(run, found[0][2]),
         )
 
 
@@ -105,9 +93,9 @@ class WithSVM:
 
     def __init__(self, user: dict[str, object]) -> None:
         self.perceptron = Line("perceptron", user=user)
-        self.svm = Line("ranking SVM", learner=SVM, user=user, cost=10_000.0 if "strict" in user else 1_500.0)
+        self.svm = Line("ranking SVM", learner=SVM, user=user, cost=2_000.0 if "strict" in user else 300.0)
         self.held = [
-            Line(f"ranking SVM, C = {C:g}", learner={"name": "HeldSVM", "C": C}, user=user, cost=1_000.0) for C in HELD
+            Line(f"ranking SVM, C = {C:g}", learner={"name": "HeldSVM", "C": C}, user=user, cost=200.0) for C in HELD
         ]
 
     def plan(self, run: Run) -> list[Part]:
@@ -122,7 +110,7 @@ class WithSVM:
     def gather(self, run: Run, answers: Answers) -> Outcome:
         """Both over the users that the SVM was run on, and the perceptron over all."""
         every, svm = rows(answers, self.perceptron), rows(answers, self.svm)
-        some, held = every.only(len(svm.regret)), [(line.name, rows(answers, line)) for line in self.held]
+        some, held = every.first(len(svm.regret)), [(line.name, rows(answers, line)) for line in self.held]
         last = int(svm.t[-1])
         times = [t for t in (10, 100, last) if t <= last]
         drawn = [
@@ -132,7 +120,7 @@ class WithSVM:
             curve("perceptron, all users", every.t, every.regret, style="dotted"),
         ]
         cells = [
-            [name, *(plus_minus(one.at(t)) for t in times), f"{one.seconds:.3g}"]
+            [name, *(plus_minus(one.at(t)) for t in times), f"{one.seconds.mean():.3g}"]
             for name, one in (("perceptron", some), ("ranking SVM", svm), *held, ("perceptron, all users", every))
         ]
         table = Table(
@@ -143,21 +131,23 @@ class WithSVM:
             "C by five-fold cross-validation from 50 pairs on, unless it is given. The paper: 125 s per user for the "
             "perceptron, 260 s for the SVM.",
         )
-        name = regret_panel(run, []).title
         return Outcome(
-            panels=[Panel(name, "t", "average regret", drawn, x_scale="log")], tables=[table], notes=notes(run, every)
+            panels=[Panel(title(run), MOVIES.axis, "average regret", drawn, x_scale="log")],
+            tables=[table],
+            notes=MOVIES.notes(run, every),
         )
 
 
 OTHERS = tuple(fit for fit in FITS if fit != "plain")
-FIG2 = Strength([*ALPHAS.values()], [fitted(line, fit) for fit in OTHERS for line in ALPHAS.values()])
+FIG2 = Strength(MOVIES, [*ALPHAS.values()], [fitted(line, fit) for fit in OTHERS for line in ALPHAS.values()])
 FIG3 = Lines(
+    MOVIES,
     [BETTER, BEST],
     [ALPHAS[0.5], *(fitted(line, fit) for fit in OTHERS for line in (BETTER, BEST, ALPHAS[0.5])), IDLE],
 )
-FIG4 = Lines([batch(k, STRICT) for k in (1, *BATCHES)])
-FIG5 = Lines([batch(k, NOISY) for k in (1, *BATCHES)])
-FIG6 = Lines([Line("deterministic"), EXPECTED])
+FIG4 = Lines(MOVIES, [batch(k, STRICT) for k in (1, *BATCHES)])
+FIG5 = Lines(MOVIES, [batch(k, NOISY) for k in (1, *BATCHES)])
+FIG6 = Lines(MOVIES, [Line("deterministic"), EXPECTED])
 FIG7, FIG8 = WithSVM(STRICT), WithSVM(NOISY)
 
 
@@ -165,8 +155,9 @@ def _updates(user: dict[str, object]) -> Lines:
     """Additive and exponentiated updates; those of the theorem's fixed rate in the table."""
     fixed = {**EXPONENTIATED, "horizon": ROUNDS[False]}
     return Lines(
-        [Line("additive", user=user), Line("exponentiated", EXPONENTIATED, user, cost=15.0)],
-        [Line("exponentiated, fixed rate", fixed, user, cost=15.0)],
+        MOVIES,
+        [Line("additive", user=user), Line("exponentiated", EXPONENTIATED, user, cost=3.0)],
+        [Line("exponentiated, fixed rate", fixed, user, cost=3.0)],
     )
 
 

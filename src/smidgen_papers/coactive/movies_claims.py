@@ -25,7 +25,8 @@ from smidgen_papers.coactive.movies import (
     batch,
 )
 from smidgen_papers.coactive.movies_duel import KINDS, best
-from smidgen_papers.coactive.movies_series import NOISY, STRICT, Line, Lines, Rows, Settings, rows
+from smidgen_papers.coactive.movies_series import NOISY, rows
+from smidgen_papers.coactive.series import STRICT, Line, Lines, Rows, Settings
 from smidgen_papers.part import Answers, Run
 
 #: "Approaches zero": the last tenth of the rounds has less than this share of a random movie's regret, and less than
@@ -171,7 +172,7 @@ def _expected_zero(run: Run, answers: Answers) -> Finding:
 def _both(answers: Answers, pair: WithSVM) -> tuple[Rows, Rows]:
     """Perceptron and SVM on the same users."""
     svm = rows(answers, pair.svm)
-    return rows(answers, pair.perceptron).only(len(svm.regret)), svm
+    return rows(answers, pair.perceptron).first(len(svm.regret)), svm
 
 
 def _ahead(perceptron: Rows, svm: Rows) -> FloatArray:
@@ -186,7 +187,7 @@ def with_reason(found: Finding, answers: Answers, pair: WithSVM) -> Finding:
     if found.verdict == "holds":
         return found
     slow = rows(answers, pair.held[0])
-    quick = rows(answers, pair.perceptron).only(len(slow.regret)).at(int(slow.t[-1]))
+    quick = rows(answers, pair.perceptron).first(len(slow.regret)).at(int(slow.t[-1]))
     told = f"It hangs on C: with C held at {HELD[0]:g}, SVM over perceptron is {ratio(slow.last, quick)}"
     return Finding(found.verdict, found.effect, f"{found.reason}. {told}" if found.reason else told)
 
@@ -215,7 +216,8 @@ def ahead_of_svm(answers: Answers) -> Finding:
 def cheaper_than_svm(answers: Answers, pair: WithSVM) -> Finding:
     """Whether the perceptron takes less time per round than the SVM; both times are means over users."""
     perceptron, svm = _both(answers, pair)
-    quotient = (svm.seconds / svm.t[-1]) / (perceptron.seconds / perceptron.t[-1])
+    slow, quick = (float(one.seconds.mean()) / int(one.t[-1]) for one in (svm, perceptron))
+    quotient = slow / quick
     effect = f"seconds per round, SVM over perceptron: {quotient:.3g} (the paper: 260/125 = 2.1)"
     return Finding("holds" if quotient > 2.0 else "does not hold here", effect)
 
@@ -285,7 +287,7 @@ for _figure, _pair, _kind in ((11, FIG11, "strict"), (12, FIG12, "noisy")):
         )
         def _updates(run: Run, answers: Answers, pair: Lines = _pair, which: str = _which) -> Finding:
             additive = rows(answers, pair.lines[0])
-            other = rows(answers, pair.tabled[0] if which == "fixed" else pair.lines[1])
+            other = rows(answers, pair.table_only[0] if which == "fixed" else pair.lines[1])
             if which == "early":
                 what = "average regret of 30 rounds, exponentiated over additive"
                 return judge(ratio(other.at(30), additive.at(30)), below=1.0, what=what)

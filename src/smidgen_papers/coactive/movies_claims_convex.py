@@ -6,8 +6,10 @@ import numpy as np
 
 from smidgen_papers.catalogue import add_claim
 from smidgen_papers.claims import Finding, every, judge, ratio
-from smidgen_papers.coactive.movies_convex import GAMMAS, TIMES, convex, second, sweep
-from smidgen_papers.coactive.movies_series import NOISY, STRICT, Rows, rows
+from smidgen_papers.coactive.movies_convex import TIMES, second, sweep
+from smidgen_papers.coactive.movies_series import NOISY, rows
+from smidgen_papers.coactive.orders import GAMMAS, convex
+from smidgen_papers.coactive.series import STRICT, Rows
 from smidgen_papers.part import Answers, Run
 
 #: Between log T (1) and √T (√10), halfway on a log scale.

@@ -6,25 +6,14 @@ import numpy as np
 
 from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_study
+from smidgen_papers.coactive import orders
 from smidgen_papers.coactive.movies_data import DATA, FITS, title
-from smidgen_papers.coactive.movies_series import (
-    NOISY,
-    STRICT,
-    Line,
-    Rows,
-    Settings,
-    fitted,
-    notes,
-    parts,
-    plus_minus,
-    rows,
-)
+from smidgen_papers.coactive.movies_series import MOVIES, NOISY, fitted, parts, plus_minus, rows
+from smidgen_papers.coactive.orders import GAMMAS, convex, cumulative, flat
+from smidgen_papers.coactive.series import STRICT, Line, Rows, Settings
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run
 
-RADIUS = 100.0
-#: γ of Figure 16. The paper's text does not say which it tried.
-GAMMAS = tuple(10.0**k for k in range(-4, 5))
 #: "After a given number of iterations": which, the text does not say.
 TIMES = {False: (10, 100, 1_500), True: (10, 100, 500)}
 #: Users for the other readings of the second-order algorithm and for the sweep: full, quick.
@@ -34,24 +23,15 @@ SWEPT = {False: 500, True: 30}
 PRINTED = 1_400.0
 
 
-def convex(user: Settings) -> Line:
-    """Algorithm 5 with the letter of its step, 1/√t."""
-    learner = {"name": "ConvexPreferencePerceptron", "radius": RADIUS}
-    return Line("convex perceptron", learner, user)
-
-
 def second(user: Settings, gamma: float = 1.0, epsilon: float = 1.0) -> Line:
     """Algorithm 6."""
-    learner = {"name": "SecondOrderPreferencePerceptron", "radius": RADIUS, "gamma": gamma, "epsilon": epsilon}
-    name = "second order" if epsilon == 1.0 else f"second order, ε = {epsilon:g}"
-    return Line(name, learner, user, cost=12.0)
+    return orders.second(user, gamma, epsilon, cost=2.4)
 
 
 def growth(found: Rows, *, loss: bool = False) -> float:
     """How much cumulative regret the last factor of ten of the rounds adds, over what the factor before it added."""
-    sums = (found.loss if loss else found.regret) * found.t
-    late, middle, early = (int(np.argmin(np.abs(found.t - found.t[-1] / k))) for k in (1, 10, 100))
-    return float((sums[:, late] - sums[:, middle]).mean() / (sums[:, middle] - sums[:, early]).mean())
+    late, early = found.decades(loss=loss)
+    return float(late.mean() / early.mean())
 
 
 class Orders:
@@ -71,8 +51,6 @@ class Orders:
     def gather(self, run: Run, answers: Answers) -> Outcome:
         """A panel per measure, and the table."""
         found = [(line, rows(answers, line)) for line in self.lines]
-        quadratic = [curve(line.name, one.t, one.loss * one.t) for line, one in found]
-        plain = [curve(line.name, one.t, one.regret * one.t) for line, one in found]
         fits = [line for lines in self.fits.values() for line in lines]
         more = [(line, rows(answers, line)) for line in (*fits, *self.readings)]
         cells = [self._row(line, one) for line, one in (*found, *more)]
@@ -83,12 +61,9 @@ class Orders:
             note="growth over the last factor of ten of rounds over that of the factor before: 1 is log T, 3.2 is √T",
         )
         return Outcome(
-            panels=[
-                Panel(title(run), "t", "cumulative quadratic regret", quadratic, x_scale="log"),
-                Panel(title(run), "t", "cumulative regret", plain, x_scale="log"),
-            ],
+            panels=cumulative(title(run), MOVIES.axis, found),
             tables=[table],
-            notes=[*notes(run, found[0][1]), "Radius 100, γ = 1, ε = 1 (the paper does not print ε)."],
+            notes=[*MOVIES.notes(run, found[0][1]), "Radius 100, γ = 1, ε = 1 (the paper does not print ε)."],
         )
 
     def _row(self, line: Line, one: Rows) -> list[object]:
@@ -137,8 +112,7 @@ def sweep_gather(run: Run, answers: Answers) -> Outcome:
     level = rows(answers, convex(STRICT))
     for t in TIMES[run.quick]:
         curves.append(curve(f"second order, t = {t:,}", GAMMAS, sweep(answers, t)))
-        flat = np.full(2, level.at(t).mean())
-        curves.append(Curve(f"convex, t = {t:,}", np.array([GAMMAS[0], GAMMAS[-1]]), flat, style="dotted"))
+        curves.append(flat(t, level))
     cells = [
         [f"{gamma:g}", *(plus_minus(sweep(answers, t)[:, k]) for t in TIMES[run.quick])]
         for k, gamma in enumerate(GAMMAS)
@@ -147,7 +121,7 @@ def sweep_gather(run: Run, answers: Answers) -> Outcome:
     return Outcome(
         panels=[Panel(title(run), "γ", "average regret", curves, x_scale="log", y_scale="log")],
         tables=[Table("Average regret over γ, movies", ["γ", *(f"t = {t:,}" for t in TIMES[run.quick])], cells)],
-        notes=[*notes(run, level), "Strict feedback, α = 0.5; radius 100; ε = 1."],
+        notes=[*MOVIES.notes(run, level), "Strict feedback, α = 0.5; radius 100; ε = 1."],
     )
 
 

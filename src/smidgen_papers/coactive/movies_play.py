@@ -9,7 +9,8 @@ import numpy as np
 
 from smidgen import users
 from smidgen.evaluate.choice_play import play_choices
-from smidgen.learners import coactive
+from smidgen.learners.coactive import ExponentiatedPreferencePerceptron
+from smidgen_papers.coactive.algorithms import ALGORITHMS
 from smidgen_papers.coactive.movies_data import FITS, Movies, features, halves, movies
 from smidgen_papers.coactive.movies_svm import HeldSVM
 from smidgen_papers.outcome import checkpoints
@@ -102,8 +103,8 @@ def make_learner(settings: dict[str, Any], data: Movies) -> Any:
     """The learner; the exponentiated one learns the bound of its features, too."""
     chosen = dict(settings)
     name = chosen.pop("name")
-    kind = HeldSVM if name == "HeldSVM" else getattr(coactive, name)
-    if kind is coactive.ExponentiatedPreferencePerceptron:
+    kind = HeldSVM if name == "HeldSVM" else ALGORITHMS[name]
+    if kind is ExponentiatedPreferencePerceptron:
         chosen["bound"] = data.bound
     return kind(dim=data.table.rows.shape[1], **chosen)
 

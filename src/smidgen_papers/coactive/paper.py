@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from smidgen_papers.catalogue import Paper, add_figure, add_paper
-from smidgen_papers.coactive.movies_remarks import MOVIES
-from smidgen_papers.coactive.web_remarks import WEB
 
 #: Figures 1 to 18: what is varied, and what the paper's figure shows.
 FIGURES: dict[str, tuple[str, str]] = {
@@ -117,5 +115,4 @@ for _name, (_title, _shows) in FIGURES.items():
         f"coactive/{_name}",
         title=_title,
         shows=_shows,
-        remarks="\n\n".join(text for text in (WEB.get(_name, ""), MOVIES.get(_name, "")) if text),
     )

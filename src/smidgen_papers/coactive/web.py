@@ -6,20 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from smidgen_papers.catalogue import add_study
+from smidgen_papers.coactive.series import STRICT, Line, Lines, plus_minus
 from smidgen_papers.coactive.web_data import NAMES, main_sources
-from smidgen_papers.coactive.web_series import (
-    END_NOTE,
-    NOISY,
-    ROUNDS,
-    STRICT,
-    Line,
-    Lines,
-    notes,
-    parts,
-    plus_minus,
-    regret_panel,
-    rows,
-)
+from smidgen_papers.coactive.web_series import END_NOTE, NOISY, ROUNDS, WEB, rows
 from smidgen_papers.outcome import Outcome, Table
 from smidgen_papers.part import Answers, Part, Run
 
@@ -46,15 +35,16 @@ def batch(k: int, user: dict[str, float]) -> Line:
 
 def with_intercept(line: Line) -> Line:
     """The same with the other reading of w*."""
-    return Line(f"{line.name}, w* with intercept", learner=line.learner, user=line.user, utility="intercept")
+    return Line(f"{line.name}, w* with intercept", learner=line.learner, user=line.user, fit="intercept")
 
 
-FIG2 = Lines([*ALPHAS.values()], table_only=[with_intercept(ALPHAS[0.5])])
-FIG3 = Lines([*DEPTHS.values()], table_only=[with_intercept(DEPTHS[10])])
-FIG4 = Lines([batch(k, STRICT) for k in (1, *BATCHES)])
-FIG5 = Lines([batch(k, NOISY) for k in (1, *BATCHES)])
+FIG2 = Lines(WEB, [*ALPHAS.values()], table_only=[with_intercept(ALPHAS[0.5])])
+FIG3 = Lines(WEB, [*DEPTHS.values()], table_only=[with_intercept(DEPTHS[10])])
+FIG4 = Lines(WEB, [batch(k, STRICT) for k in (1, *BATCHES)])
+FIG5 = Lines(WEB, [batch(k, NOISY) for k in (1, *BATCHES)])
 EXPECTED = Line("expected", user={"expected": 0.5}, cost=3.0)
 FIG6 = Lines(
+    WEB,
     [Line("deterministic"), EXPECTED],
     table_only=[Line("expected, on top of α = 1", user={"expected": 0.5, "from": 1.0}, cost=3.0)],
     others=False,
@@ -66,7 +56,7 @@ class Updates(Lines):
 
     def __init__(self, user: dict[str, float]) -> None:
         additive, exponentiated = Line("additive", user=user), Line("exponentiated", learner=EXPONENTIATED, user=user)
-        super().__init__([additive, exponentiated])
+        super().__init__(WEB, [additive, exponentiated])
 
     def fixed(self, run: Run) -> Line:
         """The rate 1/(2S√T) of Theorem 5."""
@@ -97,17 +87,17 @@ class WithSVM:
     def plan(self, run: Run) -> Iterable[Part]:
         """The SVM for fewer rounds, each random order a part; the perceptron over the same orders."""
         for source in main_sources(run):
-            yield from parts(run, source, self.perceptron)
+            yield from WEB.parts(run, source, self.perceptron)
             rounds, orders = SVM_ROUNDS[source][run.quick], SVM_ORDERS[source][run.quick]
             svm = replace(self.svm, cost=SVM_COST[source])
-            yield from parts(run, source, svm, rounds=rounds, orders=orders, block=4)
+            yield from WEB.parts(run, source, svm, rounds=rounds, orders=orders, block=4)
 
     def gather(self, run: Run, answers: Answers) -> Outcome:
         """A panel per set, and a table at the SVM's last round."""
         panels, cells = [], []
         for source in main_sources(run):
             both = [(line, rows(answers, source, line)) for line in (self.perceptron, self.svm)]
-            panels.append(regret_panel(source, both))
+            panels.append(WEB.panel(run, source, both))
             rounds = int(both[1][1].t[-1])
             for line, found in both:
                 speed = 1e6 * float(found.seconds.min()) / int(found.t[-1])
@@ -120,7 +110,7 @@ class WithSVM:
             f"The ranking SVM, trained anew at every 10 % more pairs (C by five-fold cross-validation), plays {said}."
         )
         table = Table("Average regret", columns, cells, note=f"{END_NOTE}; times on a machine with other work")
-        return Outcome(panels=panels, tables=[table], notes=[*notes(run), more])
+        return Outcome(panels=panels, tables=[table], notes=[*WEB.notes(run), more])
 
 
 FIG7, FIG8 = WithSVM(STRICT), WithSVM(NOISY)

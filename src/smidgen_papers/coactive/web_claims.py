@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim
-from smidgen_papers.claims import Estimate, Finding, every, judge, mean, ratio
+from smidgen_papers.claims import Finding, every, judge, mean, ratio
+from smidgen_papers.coactive.series import STRICT, Line, Rows
 from smidgen_papers.coactive.web import ALPHAS, BATCHES, DEPTHS, EXPECTED, batch
 from smidgen_papers.coactive.web_data import NAMES, main_sources
-from smidgen_papers.coactive.web_series import NOISY, STRICT, Line, Rows, rows
+from smidgen_papers.coactive.web_series import NOISY, rows
 from smidgen_papers.part import Answers, Run
 
 #: "Approaches zero": the last tenth of the rounds has less than this share of a random ranking's regret, and less than
@@ -24,16 +24,11 @@ def on_each(run: Run, check: Callable[[str], Finding]) -> Finding:
     return every({NAMES[source]: check(source) for source in main_sources(run)})
 
 
-def share(values: FloatArray, whole: float) -> Estimate:
-    """The mean as a share of a fixed number, with its interval."""
-    return ratio(values, np.full(len(values), whole))
-
-
 def approaches_zero(found: Rows) -> Finding:
     """Small in the last tenth of the rounds, and still falling."""
     return every(
         {
-            "small": judge(share(found.end, found.random), below=NEARLY_ZERO, what="last tenth over a random ranking"),
+            "small": judge(ratio(found.end, found.random), below=NEARLY_ZERO, what="last tenth over a random ranking"),
             "falling": judge(ratio(found.end, found.middle), below=1.0, what="last tenth over the four before"),
         }
     )
@@ -49,7 +44,7 @@ def _soon(run: Run, answers: Answers) -> Finding:
     def check(source: str) -> Finding:
         found = {line.name: rows(answers, source, line) for line in ALPHAS.values()}
         what = "average regret of 300 rounds over a random ranking's"
-        return every({name: judge(share(one.at(300), one.random), below=0.5, what=what) for name, one in found.items()})
+        return every({name: judge(ratio(one.at(300), one.random), below=0.5, what=what) for name, one in found.items()})
 
     return on_each(run, check)
 
@@ -94,7 +89,7 @@ def noise_stays(run: Run, answers: Answers, lines: list[Line]) -> Finding:
             findings[line.name] = every(
                 {
                     "not small": judge(
-                        share(found.end, found.random), above=NEARLY_ZERO, what="last tenth over a random ranking"
+                        ratio(found.end, found.random), above=NEARLY_ZERO, what="last tenth over a random ranking"
                     ),
                     "flat": judge(ratio(found.end, found.middle), above=0.9, what="last tenth over the four before"),
                 }
@@ -267,7 +262,7 @@ def _expected(run: Run, answers: Answers) -> Finding:
     def check(source: str) -> Finding:
         expected, plain = rows(answers, source, EXPECTED), rows(answers, source, Line("deterministic"))
         what = "difference of the last average regrets over a random ranking's regret (limit: 0.02)"
-        return judge(share(expected.last - plain.last, plain.random), below=0.02, what=what)
+        return judge(ratio(expected.last - plain.last, plain.random), below=0.02, what=what)
 
     return on_each(run, check)
 

@@ -7,11 +7,13 @@ import numpy as np
 from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim
 from smidgen_papers.claims import Finding, every, judge, mean, ratio, untestable
+from smidgen_papers.coactive.duels import matched
+from smidgen_papers.coactive.series import Line, Rows
 from smidgen_papers.coactive.web import FIG7, FIG8, FIG11, FIG12, Updates, WithSVM
 from smidgen_papers.coactive.web_claims import on_each
 from smidgen_papers.coactive.web_data import NAMES, main_sources
-from smidgen_papers.coactive.web_duel import USERS, best, matched
-from smidgen_papers.coactive.web_series import ROUNDS, Line, Rows, rows
+from smidgen_papers.coactive.web_duel import USERS, best
+from smidgen_papers.coactive.web_series import ROUNDS, rows
 from smidgen_papers.part import Answers, Run
 
 

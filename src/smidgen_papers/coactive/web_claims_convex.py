@@ -6,9 +6,11 @@ import numpy as np
 
 from smidgen_papers.catalogue import add_claim
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
+from smidgen_papers.coactive.orders import GAMMAS, convex
+from smidgen_papers.coactive.series import STRICT, Rows
 from smidgen_papers.coactive.web_claims import on_each
-from smidgen_papers.coactive.web_convex import GAMMAS, convex, growth, second, sweep, sweep_rounds, sweep_times
-from smidgen_papers.coactive.web_series import NOISY, STRICT, Rows, rows
+from smidgen_papers.coactive.web_convex import growth, second, sweep, sweep_rounds, sweep_times
+from smidgen_papers.coactive.web_series import NOISY, rows
 from smidgen_papers.part import Answers, Run
 
 #: Between log T (1) and √T (√10), halfway on a log scale.

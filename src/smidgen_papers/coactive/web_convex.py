@@ -6,40 +6,22 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_study
+from smidgen_papers.coactive import orders
+from smidgen_papers.coactive.orders import GAMMAS, RADIUS, averages, convex, cumulative, flat
+from smidgen_papers.coactive.series import STRICT, Line, Rows, Settings, plus_minus
 from smidgen_papers.coactive.web_data import NAMES, main_sources, other_sources
-from smidgen_papers.coactive.web_series import (
-    END_NOTE,
-    NOISY,
-    ORDERS,
-    ROUNDS,
-    STRICT,
-    Line,
-    Rows,
-    Settings,
-    notes,
-    parts,
-    plus_minus,
-    rows,
-)
+from smidgen_papers.coactive.web_series import END_NOTE, NOISY, ORDERS, ROUNDS, WEB, rows
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run
 
-RADIUS = 100.0
-#: γ of Figure 15. The paper's text does not say which it tried.
-GAMMAS = tuple(10.0**k for k in range(-4, 5))
 #: "After a given number of iterations": which, the text does not say.
 TIMES = {False: (100, 1_000, 10_000), True: (100, 1_000)}
 #: Rounds and orders of the N² learner on the large generated set: full, quick. In full 28,000 rounds of 700 features.
 LARGE_ROUNDS = {False: 28_000, True: 1_000}
 LARGE_ORDERS = {False: 5, True: 2}
 SWEEP_ROUNDS, SWEEP_ORDERS = {False: 10_000, True: 1_000}, {False: 3, True: 2}
-
-
-def convex(user: Settings) -> Line:
-    """Algorithm 5 with the letter of its step, 1/√t."""
-    learner = {"name": "ConvexPreferencePerceptron", "radius": RADIUS}
-    return Line("convex perceptron", learner=learner, user=user)
 
 
 def steep(user: Settings) -> Line:
@@ -50,9 +32,7 @@ def steep(user: Settings) -> Line:
 
 def second(user: Settings, gamma: float = 1.0, epsilon: float = 1.0) -> Line:
     """Algorithm 6."""
-    learner = {"name": "SecondOrderPreferencePerceptron", "radius": RADIUS, "gamma": gamma, "epsilon": epsilon}
-    name = "second order" if epsilon == 1.0 else f"second order, ε = {epsilon:g}"
-    return Line(name, learner=learner, user=user, cost=1.3)
+    return orders.second(user, gamma, epsilon, cost=1.3)
 
 
 def length(run: Run, source: str, line: Line) -> dict[str, int]:
@@ -78,7 +58,7 @@ class Orders:
         """All lines on all sets."""
         for source in main_sources(run) + other_sources(run):
             for line in self.tabled(source):
-                yield from parts(run, source, line, **length(run, source, line))
+                yield from WEB.parts(run, source, line, **length(run, source, line))
 
     def table(self, run: Run, answers: Answers) -> Table:
         """Where every line ends."""
@@ -102,11 +82,10 @@ class Orders:
         return Table("Cumulative regret", columns, cells, note=note)
 
 
-def growth(found: Rows, *, loss: bool = False) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def growth(found: Rows, *, loss: bool = False) -> FloatArray:
     """How much cumulative regret the last factor of ten of the rounds adds, over what the factor before it added."""
-    sums = (found.loss if loss else found.regret) * found.t
-    late, middle, early = (int(np.argmin(np.abs(found.t - found.t[-1] / k))) for k in (1, 10, 100))
-    return np.asarray((sums[:, late] - sums[:, middle]) / (sums[:, middle] - sums[:, early]))
+    late, early = found.decades(loss=loss)
+    return np.asarray(late / early)
 
 
 class Cumulative(Orders):
@@ -114,14 +93,11 @@ class Cumulative(Orders):
 
     def gather(self, run: Run, answers: Answers) -> Outcome:
         """Two panels per set, and the table."""
-        panels = []
+        panels: list[Panel] = []
         for source in main_sources(run):
             found = [(line, rows(answers, source, line)) for line in self.lines]
-            quadratic = [curve(line.name, one.t, one.loss * one.t) for line, one in found]
-            plain = [curve(line.name, one.t, one.regret * one.t) for line, one in found]
-            panels.append(Panel(NAMES[source], "rounds", "cumulative quadratic regret", quadratic, x_scale="log"))
-            panels.append(Panel(NAMES[source], "rounds", "cumulative regret", plain, x_scale="log"))
-        return Outcome(panels=panels, tables=[self.table(run, answers)], notes=[*notes(run), LARGE_NOTE])
+            panels += cumulative(NAMES[source], WEB.axis, found)
+        return Outcome(panels=panels, tables=[self.table(run, answers)], notes=[*WEB.notes(run), LARGE_NOTE])
 
 
 class Averages(Orders):
@@ -129,14 +105,11 @@ class Averages(Orders):
 
     def gather(self, run: Run, answers: Answers) -> Outcome:
         """Two panels per set, and the table."""
-        panels = []
+        panels: list[Panel] = []
         for source in main_sources(run):
             found = [(line, rows(answers, source, line)) for line in self.lines]
-            quadratic = [curve(line.name, one.t, one.loss) for line, one in found]
-            plain = [curve(line.name, one.t, one.regret) for line, one in found]
-            panels.append(Panel(NAMES[source], "rounds", "average quadratic regret", quadratic, x_scale="log"))
-            panels.append(Panel(NAMES[source], "rounds", "average regret", plain, x_scale="log"))
-        return Outcome(panels=panels, tables=[self.table(run, answers)], notes=[*notes(run), LARGE_NOTE])
+            panels += averages(NAMES[source], WEB.axis, found)
+        return Outcome(panels=panels, tables=[self.table(run, answers)], notes=[*WEB.notes(run), LARGE_NOTE])
 
 
 LARGE_NOTE = (
@@ -152,7 +125,7 @@ def sweep_plan(run: Run) -> Iterable[Part]:
         rounds = sweep_rounds(run, source)
         for line in (*(second(STRICT, gamma) for gamma in GAMMAS), convex(STRICT)):
             orders = SWEEP_ORDERS[run.quick] if source == "yahoo-like" else ORDERS[run.quick]
-            yield from parts(run, source, line, rounds=rounds, orders=orders)
+            yield from WEB.parts(run, source, line, rounds=rounds, orders=orders)
 
 
 def sweep_rounds(run: Run, source: str) -> int:
@@ -165,7 +138,7 @@ def sweep_times(run: Run, source: str) -> tuple[int, ...]:
     return tuple(t for t in TIMES[run.quick] if t <= sweep_rounds(run, source))
 
 
-def sweep(run: Run, answers: Answers, source: str, t: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def sweep(run: Run, answers: Answers, source: str, t: int) -> FloatArray:
     """Average regret after t rounds: one row per random order, one column per γ."""
     rounds = sweep_rounds(run, source)
     return np.array([rows(answers, source, second(STRICT, gamma), rounds=rounds).at(t) for gamma in GAMMAS]).T
@@ -178,13 +151,10 @@ def sweep_gather(run: Run, answers: Answers) -> Outcome:
         curves: list[Curve] = []
         for t in sweep_times(run, source):
             curves.append(curve(f"second order, t = {t:,}", GAMMAS, sweep(run, answers, source, t)))
-            level = rows(answers, source, convex(STRICT), rounds=sweep_rounds(run, source)).at(t).mean()
-            curves.append(
-                Curve(f"convex, t = {t:,}", np.array([GAMMAS[0], GAMMAS[-1]]), np.full(2, level), style="dotted")
-            )
+            curves.append(flat(t, rows(answers, source, convex(STRICT), rounds=sweep_rounds(run, source))))
         panels.append(Panel(NAMES[source], "γ", "average regret", curves, x_scale="log", y_scale="log"))
     few = f"Strict feedback, α = 0.5; radius 100; ε = 1. On the generated set {SWEEP_ORDERS[run.quick]} random orders."
-    return Outcome(panels=panels, notes=[*notes(run), few])
+    return Outcome(panels=panels, notes=[*WEB.notes(run), few])
 
 
 FIG13, FIG17 = Cumulative(STRICT), Averages(NOISY)

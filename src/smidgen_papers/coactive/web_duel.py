@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import numpy as np
+from functools import partial
 
 from smidgen_papers.catalogue import add_study
+from smidgen_papers.coactive import duels
+from smidgen_papers.coactive.duels import EXPLORE, STEP, over_quotients, when
+from smidgen_papers.coactive.series import STRICT, Line, Rows, Settings, plus_minus
 from smidgen_papers.coactive.web_data import NAMES, main_sources
-from smidgen_papers.coactive.web_series import (
-    NOISY,
-    ORDERS,
-    STRICT,
-    Line,
-    Rows,
-    Settings,
-    notes,
-    parts,
-    plus_minus,
-    rows,
-)
+from smidgen_papers.coactive.web_series import NOISY, ORDERS, WEB, rows
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run
 
-#: γ and δ of Section 6.2.6. Rankings do not change when both are multiplied by the same number, since w starts at 0:
-#: only δ/γ counts, and these two lists make 25 different quotients at even distances on a log scale.
-EXPLORE = (1.0, 1.585, 2.512, 3.981, 6.310)
-STEP = (0.001, 0.01, 0.1, 1.0, 10.0)
 USERS: dict[str, Settings] = {"strict": STRICT, "noisy": NOISY}
 #: Random orders for each of the 25 settings on the large generated set: full, quick.
 YAHOO_ORDERS = (3, 2)
@@ -34,8 +21,7 @@ YAHOO_ORDERS = (3, 2)
 
 def duel(explore: float, step: float, user: Settings) -> Line:
     """The dueling bandit with one setting."""
-    learner = {"name": "DuelingBandit", "explore": explore, "step": step}
-    return Line("dueling bandit", learner=learner, user=user, cost=2.5)
+    return duels.duel(explore, step, user, cost=2.5)
 
 
 def plan(run: Run) -> Iterable[Part]:
@@ -43,22 +29,19 @@ def plan(run: Run) -> Iterable[Part]:
     for source in main_sources(run):
         orders = YAHOO_ORDERS[run.quick] if source == "yahoo-like" else ORDERS[run.quick]
         for user in USERS.values():
-            yield from parts(run, source, Line("perceptron", user=user))
+            yield from WEB.parts(run, source, Line("perceptron", user=user))
             for explore in EXPLORE:
                 for step in STEP:
-                    yield from parts(run, source, duel(explore, step, user), orders=orders)
+                    yield from WEB.parts(run, source, duel(explore, step, user), orders=orders)
 
 
 def best(answers: Answers, source: str, user: Settings) -> tuple[float, float, Rows]:
     """The setting with the lowest average regret after the last round, and its curves."""
-    tried = [(g, d, rows(answers, source, duel(g, d, user))) for g in EXPLORE for d in STEP]
-    return min(tried, key=lambda one: float(one[2].last.mean()))
+    return duels.best_of(partial(_ended, answers, source, user))
 
 
-def matched(perceptron: Rows, level: float) -> float:
-    """The first kept round at which the perceptron's mean curve is at the level or below; infinite if never."""
-    below = np.flatnonzero(perceptron.regret.mean(axis=0) <= level)
-    return float(perceptron.t[below[0]]) if len(below) else float("inf")
+def _ended(answers: Answers, source: str, user: Settings, explore: float, step: float) -> Rows:
+    return rows(answers, source, duel(explore, step, user))
 
 
 def gather(run: Run, answers: Answers) -> Outcome:
@@ -73,7 +56,6 @@ def gather(run: Run, answers: Answers) -> Outcome:
                 curve("dueling bandit", bandit.t, bandit.regret),
             ]
             panels.append(Panel(f"{NAMES[source]}, {kind}", "rounds", "average regret", curves, x_scale="log"))
-            when = matched(perceptron, float(bandit.last.mean()))
             cells.append(
                 [
                     NAMES[source],
@@ -81,12 +63,11 @@ def gather(run: Run, answers: Answers) -> Outcome:
                     f"{explore:g}, {step:g}",
                     plus_minus(bandit.last),
                     plus_minus(perceptron.last),
-                    "never" if np.isinf(when) else f"{when:.0f}",
+                    when(perceptron, bandit),
                 ]
             )
-            tried = [(d / g, rows(answers, source, duel(g, d, user)).last) for g in EXPLORE for d in STEP]
-            tried.sort(key=lambda one: one[0])
-            sweep.append(curve(f"{NAMES[source]}, {kind}", [x for x, _ in tried], np.array([y for _, y in tried]).T))
+            found = partial(_ended, answers, source, user)
+            sweep.append(over_quotients(f"{NAMES[source]}, {kind}", found))
     panels.append(Panel("the 25 settings", "δ/γ", "average regret at the end", sweep, x_scale="log"))
     columns = [
         "data",
@@ -103,7 +84,7 @@ def gather(run: Run, answers: Answers) -> Outcome:
         f"not printed. The bandit's grid is played on {YAHOO_ORDERS[run.quick]} orders of the generated set."
     )
     return Outcome(
-        panels=panels, tables=[Table("Where both end", columns, cells, note=note)], notes=[*notes(run), more]
+        panels=panels, tables=[Table("Where both end", columns, cells, note=note)], notes=[*WEB.notes(run), more]
     )
 
 

@@ -11,7 +11,8 @@ from smidgen import users
 from smidgen.decision import IntArray
 from smidgen.evaluate import losses
 from smidgen.evaluate.ranking_play import play_rankings
-from smidgen.learners import coactive
+from smidgen.learners.coactive import ExponentiatedPreferencePerceptron
+from smidgen_papers.coactive.algorithms import ALGORITHMS
 from smidgen_papers.coactive.web_data import Web, web
 from smidgen_papers.outcome import checkpoints
 from smidgen_papers.part import Place, Values
@@ -93,8 +94,8 @@ def stream(queries: int, rounds: int, seed: list[int]) -> IntArray:
 def make_learner(settings: dict[str, Any], data: Web, *, seed: int) -> Any:
     """A fresh learner for a set; the exponentiated one learns the bound of its features, too."""
     chosen = dict(settings)
-    kind = getattr(coactive, chosen.pop("name"))
-    if kind is coactive.ExponentiatedPreferencePerceptron:
+    kind = ALGORITHMS[chosen.pop("name")]
+    if kind is ExponentiatedPreferencePerceptron:
         chosen["bound"] = data.bound
     if chosen.get("lipschitz") == "slope":  # of the quadratic loss, at the worst ranking there can be
         peak = float(np.linalg.norm(data.w_star)) * data.reach

@@ -9,7 +9,6 @@ import numpy as np
 from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean
-from smidgen_papers.confidit import remarks
 from smidgen_papers.confidit.versions import KNOBS, VERSIONS, play
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run, part
@@ -78,7 +77,6 @@ add_figure(
     shows="Mean mistakes in 1,000 rounds over ten runs. Algorithm 1 (version 1) makes more than 600, version 4 a few "
     "less than 600, version 3 about 500, version 5 about 400 and version 2 about 300; most versions change by about 30 "
     "over the seven values.",
-    remarks=remarks.VERSIONS,
 )
 add_study("confidit/fig2", "versions", plan=_plan_main, gather=_gather_main)
 add_study("confidit/fig2", "readings", plan=_plan_readings, gather=_gather_readings)

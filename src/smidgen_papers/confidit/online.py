@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from smidgen_papers.catalogue import add_figure, add_study
-from smidgen_papers.confidit import remarks
 from smidgen_papers.confidit.algorithms import BANDITS, NAMES
 from smidgen_papers.confidit.cells import DATA_NOTE, cell, tasks_of, title
 from smidgen_papers.confidit.corpora import TASKS
@@ -96,7 +95,6 @@ add_figure(
     shows="20 newsgroups, Amazon3, NYTS and Reuters. AROW makes the fewest mistakes and Banditron the most; the other "
     "three have no clear order. Over ten epochs Banditron goes on at the same rate, the others slow down on 20 "
     "newsgroups. Confidit explores less and less, and less than Banditron, except on Amazon.",
-    remarks=remarks.FIGURES[3],
 )
 add_study(
     "confidit/fig3",
@@ -109,7 +107,6 @@ add_figure(
     "confidit/fig4",
     title="The same on the other data sets",
     shows="Amazon7, Enron A and B, NYTD and NYTO, with the same picture as in Fig. 3.",
-    remarks=remarks.FIGURES[4],
 )
 add_study(
     "confidit/fig4",
@@ -123,7 +120,6 @@ add_figure(
     title="Mistakes in the first epoch with label noise",
     shows="Six data sets at 10, 20 and 30 % noise. More noise, more mistakes, in the same order: on 20 newsgroups the "
     "2nd-order perceptron makes about 8,000, 9,000 and 10,000, Confidit about 10,000, 11,500 and 12,000.",
-    remarks=remarks.FIGURES[5],
 )
 add_study(
     "confidit/fig5",
@@ -137,7 +133,6 @@ add_figure(
     title="Mistakes in ten epochs with label noise",
     shows="Six data sets at 0, 20 and 30 % noise. Without noise the curves flatten in later epochs; with noise all "
     "algorithms go on making mistakes at about the same rate.",
-    remarks=remarks.FIGURES[6],
 )
 add_study(
     "confidit/fig6",
@@ -151,7 +146,6 @@ add_figure(
     title="Exploration with label noise",
     shows="Six data sets at 10, 20 and 30 % noise. On 20 newsgroups Confidit explores about 20,000, 25,000 and 40,000 "
     "times in ten epochs; on others less with more noise, or without a trend.",
-    remarks=remarks.FIGURES[7],
 )
 add_study(
     "confidit/fig7",

@@ -7,7 +7,6 @@ from typing import Any
 
 from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_figure, add_study
-from smidgen_papers.confidit import remarks
 from smidgen_papers.confidit.algorithms import BANDITS, FOUR, LETTERS, NAMES
 from smidgen_papers.confidit.cells import DATA_NOTE, NOISES, OTHER, cell, distance, tasks_of, title
 from smidgen_papers.confidit.corpora import TASKS
@@ -113,7 +112,6 @@ def _enter(table: int, noise: float) -> None:
         NAME.format(table),
         title=f"Test error, {noise:.0%} label noise" if noise else "Test error without label noise",
         shows=_SHOWS[noise],
-        remarks=remarks.TABLES[table],
     )
     for name, (reading, said) in STUDIES.items():
         add_study(

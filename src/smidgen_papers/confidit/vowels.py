@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from smidgen_papers.catalogue import add_figure, add_study
-from smidgen_papers.confidit import remarks
 from smidgen_papers.confidit.algorithms import NAMES
 from smidgen_papers.confidit.spoken import SPEECH, accuracy_by_size, skyline
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
@@ -94,7 +93,6 @@ add_figure(
     "AROW and Confidit have 89 % after 1,000 examples, the skyline (PLM) has 90.0 %; with seven frames it has 91.6 %. "
     "On eight vowels (67.2 and 68.4 %) no online algorithm comes near it; AROW is best, then the 2nd-order perceptron, "
     "Confidit, Perceptron and Banditron.",
-    remarks=remarks.FIGURES[8],
 )
 _DATA = ("digits", "vowels", "peterson_barney")
 for _name, _scale, _said in (("speech", "raw", "vectors as they are"), ("unit", "unit", "vectors of length 1")):

@@ -8,7 +8,6 @@ import numpy as np
 
 from smidgen_papers.catalogue import add_figure, add_study
 from smidgen_papers.filtering.plays import play
-from smidgen_papers.filtering.remarks import FORMS
 from smidgen_papers.filtering.scores import Scores
 from smidgen_papers.filtering.topics import SHARES, filter_part, setting
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table
@@ -22,7 +21,6 @@ add_figure(
     shows="No figure of the paper. It names the kernel (dual) form, which is exact and grows with the documents "
     "forwarded; how its "
     "own runs were computed is not said.",
-    remarks=FORMS,
 )
 
 #: Name: what to play, with which settings, on how many words (None: all).

@@ -9,7 +9,6 @@ from smidgen.theory import bounds
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Estimate, Finding, every, judge, mean, ratio
 from smidgen_papers.filtering.model_plays import lemma, randomised
-from smidgen_papers.filtering.remarks import P_RIDGE_FIL
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
 from smidgen_papers.part import Answer, Answers, Part, Run, part
 
@@ -23,7 +22,6 @@ add_figure(
     shows="No figure of the paper. Theorem 3: with p = (1 + 1/√n)/(2√n) and margin γ = min |u·x|, the expected regret "
     "of n items is "
     "at most 2a√n/γ + 8√n N ln(1 + n/(aN))/γ + √n/2 + 1/2. Lemma 2 bounds the excess loss of a step by its progress.",
-    remarks=P_RIDGE_FIL,
 )
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, judge, mean
 from smidgen_papers.filtering.documents import READINGS
-from smidgen_papers.filtering.remarks import TFIDF
 from smidgen_papers.filtering.scores import Scores
 from smidgen_papers.filtering.topics import PRINTED, filter_part, setting
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table
@@ -28,7 +27,6 @@ add_figure(
     "stop words and words that occur less than three times, all digits replaced by one character. It does not say "
     "which "
     "lemmatiser and stop words, and N and DF over all documents look ahead in a stream.",
-    remarks=TFIDF,
 )
 
 

@@ -10,7 +10,6 @@ from smidgen.decision import FloatArray
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
 from smidgen_papers.filtering.model_plays import drifting, expected_margin, kernelled, modelled
-from smidgen_papers.filtering.remarks import RIDGE_FIL
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
 from smidgen_papers.part import Answer, Answers, Part, Run, part
 
@@ -23,7 +22,6 @@ add_figure(
     shows="No figure of the paper: no bound could be proved for RIDGE-FIL. Its estimator is said to have the mean "
     "(u·x − uᵀA⁻¹x)/(1 + "
     "xᵀA⁻¹x), A = I + SSᵀ, and both ridge filters to work with kernels and with a u that drifts.",
-    remarks=RIDGE_FIL,
 )
 
 

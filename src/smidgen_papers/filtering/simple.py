@@ -8,7 +8,6 @@ from smidgen.decision import FloatArray
 from smidgen.theory import bounds
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
-from smidgen_papers.filtering.remarks import SIMPLE_FIL
 from smidgen_papers.filtering.simple_plays import simple
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
 from smidgen_papers.part import Answer, Answers, Part, Run, part
@@ -22,7 +21,6 @@ add_figure(
     shows="No figure of the paper. Theorem 1: if every item is relevant with the same probability 1/2 + δ, the "
     "expected "
     "cumulative regret after n items is at most (32/|δ| + 2) ln n + 4.",
-    remarks=SIMPLE_FIL,
 )
 
 

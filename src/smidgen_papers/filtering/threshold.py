@@ -6,7 +6,6 @@ import numpy as np
 
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, judge, mean
-from smidgen_papers.filtering.remarks import THRESHOLD
 from smidgen_papers.filtering.scores import Scores
 from smidgen_papers.filtering.topics import filter_part, setting
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
@@ -23,7 +22,6 @@ add_figure(
     title="The constant of the threshold and the ridge",
     shows="No figure of the paper: it takes τ = −√(5 ln t / N) and adds the identity to the Gram matrix, and reports "
     "nothing else.",
-    remarks=THRESHOLD,
 )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from smidgen_papers.catalogue import add_figure, add_study
 from smidgen_papers.filtering.documents import COMMON, RARE
 from smidgen_papers.filtering.plays import play
-from smidgen_papers.filtering.remarks import FIG1
 from smidgen_papers.filtering.scores import Scores
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run, part
@@ -39,7 +38,6 @@ add_figure(
     "above on some. Printed averages: RIDGE-FULL 0.68, RIDGE-FIL 0.59, the perceptron with full information 0.61. "
     "Apple "
     "tasting (STAP around RIDGE-FULL) did so poorly that it is not drawn.",
-    remarks=FIG1,
 )
 
 

@@ -12,7 +12,6 @@ from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
 from smidgen_papers.onseg.horizons import FORMS, READING, horizon
 from smidgen_papers.onseg.readings import source_of
-from smidgen_papers.onseg.remarks import BOUND
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run, part
 
@@ -21,7 +20,6 @@ add_figure(
     title="the theorems' bounds per round against T, and the measured regret",
     shows="The paper has no such figure. It states a regret of T^{2/3} (Theorem 1) and √T (Theorem 2) for ONSEG "
     "against T^{5/6} and T^{3/4} for OGDEG. Both theorems print a second term, 5d·log T/α.",
-    remarks=BOUND,
 )
 
 

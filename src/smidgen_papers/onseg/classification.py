@@ -20,7 +20,6 @@ from smidgen_papers.onseg.comparison import (
 )
 from smidgen_papers.onseg.learners import Choice
 from smidgen_papers.onseg.readings import MAIN
-from smidgen_papers.onseg.remarks import CLASSIFICATION
 from smidgen_papers.part import Answers, Run
 
 SETS = ("ionosphere", "cancer")
@@ -33,7 +32,6 @@ add_figure(
     shows="Two panels, ionosphere and cancer: the mean error rate up to t of ONSEG, ONS, OGDEG and OGD, all on the "
     "logistic loss, over T = 150·n iterations. β of ONS: 3.7e-3 and 2.5e-4; of ONSEG: 9.2022e-5 and 1.0948e-5; "
     "δ by Theorem 1.",
-    remarks=CLASSIFICATION,
 )
 for _name in SETS:
     add_study(

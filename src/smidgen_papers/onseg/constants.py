@@ -11,7 +11,6 @@ from smidgen_papers.claims import Finding, every
 from smidgen_papers.onseg.paper import EPOCHS, PRINTED
 from smidgen_papers.onseg.plays import fixed
 from smidgen_papers.onseg.readings import READINGS, source_of, space_of
-from smidgen_papers.onseg.remarks import CONSTANTS
 from smidgen_papers.outcome import Outcome, Table
 from smidgen_papers.part import Answer, Answers, Part, Run, part
 
@@ -20,7 +19,6 @@ add_figure(
     title="the data sets, and the constants behind the printed β",
     shows="Table 2 gives n and d of the five data sets. Section 4 gives β of ONS and of ONSEG on each, but none of "
     "D, F, G, r and σ that the formulas for β take.",
-    remarks=CONSTANTS,
 )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, every, judge, mean, ratio
-from smidgen_papers.onseg.remarks import COST
 from smidgen_papers.onseg.speeds import speed
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
 from smidgen_papers.part import Answer, Answers, Part, Run, part
@@ -19,7 +18,6 @@ add_figure(
     title="time per iteration against the number of features",
     shows="The paper prints no times. It says that ONS takes O(d²) per iteration and OGD O(d), that Sherman and "
     "Morrison's formula gives ONSEG O(d²), and that ONSEG runs much faster than ONS and OGD, which need gradients.",
-    remarks=COST,
 )
 
 

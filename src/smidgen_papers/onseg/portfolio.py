@@ -9,7 +9,6 @@ from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, judge, mean, untestable
 from smidgen_papers.onseg.markets import CHOICES, MARKET, SPACES, invest
 from smidgen_papers.onseg.paper import PRINTED_RETURNS, WEEKS
-from smidgen_papers.onseg.remarks import PORTFOLIO
 from smidgen_papers.outcome import Curve, Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run, part
 
@@ -19,7 +18,6 @@ add_figure(
     shows="The mean weekly return of ONSEG and OGDEG over 680 weeks, 94 stocks of the SSE 180 drawn at random, 100 "
     "trials: in the end 2.88 % for ONSEG (β = 8.7142e-5, δ by Theorem 1) and 1.02 % for OGDEG. x satisfies ‖x‖₁ = 1; "
     "the stock data is not public.",
-    remarks=PORTFOLIO,
 )
 
 

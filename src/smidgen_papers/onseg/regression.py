@@ -8,7 +8,6 @@ from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, untestable
 from smidgen_papers.onseg.comparison import FOUR, OGDEG, ONSEG, ahead, gather, newton_helps, on_both, parts
 from smidgen_papers.onseg.learners import Choice
-from smidgen_papers.onseg.remarks import REGRESSION
 from smidgen_papers.part import Answers, Run
 
 SETS = ("abalone", "kin8nm")
@@ -20,7 +19,6 @@ add_figure(
     shows="Two panels, abalone and kin: F(X^t), the mean of ½(x·z − y)² up to t, of ONSEG, ONS, OGDEG and OGD over "
     "T = 150·n iterations. β of ONS: 4.8501e-4 and 3.8063e-4; of ONSEG: 3.2813e-6 and 1.4715e-5; δ by Theorem 1; "
     "steps D/(G√t) and D/(F√t). No other number is printed: not D, F, G, γ, nor how rows and targets were scaled.",
-    remarks=REGRESSION,
 )
 for _name in SETS:
     add_study(

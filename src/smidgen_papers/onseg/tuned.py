@@ -11,7 +11,6 @@ from smidgen_papers.claims import Finding, every, judge, mean
 from smidgen_papers.onseg.grids import FACTORS, LEARNERS, REACHES, tune
 from smidgen_papers.onseg.paper import EPOCHS, PRINTED
 from smidgen_papers.onseg.readings import MAIN, source_of
-from smidgen_papers.onseg.remarks import TUNED
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run, part
 
@@ -20,7 +19,6 @@ add_figure(
     title="OGDEG against ONSEG, both tuned in hindsight",
     shows="Not in the paper, which gives ONSEG a β of its own on every set and OGDEG the step of its theorem. Here "
     "both get the best of the same grid: seven factors of the step times five δ.",
-    remarks=TUNED,
 )
 
 

@@ -1,9 +1,16 @@
 """One of several candidates, and a reward for it: the choose loop by numbers."""
 
+from typing import TYPE_CHECKING
+
 from smidgen.learners.choose.base import RewardLearner
 from smidgen.learners.choose.history import RewardHistory
-from smidgen.learners.choose.lin_ucb import LinUCB
-from smidgen.learners.choose.square_cb import SquareCB
-from smidgen.learners.choose.thompson_choice import ThompsonChoice
+from smidgen.learners.discovery import discover
+
+if TYPE_CHECKING:  # written by `make listings`
+    from smidgen.learners.choose.lin_ucb import LinUCB
+    from smidgen.learners.choose.square_cb import SquareCB
+    from smidgen.learners.choose.thompson_choice import ThompsonChoice
+
+globals().update(discover(__name__))
 
 __all__ = ["LinUCB", "RewardHistory", "RewardLearner", "SquareCB", "ThompsonChoice"]

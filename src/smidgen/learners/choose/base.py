@@ -17,8 +17,6 @@ from smidgen.learners.base import Learner
 from smidgen.learners.choose.candidates import candidates, chosen
 from smidgen.learners.choose.history import RewardHistory
 from smidgen.learners.choose.round import (
-    KEEP,
-    RIDGE,
     ROUNDS,
     TOO_MUCH,
     decide_columns,
@@ -173,7 +171,7 @@ class RewardLearner(Learner):
             else:
                 t, why = play_columns(ridge.D, self._marks, self._numbers, self._keys, played, place, shown)
             if t < T and why == FULL:
-                self._make_room(played[0], t * played[1] + int(shown[0][t]))
+                self._make_space(played[0], t * played[1] + int(shown[0][t]))
             elif t < T:
                 _refuse(why)
 
@@ -236,7 +234,7 @@ class RewardLearner(Learner):
             else:
                 why = ridge.fade(given, action, reward)
             if why == FULL:
-                self._make_room(given, action)
+                self._make_space(given, action)
                 self._hear(rows, action, reward)
                 return
         else:
@@ -245,7 +243,7 @@ class RewardLearner(Learner):
             _refuse(-1)
         self._numbers[ROUNDS] += 1.0
 
-    def _make_room(self, given: Offer, row: int) -> None:
+    def _make_space(self, given: Offer, row: int) -> None:
         """More rows for columns that come into use; beyond the most that there may be, A becomes its diagonal."""
         ridge = self._ridge
         if isinstance(ridge, RootRidge):
@@ -253,8 +251,8 @@ class RewardLearner(Learner):
             if wanted <= LARGE:
                 ridge.grow(min(LARGE, max(wanted, 2 * len(ridge.R))))
             else:
-                now, n = self._numbers[ROUNDS], self._numbers
-                self._ridge = ColumnRidge.of(ridge.weights, ridge.diagonal, n[RIDGE], n[KEEP], now)
+                now = self._numbers[ROUNDS]
+                self._ridge = ColumnRidge.of(ridge.weights, ridge.diagonal, ridge.ridge, ridge.keep, now)
 
     def _predict(self, context: Any) -> int:
         rows, mask = candidates(context, self.dim)
@@ -279,7 +277,7 @@ class RewardLearner(Learner):
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._numbers[ROUNDS] = state["rounds"][0]
         if "D" in state and isinstance(self._ridge, RootRidge):
-            self._ridge = ColumnRidge(self.dim, self._numbers[RIDGE], self._numbers[KEEP])
+            self._ridge = ColumnRidge(self.dim, self._ridge.ridge, self._ridge.keep)
         self._ridge.restore(state)
 
 

@@ -14,7 +14,7 @@ from smidgen.randomness import U64, direction_room, fill_normals
 from smidgen.state.classes import Indices
 from smidgen.state.columns import Fading, column
 from smidgen.state.offers import Offer, row_indices, row_values
-from smidgen.state.root import Slots, lean, room_for
+from smidgen.state.root import Slots, lean, scratch_for
 from smidgen.vector.arrays import dot
 
 #: Entries of candidates that have no row in a root: by candidate, which of the extra normals, and how much of it.
@@ -60,8 +60,8 @@ def _count_best(
 
 
 @kernel
-def _room(idx: Indices, starts: IntArray, first: int, K: int) -> Loose:
-    """Room for all entries of K rows."""
+def _loose(idx: Indices, starts: IntArray, first: int, K: int) -> Loose:
+    """Space for all entries of K rows."""
     entries = K * idx.shape[0] if starts.shape[0] == 0 else starts[first + K] - starts[first]
     return np.zeros(K + 1, np.int64), np.empty(entries, np.int32), np.empty(entries)
 
@@ -80,12 +80,12 @@ def root_samples(
 ) -> None:
     """Estimates, spreads and shares of the rows from the first-th on, with full A, into the three rows of ``out``."""
     (idx, val, starts), K, over, extra = offer, out.shape[1], 1.0 / math.sqrt(ridge), 0
-    leans, rooms = np.empty((K, R.shape[1])), room_for(R, slots)
-    loose = _room(idx, starts, first, K if slots.shape[0] > 0 else 0)
+    leans, scratch = np.empty((K, R.shape[1])), scratch_for(R, slots)
+    loose = _loose(idx, starts, first, K if slots.shape[0] > 0 else 0)
     begins, which, much = loose if slots.shape[0] > 0 else (np.zeros(K + 1, np.int64), loose[1], loose[2])
     for k in range(K):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
-        mean, rest = lean(R, slots, indices, x, rooms, leans[k])
+        mean, rest = lean(R, slots, indices, x, scratch, leans[k])
         out[0, k], out[1, k] = mean, dot(leans[k], leans[k]) + rest / ridge
         at = begins[k]
         if slots.shape[0] > 0:
@@ -126,7 +126,7 @@ def column_samples(
 ) -> None:
     """The same with diagonal A. ``marks`` is −1 for every column, before and after."""
     (idx, val, starts), K, extra, (ridge, keep, now) = offer, out.shape[1], 0, fading
-    begins, which, much = _room(idx, starts, first, K)
+    begins, which, much = _loose(idx, starts, first, K)
     for k in range(K):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
         at, mean, spread = begins[k], 0.0, 0.0

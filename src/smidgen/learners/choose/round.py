@@ -11,6 +11,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.learners.choose.posterior import column_samples, root_samples
 from smidgen.learners.choose.shares import (
     GAPS,
+    SAMPLES,
     UCB,
     Mask,
     draw,
@@ -27,10 +28,22 @@ from smidgen.state.classes import Indices
 from smidgen.state.columns import column_moments
 from smidgen.state.root import Slots, root_moments
 
-#: Where things stand in a learner's array of numbers: the rounds learnt, then its settings.
+#: Where things stand in a learner's array of numbers: the rounds learnt, then its settings, which only this file knows.
 ROUNDS, RULE, WIDTH, GAMMA, FLOOR, MIN_SHARE, DRAWS, RIDGE, KEEP, COUNT, NUMBERS = range(11)
 #: In place of an action: a number is not finite; the least shares add up to more than 1.
 STRANGE, TOO_MUCH = -1, -2
+
+
+@inlined
+def draws_samples(numbers: FloatArray) -> bool:
+    """Whether the shares are those of posterior samples."""
+    return bool(numbers[RULE] == SAMPLES)
+
+
+@inlined
+def fading_of(numbers: FloatArray) -> tuple[float, float, float]:
+    """The ridge, how much of the past is kept with every reward, and the rounds learnt."""
+    return numbers[RIDGE], numbers[KEEP], numbers[ROUNDS]
 
 
 @inlined
@@ -90,8 +103,7 @@ def decide_columns(
     out: FloatArray,
 ) -> tuple[int, int]:
     """The same with diagonal A."""
-    fading = (numbers[RIDGE], numbers[KEEP], numbers[ROUNDS])
-    column_moments(D, (idx, val, starts), first, fading, out)
+    column_moments(D, (idx, val, starts), first, fading_of(numbers), out)
     return settle(out, mask, numbers, keys[:2], number)
 
 
@@ -132,8 +144,7 @@ def sample_columns(
 ) -> tuple[int, int]:
     """`decide_columns` by posterior samples."""
     draws = (numbers[WIDTH], int(numbers[COUNT]), keys[2:], number)
-    fading = (numbers[RIDGE], numbers[KEEP], numbers[ROUNDS])
-    column_samples(D, marks, (idx, val, starts), first, fading, mask, draws, out)
+    column_samples(D, marks, (idx, val, starts), first, fading_of(numbers), mask, draws, out)
     return settle(out, mask, numbers, keys[:2], number)
 
 

@@ -10,20 +10,18 @@ from numpy.typing import NDArray
 from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.learners.choose.round import (
-    KEEP,
-    RIDGE,
     ROUNDS,
-    RULE,
     decide_columns,
+    draws_samples,
+    fading_of,
     sample_columns,
     sample_root,
     settle,
 )
-from smidgen.learners.choose.shares import SAMPLES
 from smidgen.randomness import U64
 from smidgen.state.columns import column_learn
 from smidgen.state.offers import Offer, row_indices, row_values
-from smidgen.state.root import LEARNT, Slots, fading_learn, room_for, write_moments, write_step
+from smidgen.state.root import LEARNT, Slots, fading_learn, scratch_for, write_moments, write_step
 
 #: What is played: the rows of all candidates; how many rows lie between one round and the next (0: the same again);
 #: which candidates are on offer, a row for each round, or one for all, or none; the rewards, a row for each round.
@@ -56,22 +54,23 @@ def play_root(
     """Rounds with full A, until they are over or one cannot be played: which that is, and why (an action below 0)."""
     offer, stride, masks, rewards = played
     (idx, val, starts), (first, begin), (T, K) = offer, place, rewards.shape
-    rooms, room, out, why = room_for(R, slots), np.empty(R.shape[1]), np.empty((3, K)), 0
+    scratch, work, out, why = scratch_for(R, slots), np.empty(R.shape[1]), np.empty((3, K)), 0
+    ridge, keep, _ = fading_of(numbers)
     for t in range(begin, T):
         mask, number, row = _mask(masks, t, K), first + t, t * stride
-        if numbers[RULE] == SAMPLES:
+        if draws_samples(numbers):
             action, greedy = sample_root(R, slots, used, idx, val, starts, row, mask, numbers, keys, number, out)
         else:
-            write_moments(R, slots, offer, row, numbers[RIDGE], rooms, room, out)
+            write_moments(R, slots, offer, row, ridge, scratch, work, out)
             action, greedy = settle(out, mask, numbers, keys[:2], number)
         if action < 0:
             return t, action
         shown[0][t], shown[1][t], shown[2][t] = action, greedy, out[2, action]
         x, indices = row_values(idx, val, starts, row + action), row_indices(idx, starts, row + action)
-        if numbers[KEEP] < 1.0:
-            why = fading_learn(R, slots, used, F, indices, x, rewards[t, action], numbers[RIDGE], numbers[KEEP])
+        if keep < 1.0:
+            why = fading_learn(R, slots, used, F, indices, x, rewards[t, action], ridge, keep)
         else:
-            why = write_step(R, slots, used, indices, x, rewards[t, action], rooms, room)
+            why = write_step(R, slots, used, indices, x, rewards[t, action], scratch, work)
         if why != LEARNT:
             return t, why
         numbers[ROUNDS] += 1.0
@@ -89,15 +88,14 @@ def play_columns(
     out, why = np.empty((3, K)), 0
     for t in range(begin, T):
         mask, number, row = _mask(masks, t, K), first + t, t * stride
-        if numbers[RULE] == SAMPLES:
+        if draws_samples(numbers):
             action, greedy = sample_columns(D, marks, idx, val, starts, row, mask, numbers, keys, number, out)
         else:
             action, greedy = decide_columns(D, idx, val, starts, row, mask, numbers, keys, number, out)
         if action < 0:
             return t, action
         shown[0][t], shown[1][t], shown[2][t] = action, greedy, out[2, action]
-        fading = (numbers[RIDGE], numbers[KEEP], numbers[ROUNDS])
-        why = column_learn(D, idx, val, starts, row + action, rewards[t, action], fading)
+        why = column_learn(D, idx, val, starts, row + action, rewards[t, action], fading_of(numbers))
         if why != LEARNT:
             return t, why
         numbers[ROUNDS] += 1.0

@@ -1,13 +1,21 @@
 """Rank or choose, and hear of something better: the coactive loop."""
 
-from smidgen.learners.coactive.base import Coactive, CoactiveLearner
-from smidgen.learners.coactive.batch_preference_perceptron import BatchPreferencePerceptron
-from smidgen.learners.coactive.convex_preference_perceptron import ConvexPreferencePerceptron
-from smidgen.learners.coactive.dueling_bandit import DuelingBandit
-from smidgen.learners.coactive.exponentiated_preference_perceptron import ExponentiatedPreferencePerceptron
-from smidgen.learners.coactive.preference_perceptron import PreferencePerceptron
-from smidgen.learners.coactive.ranking_svm import RankingSVM
-from smidgen.learners.coactive.second_order_preference_perceptron import SecondOrderPreferencePerceptron
+from typing import TYPE_CHECKING
+
+from smidgen.learners.coactive.base import Coactive
+from smidgen.learners.discovery import discover
+
+if TYPE_CHECKING:  # written by `make listings`
+    from smidgen.learners.coactive.base import CoactiveLearner
+    from smidgen.learners.coactive.batch_preference_perceptron import BatchPreferencePerceptron
+    from smidgen.learners.coactive.convex_preference_perceptron import ConvexPreferencePerceptron
+    from smidgen.learners.coactive.dueling_bandit import DuelingBandit
+    from smidgen.learners.coactive.exponentiated_preference_perceptron import ExponentiatedPreferencePerceptron
+    from smidgen.learners.coactive.preference_perceptron import PreferencePerceptron
+    from smidgen.learners.coactive.ranking_svm import RankingSVM
+    from smidgen.learners.coactive.second_order_preference_perceptron import SecondOrderPreferencePerceptron
+
+globals().update(discover(__name__))
 
 __all__ = [
     "BatchPreferencePerceptron",

@@ -1,12 +1,19 @@
 """Forward or drop, and hear only of what was forwarded: the filter loop."""
 
-from smidgen.learners.filter.apple_tasting import AppleTasting
+from typing import TYPE_CHECKING
+
+from smidgen.learners.discovery import discover
 from smidgen.learners.filter.base import Filter, FullInformationFilter
 from smidgen.learners.filter.history import FilterHistory
-from smidgen.learners.filter.p_ridge_fil import PRidgeFil
-from smidgen.learners.filter.perceptron_filter import PerceptronFilter
-from smidgen.learners.filter.ridge_fil import RidgeFil, RidgeFull
-from smidgen.learners.filter.simple_fil import SimpleFil
+
+if TYPE_CHECKING:  # written by `make listings`
+    from smidgen.learners.filter.apple_tasting import AppleTasting
+    from smidgen.learners.filter.p_ridge_fil import PRidgeFil
+    from smidgen.learners.filter.perceptron_filter import PerceptronFilter
+    from smidgen.learners.filter.ridge_fil import RidgeFil, RidgeFull
+    from smidgen.learners.filter.simple_fil import SimpleFil
+
+globals().update(discover(__name__))
 
 __all__ = [
     "AppleTasting",

@@ -25,7 +25,7 @@ def make_estimator(
     window: int | None,
     constant: bool = False,
 ) -> tuple[Ridge, dict[str, Any]]:
-    """The estimator, and the settings that lead to it again; with a constant it has room for one more feature."""
+    """The estimator, and the settings that lead to it again; with a constant it holds one more feature."""
     start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
     keep = checks.number("forgetting", forgetting, "give a number in (0, 1]; 1 forgets nothing", above=0.0, at_most=1.0)
     size = None if window is None else checks.whole("window", window, "leave it out to keep everything")

@@ -1,13 +1,20 @@
 """One of K labels, and hear whether it was right: the label loop."""
 
-from smidgen.learners.label.arow import AROW
-from smidgen.learners.label.banditron import Banditron
+from typing import TYPE_CHECKING
+
+from smidgen.learners.discovery import discover
 from smidgen.learners.label.base import LabelLearner
-from smidgen.learners.label.confidit import Confidit
-from smidgen.learners.label.hinge_confidit import HingeConfidit
 from smidgen.learners.label.history import LabelHistory
-from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
-from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
+
+if TYPE_CHECKING:  # written by `make listings`
+    from smidgen.learners.label.arow import AROW
+    from smidgen.learners.label.banditron import Banditron
+    from smidgen.learners.label.confidit import Confidit
+    from smidgen.learners.label.hinge_confidit import HingeConfidit
+    from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
+    from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
+
+globals().update(discover(__name__))
 
 __all__ = [
     "AROW",

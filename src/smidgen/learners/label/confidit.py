@@ -15,18 +15,18 @@ from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_round import (
-    FRESH,
     LOGDET,
-    MEMORY,
-    SHIFTS,
     Settings,
     count_round,
     decide_diagonal,
     decide_full,
+    forget_moments,
     learn_diagonal,
     learn_full,
+    memory_in,
     pack,
     prepare,
+    shifts_in,
     show,
     sign_of,
 )
@@ -196,7 +196,7 @@ class Confidit(LabelLearner):
         self._errors = _errors(approximation)
         self._numbers = pack(self._s, columns, self._errors)
         self._key = stream_key(self._seed, COIN)
-        self._latest: Decision | None = None  # the one whose moments stand in the state's room for them
+        self._latest: Decision | None = None  # the one whose moments stand ready in the state
 
     @classmethod
     def version(cls, number: int, *, dim: int, n_classes: int | None = None, **settings: Any) -> Self:
@@ -231,8 +231,8 @@ class Confidit(LabelLearner):
         if isinstance(state, DiagonalClasses):
             action, greedy = decide_diagonal(state.S, idx, val, numbers, number, state.moments, scores, eps)
         elif isinstance(state, FullClasses):
-            rooms = (state.moments, state.products, scores, eps)
-            action, greedy = decide_full(state.W, state.B, idx, val, numbers, number, *rooms)
+            scratch = (state.moments, state.products, scores, eps)
+            action, greedy = decide_full(state.W, state.B, idx, val, numbers, number, *scratch)
         else:
             action, greedy = show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
@@ -246,12 +246,12 @@ class Confidit(LabelLearner):
         idx, val, K, number, numbers = row.indices, row.values, self.n_classes, decision.number, self._numbers
         c = self._classes.index(decision.action)
         if decision is not self._latest:
-            numbers[FRESH] = 0.0
+            forget_moments(numbers)
         if isinstance(state, DiagonalClasses):
             finite = learn_diagonal(state.S, idx, val, K, c, reward, numbers, self._key, number, state.moments)
         elif isinstance(state, FullClasses):
-            rooms = (state.moments, state.products)
-            finite = learn_full(state.W, state.B, idx, val, K, c, reward, numbers, self._key, number, *rooms)
+            scratch = (state.moments, state.products)
+            finite = learn_full(state.W, state.B, idx, val, K, c, reward, numbers, self._key, number, *scratch)
         else:
             finite = self._learn_dual(state, row, c, sign_of(reward, self._s.alpha, self._key, number))
         if not finite:
@@ -262,7 +262,7 @@ class Confidit(LabelLearner):
         moments, solved = self._dual_moments(state, row)
         if not prepare(moments, self.n_classes, self._s, self._numbers):
             return False
-        point, shifts = state.remember(row.dense()), self._numbers[SHIFTS:]
+        point, shifts = state.remember(row.dense()), shifts_in(self._numbers)
         if self._s.project:
             for i in range(self.n_classes):
                 state.shift(i, point, solved[i], shifts[i])
@@ -310,7 +310,7 @@ class Confidit(LabelLearner):
                 self._restore(before)
                 raise
             return
-        self._numbers[FRESH] = 0.0
+        forget_moments(self._numbers)
         played = (stream, self._scales(stream[1], stream[2]), first, shown)
         if isinstance(state, DiagonalClasses):
             stream_diagonal(state.S, K, self._numbers, self._key, played)
@@ -340,7 +340,7 @@ class Confidit(LabelLearner):
     @property
     def _memory(self) -> FloatArray:
         """What the confidence needs of the past: a view of the first of the numbers."""
-        return self._numbers[:MEMORY]
+        return memory_in(self._numbers)
 
     @property
     def _columns(self) -> int:

@@ -17,7 +17,7 @@ from smidgen.state.full import full_absorb, full_moments, full_shift, full_width
 
 #: Where things stand in a learner's one array of numbers (numba takes one array sooner than many). First what is
 #: remembered: rounds learnt, widths, log-determinants, approximation errors so far. Then the settings; the number of
-#: the decision whose moments stand in the room for them (0: none); room for the projection's shifts, one per class.
+#: the decision whose moments stand ready (0: none); space for the projection's shifts, one per class.
 #: Last the approximation errors q_1, q_2, …
 LEARNT, WIDTHS, LOGDET, ERRORS, MEMORY = 0, 1, 2, 3, 4
 
@@ -36,6 +36,21 @@ class Settings(NamedTuple):
 
 FRESH = MEMORY + len(Settings._fields)
 SHIFTS = FRESH + 1
+
+
+def forget_moments(numbers: FloatArray) -> None:
+    """No decision's moments stand ready any more."""
+    numbers[FRESH] = 0.0
+
+
+def shifts_in(numbers: FloatArray) -> FloatArray:
+    """The projection's shifts, one per class, and what stands behind them."""
+    return numbers[SHIFTS:]
+
+
+def memory_in(numbers: FloatArray) -> FloatArray:
+    """What the confidence needs of the past: a view of the first of the numbers."""
+    return numbers[:MEMORY]
 
 
 def pack(s: Settings, columns: int, errors: FloatArray) -> FloatArray:
@@ -171,7 +186,7 @@ def decide_diagonal(
     scores: FloatArray,
     eps: FloatArray,
 ) -> tuple[int, int]:
-    """One decision on diagonal state; leaves its moments in the room for them."""
+    """One decision on diagonal state; leaves its moments ready."""
     diagonal_moments(S, idx, val, moments)
     numbers[FRESH] = number
     return show(moments, settings_in(numbers), numbers, scores, eps)

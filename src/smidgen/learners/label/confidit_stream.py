@@ -19,17 +19,17 @@ from smidgen.state.full import full_moments
 
 #: What is played: the stream, what each row is multiplied by, the number of the first round, and what was shown.
 Played: TypeAlias = tuple[Stream, FloatArray, int, Shown]
-#: Room for w·x and xᵀA⁻¹x of every class, for ε, and for a row.
-Rooms: TypeAlias = tuple[Block, FloatArray, Block]
+#: Space for w·x and xᵀA⁻¹x of every class, for ε, and for a row.
+Scratch: TypeAlias = tuple[Block, FloatArray, Block]
 
 
 @borrowing
-def _rounds_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Played, rooms: Rooms) -> None:
+def _rounds_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Played, scratch: Scratch) -> None:
     (indices, values, starts, truth, order), scales, first, shown = played
-    (moments, eps, room), s = rooms, settings_in(numbers)
+    (moments, eps, buffer), s = scratch, settings_in(numbers)
     for i in range(order.shape[0]):
         t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], room[: starts[t + 1] - starts[t]]
+        idx, val = indices[starts[t] : starts[t + 1]], buffer[: starts[t + 1] - starts[t]]
         scaled(values[starts[t] : starts[t + 1]], scales[t], val)
         diagonal_moments(S, idx, val, moments)
         action = choose(moments, K, s, numbers, eps)
@@ -40,13 +40,13 @@ def _rounds_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Pl
 
 @borrowing
 def _rounds_full(
-    W: Block, B: Block, K: int, numbers: FloatArray, key: U64, played: Played, rooms: Rooms, P: Block
+    W: Block, B: Block, K: int, numbers: FloatArray, key: U64, played: Played, scratch: Scratch, P: Block
 ) -> None:
     (indices, values, starts, truth, order), scales, first, shown = played
-    (moments, eps, room), s = rooms, settings_in(numbers)
+    (moments, eps, buffer), s = scratch, settings_in(numbers)
     for i in range(order.shape[0]):
         t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], room[: starts[t + 1] - starts[t]]
+        idx, val = indices[starts[t] : starts[t + 1]], buffer[: starts[t + 1] - starts[t]]
         scaled(values[starts[t] : starts[t + 1]], scales[t], val)
         full_moments(W, B, idx, val, moments[0], moments[1], P)
         action = choose(moments, K, s, numbers, eps)
@@ -58,15 +58,15 @@ def _rounds_full(
 @kernel
 def stream_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Played) -> None:
     """Rounds on diagonal state; every row is scaled first."""
-    rooms = np.empty((2, S.shape[1] // 2), S.dtype), np.empty(K), np.empty(longest(played[0][2]), S.dtype)
-    _rounds_diagonal(S, K, numbers, key, played, rooms)
+    scratch = np.empty((2, S.shape[1] // 2), S.dtype), np.empty(K), np.empty(longest(played[0][2]), S.dtype)
+    _rounds_diagonal(S, K, numbers, key, played, scratch)
 
 
 @kernel
 def stream_full(W: Block, B: Block, K: int, numbers: FloatArray, key: U64, played: Played) -> None:
     """The same on full state."""
-    rooms = np.empty((2, W.shape[0]), W.dtype), np.empty(K), np.empty(longest(played[0][2]), W.dtype)
-    _rounds_full(W, B, K, numbers, key, played, rooms, np.empty((K, W.shape[1]), W.dtype))
+    scratch = np.empty((2, W.shape[0]), W.dtype), np.empty(K), np.empty(longest(played[0][2]), W.dtype)
+    _rounds_full(W, B, K, numbers, key, played, scratch, np.empty((K, W.shape[1]), W.dtype))
 
 
 @kernel

@@ -17,16 +17,13 @@ from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_stream import row_scales
 from smidgen.learners.label.hinge_round import (
-    FLOOR,
-    FRESH,
-    KAPPA,
-    NUMBERS,
-    WRONG,
     decide_diagonal,
     decide_full,
     finite_full,
+    forget_moments,
     learn_diagonal,
     learn_full,
+    packed,
 )
 from smidgen.learners.label.hinge_stream import stream_diagonal, stream_full
 from smidgen.learners.revival import check_shapes
@@ -169,10 +166,9 @@ class HingeConfidit(LabelLearner):
             self._state_of = FullClasses(self.dim, columns, start, self._dtype)
         else:
             self._state_of = ClassesInUse(self.dim, columns, start, self._dtype, LIMIT)
-        self._numbers = np.zeros(NUMBERS)
         self._renumber()
         self._key = stream_key(self._seed, COIN)
-        self._latest: Decision | None = None  # the one whose moments stand in the state's room for them
+        self._latest: Decision | None = None  # the one whose moments stand ready in the state
 
     @property
     def covariance(self) -> str:
@@ -188,7 +184,7 @@ class HingeConfidit(LabelLearner):
 
     def _renumber(self) -> None:
         _, wrong, width = self._in_force(self.covariance)
-        self._numbers[[FRESH, WRONG, KAPPA, FLOOR]] = 0.0, wrong, width, self._floor
+        self._numbers = packed(wrong=wrong, width=width, floor=self._floor)
 
     def _decide(self, context: Any, number: int) -> Decision:
         row, state, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self._state_of, self.n_classes
@@ -199,8 +195,8 @@ class HingeConfidit(LabelLearner):
             full, more = state.full if isinstance(state, ClassesInUse) else state, 0.0
             if isinstance(state, ClassesInUse):
                 idx, val, _, more = state.part(idx, val)
-            rooms = (full.moments, full.products, scores, eps)
-            chosen = decide_full(full.W, full.B, idx, val, more, numbers, self._key, number, *rooms)
+            scratch = (full.moments, full.products, scores, eps)
+            chosen = decide_full(full.W, full.B, idx, val, more, numbers, self._key, number, *scratch)
         action, optimist, greedy = chosen
         p = None if self._floor == 0.0 else (1.0 - self._floor) * (action == optimist) + self._floor / K
         self._latest = decision = self._record(number, row, action, greedy, scores, p, eps)
@@ -210,7 +206,7 @@ class HingeConfidit(LabelLearner):
         reward, row = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype)
         c = self._classes.index(decision.action)
         if decision is not self._latest:
-            self._numbers[FRESH] = 0.0
+            forget_moments(self._numbers)
         if not self._step(row, c, reward, decision.number):
             raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
 
@@ -223,15 +219,15 @@ class HingeConfidit(LabelLearner):
                 full = state.full
                 if not finite_full(full.W, full.B, where, values, more, full.moments, full.products):
                     return False
-                numbers[FRESH] = 0.0
+                forget_moments(numbers)
                 if state.used + new > state.limit:
                     self._leave_full(state)
                     return self._step(row, c, reward, number)
                 state.use(idx, val, new)
                 where, values, _, _ = state.part(idx, val)
             full = state.full
-            rooms = (full.moments, full.products)
-            return learn_full(full.W, full.B, where, values, c, reward, numbers, number, *rooms)
+            scratch = (full.moments, full.products)
+            return learn_full(full.W, full.B, where, values, c, reward, numbers, number, *scratch)
         if isinstance(state, FullClasses):
             return learn_full(state.W, state.B, idx, val, c, reward, numbers, number, state.moments, state.products)
         return learn_diagonal(state.S, idx, val, c, reward, numbers, number, state.moments)
@@ -275,7 +271,7 @@ class HingeConfidit(LabelLearner):
                 state.reserve(used)
             else:
                 n = len(rest)
-            self._numbers[FRESH] = 0.0
+            forget_moments(self._numbers)
             part = shown[0][done : done + n], shown[1][done : done + n]
             self._play_part(((indices, values, starts, truth, rest[:n]), scales, first + done, part))
             done += n
@@ -306,7 +302,7 @@ class HingeConfidit(LabelLearner):
 
     def _widen(self, columns: int) -> None:
         self._state_of.widen(columns)
-        self._numbers[FRESH] = 0.0
+        forget_moments(self._numbers)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._state_of.arrays()

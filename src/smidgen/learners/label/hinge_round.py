@@ -14,8 +14,20 @@ from smidgen.state.diagonal import diagonal_absorb, diagonal_moments
 from smidgen.state.full import full_absorb, full_moments, full_shift, full_width
 
 #: Where things stand in a learner's one array of numbers (numba takes one array sooner than many): the number of the
-#: decision whose moments stand in the room for them (0: none); then the settings in force.
+#: decision whose moments stand ready (0: none); then the settings in force.
 FRESH, WRONG, KAPPA, FLOOR, NUMBERS = 0, 1, 2, 3, 4
+
+
+def packed(*, wrong: float, width: float, floor: float) -> FloatArray:
+    """The numbers of a learner with these settings in force."""
+    numbers = np.zeros(NUMBERS)
+    numbers[WRONG], numbers[KAPPA], numbers[FLOOR] = wrong, width, floor
+    return numbers
+
+
+def forget_moments(numbers: FloatArray) -> None:
+    """No decision's moments stand ready any more."""
+    numbers[FRESH] = 0.0
 
 
 @borrowing
@@ -108,7 +120,7 @@ def decide_diagonal(
     scores: FloatArray,
     eps: FloatArray,
 ) -> tuple[int, int, int]:
-    """One decision on diagonal state; leaves its moments in the room for them."""
+    """One decision on diagonal state; leaves its moments ready."""
     diagonal_moments(S, idx, val, moments)
     numbers[FRESH] = number
     return show(moments, numbers, key, number, scores, eps)

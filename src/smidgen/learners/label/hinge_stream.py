@@ -22,12 +22,12 @@ Used: TypeAlias = tuple[Slots, Indices, int, float]
 
 @borrowing
 def _rounds_diagonal(
-    S: Block, K: int, numbers: FloatArray, key: U64, played: Played, moments: Block, room: Block
+    S: Block, K: int, numbers: FloatArray, key: U64, played: Played, moments: Block, buffer: Block
 ) -> None:
     (indices, values, starts, truth, order), scales, first, shown = played
     for i in range(order.shape[0]):
         t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], room[: starts[t + 1] - starts[t]]
+        idx, val = indices[starts[t] : starts[t + 1]], buffer[: starts[t + 1] - starts[t]]
         scaled(values[starts[t] : starts[t + 1]], scales[t], val)
         diagonal_moments(S, idx, val, moments)
         action = choose(moments, K, numbers, key, first + i)[0]
@@ -43,14 +43,14 @@ def _rounds_full(
     numbers: FloatArray,
     key: U64,
     played: Played,
-    rooms: tuple[Block, Block, Block, Indices, Block],
+    scratch: tuple[Block, Block, Block, Indices, Block],
     use: Used,
 ) -> int:
     (indices, values, starts, truth, order), scales, first, shown = played
-    (moments, P, room, where, kept), (slots, columns, used, start) = rooms, use
+    (moments, P, buffer, where, kept), (slots, columns, used, start) = scratch, use
     for i in range(order.shape[0]):
         t, new = order[i], 0
-        idx, val = indices[starts[t] : starts[t + 1]], room[: starts[t + 1] - starts[t]]
+        idx, val = indices[starts[t] : starts[t + 1]], buffer[: starts[t + 1] - starts[t]]
         scaled(values[starts[t] : starts[t + 1]], scales[t], val)
         if slots.shape[0]:
             n, new, beyond = take_slots(slots, idx, val, where, kept)
@@ -71,8 +71,8 @@ def _rounds_full(
 @kernel
 def stream_diagonal(S: Block, K: int, numbers: FloatArray, key: U64, played: Played) -> None:
     """Rounds on diagonal state; every row is scaled first."""
-    moments, room = np.empty((2, S.shape[1] // 2), S.dtype), np.empty(longest(played[0][2]), S.dtype)
-    _rounds_diagonal(S, K, numbers, key, played, moments, room)
+    moments, buffer = np.empty((2, S.shape[1] // 2), S.dtype), np.empty(longest(played[0][2]), S.dtype)
+    _rounds_diagonal(S, K, numbers, key, played, moments, buffer)
 
 
 @kernel
@@ -80,5 +80,5 @@ def stream_full(W: Block, B: Block, K: int, numbers: FloatArray, key: U64, playe
     """The same on full state; how many columns are in use then."""
     n = longest(played[0][2])
     moments, P = np.empty((2, W.shape[0]), W.dtype), np.empty((K, W.shape[1]), W.dtype)
-    rooms = moments, P, np.empty(n, W.dtype), np.empty(n, np.uint32), np.empty(n, W.dtype)
-    return _rounds_full(W, B, K, numbers, key, played, rooms, use)
+    scratch = moments, P, np.empty(n, W.dtype), np.empty(n, np.uint32), np.empty(n, W.dtype)
+    return _rounds_full(W, B, K, numbers, key, played, scratch, use)

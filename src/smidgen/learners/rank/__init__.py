@@ -1,8 +1,15 @@
 """Rank, show it with a little randomness, and hear clicks: the loop for people who look at the top first."""
 
+from typing import TYPE_CHECKING
+
+from smidgen.learners.discovery import discover
 from smidgen.learners.rank.base import RankLearner
-from smidgen.learners.rank.fair_pairs import FairPairs
-from smidgen.learners.rank.pdgd import PDGD
-from smidgen.learners.rank.perturbed_preference_perceptron import PerturbedPreferencePerceptron
+
+if TYPE_CHECKING:  # written by `make listings`
+    from smidgen.learners.rank.fair_pairs import FairPairs
+    from smidgen.learners.rank.pdgd import PDGD
+    from smidgen.learners.rank.perturbed_preference_perceptron import PerturbedPreferencePerceptron
+
+globals().update(discover(__name__))
 
 __all__ = ["PDGD", "FairPairs", "PerturbedPreferencePerceptron", "RankLearner"]

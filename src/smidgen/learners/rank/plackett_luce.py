@@ -44,7 +44,7 @@ def log_probability(scores: FloatArray, order: IntArray, places: int) -> float:
 def draw(scores: FloatArray, key: U64, number: int, places: int, order: IntArray, noisy: FloatArray) -> bool:
     """Write the ranking that belongs to decision ``number``; says no, and writes none, if scores are beyond numbers.
 
-    They are where the probability of the first places would have no logarithm. ``noisy`` is room to work in.
+    They are where the probability of the first places would have no logarithm. ``noisy`` is scratch.
     """
     n = scores.shape[0]
     low, high = scores[0], scores[0]

@@ -18,16 +18,42 @@ from smidgen.vector.normals import NORMALS, box_muller, take_apart
 RIDGE, FIRST_ERROR = 0.1, 0.05
 #: Candidates of each of the two spreads; the present best point is one more.
 EACH = 100
-COUNT = 2 * EACH + 8  # with room for blocks of eight: the last seven are the best point again
+COUNT = 2 * EACH + 8  # with space for blocks of eight: the last seven are the best point again
 WIDE, NARROW = 0.3, 0.1  # .15 and .05 of the edge, which is 2 long in z
 #: Where the few numbers stand: losses learnt, discounted squared errors, the loss that counts .4 and the range above
 #: it that counts as much again, whether all losses so far were the same, so that the range is not known yet, and
 #: whether the latest loss lay far out (above: 1, below: −1).
 LEARNT, ERRORS, LOW, RANGE, FLAT, SIDE, NUMBERS = 0, 1, 2, 3, 4, 5, 6
+#: Where the settings stand in theirs.
+KAPPA, FADING = 0, 1
 #: Losses that the scale is taken from.
 SCALE_ROUNDS = 8
 #: So many ranges beyond what the scale knows a loss is far out; two in a row make it wider, at most tenfold at a time.
 FAR, TENFOLD = 3.0, 10.0
+
+
+def fresh_numbers() -> FloatArray:
+    """The few numbers of a tuner that has learnt nothing."""
+    numbers = np.zeros(NUMBERS)
+    numbers[RANGE] = 1.0
+    return numbers
+
+
+def packed(width: float, forgetting: float) -> FloatArray:
+    """The settings in one array, for `ask`."""
+    settings = np.empty(2)
+    settings[KAPPA], settings[FADING] = width, forgetting
+    return settings
+
+
+def losses_learnt(numbers: FloatArray) -> int:
+    """How many losses the numbers know of."""
+    return int(numbers[LEARNT])
+
+
+def in_own_units(numbers: FloatArray, value: float) -> float:
+    """A value of the surface in the unit of the losses."""
+    return float(numbers[LOW] + (value - 0.4) / 0.4 * numbers[RANGE])
 
 
 def features_of(dim: int) -> int:
@@ -87,8 +113,8 @@ def width_at(L: FloatArray, phi: FloatArray) -> float:
 
 
 @kernel
-def candidates_room(dim: int, features: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Room for normals, for candidates by coordinate, for their φ by feature, and for two numbers of each."""
+def candidate_arrays(dim: int, features: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Space for normals, for candidates by coordinate, for their φ by feature, and for two numbers of each."""
     places = (dim * COUNT // 2 + 7) // 8 * 8
     return np.zeros((NORMALS + 3, places)), np.zeros((dim, COUNT)), np.zeros((features, COUNT)), np.zeros((2, COUNT))
 
@@ -166,7 +192,7 @@ def choose(
     best: FloatArray, L: FloatArray, w: FloatArray, deviation: float, key: U64, number: int, out: FloatArray
 ) -> bool:
     """The candidate of least w·φ − κs√(φᵀA⁻¹φ), given κs; whether it is another point than the best one."""
-    normals, Z, F, values = candidates_room(best.shape[0], w.shape[0])
+    normals, Z, F, values = candidate_arrays(best.shape[0], w.shape[0])
     write_candidates(key, number, best, normals, Z)
     write_all_features(Z, F)
     write_means(w, F, values)
@@ -212,9 +238,9 @@ def ask(
     limits: FloatArray,
     x: FloatArray,
 ) -> bool:
-    """The point to play, of the box with these limits; settings are κ and f."""
+    """The point to play, of the box with these limits; ``settings`` by `packed`."""
     z = np.empty(best.shape[0])
-    deviation = settings[0] * math.sqrt(variance(numbers, settings[1]))
+    deviation = settings[KAPPA] * math.sqrt(variance(numbers, settings[FADING]))
     other = choose(best, L, w, deviation, key, number, z)
     to_box(z, limits, x)
     return other
@@ -223,7 +249,7 @@ def ask(
 @kernel
 def move_best(best: FloatArray, w: FloatArray, key: U64, number: int) -> None:
     """x̂ ← the candidate of least w·φ."""
-    normals, Z, F, values = candidates_room(best.shape[0], w.shape[0])
+    normals, Z, F, values = candidate_arrays(best.shape[0], w.shape[0])
     write_candidates(key, number, best, normals, Z)
     write_all_features(Z, F)
     write_means(w, F, values)

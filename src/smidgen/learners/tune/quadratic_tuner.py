@@ -19,18 +19,19 @@ from smidgen.knobs import Best, Knobs
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.tune.base import Tuner, as_loss
 from smidgen.learners.tune.quadratic_round import (
-    LEARNT,
-    LOW,
     NUMBERS,
-    RANGE,
     SCALE_ROUNDS,
     ask,
     clear,
     features_of,
+    fresh_numbers,
     from_box,
+    in_own_units,
     learn_first,
     learn_later,
+    losses_learnt,
     move_best,
+    packed,
     to_box,
     variance,
     width_at,
@@ -128,12 +129,11 @@ class QuadraticTuner(Tuner):
         self._best: FloatArray = np.zeros(d)  # x̂ as z
         self._A, self._b = np.zeros((p, p)), np.zeros(p)
         self._L, self._w = np.zeros((p, p)), np.zeros(p)
-        self._numbers = np.zeros(NUMBERS)
+        self._numbers = fresh_numbers()
         self._first_points, self._first_losses = np.zeros((SCALE_ROUNDS, d)), np.zeros(SCALE_ROUNDS)
-        self._numbers[RANGE] = 1.0
         clear(self._A, self._b, self._L, self._w, self._numbers)
         self._limits: FloatArray = np.array([self.space.low, self.space.high])
-        self._settings_of = np.array([self._kappa, self._keep])
+        self._settings_of = packed(self._kappa, self._keep)
         self._show()
         self._choices, self._moves = stream_key(self._seed, DIRECTION), stream_key(self._seed, COIN)
 
@@ -167,7 +167,7 @@ class QuadraticTuner(Tuner):
 
     def _step(self, z: FloatArray, loss: float, number: int) -> None:
         """Learn one loss; from the first few on, move the best point."""
-        n = int(self._numbers[LEARNT])
+        n = losses_learnt(self._numbers)
         state = (self._A, self._b, self._L, self._w, self._numbers, self._keep)
         if n < SCALE_ROUNDS:
             self._first_points[n], self._first_losses[n] = z, loss
@@ -200,17 +200,13 @@ class QuadraticTuner(Tuner):
     def best(self) -> Best:
         """The point that the surface thinks best, in own units, and the loss that it expects there."""
         point = self._named(self._shown.copy())
-        if not self._numbers[LEARNT]:
+        if not losses_learnt(self._numbers):
             return Best(point, None, None, None)
         phi = np.empty(len(self._w))
         write_features(self._best, phi)
         width = 1.96 * math.sqrt(variance(self._numbers, self._keep) * width_at(self._L, phi))
         mean = float(self._w @ phi)
-        return Best(point, *(self._own(value) for value in (mean, mean - width, mean + width)))
-
-    def _own(self, value: float) -> float:
-        """A value of the surface in the unit of the losses."""
-        return float(self._numbers[LOW] + (value - 0.4) / 0.4 * self._numbers[RANGE])
+        return Best(point, *(in_own_units(self._numbers, value) for value in (mean, mean - width, mean + width)))
 
     @property
     def weights(self) -> FloatArray:

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route
 from smidgen.errors import SmidgenError
 from smidgen.service.guests import welcome
 from smidgen.service.http.calls import all_calls
+from smidgen.service.http.codes import detail
 from smidgen.service.http.hosts import LoopbackHost
 from smidgen.service.http.inflight import LIMIT, InFlight
 from smidgen.service.http.mounting import guest_routes
@@ -71,6 +72,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
                 synchronous=options.synchronous,
             )
             recover(engine.models.values(), engine.learners, warming, stopping.is_set)
+            engine.sweep_all(stopping.is_set)  # windows that closed meanwhile come before any feedback
             return engine
 
         opening = asyncio.ensure_future(asyncio.to_thread(opened))
@@ -110,8 +112,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     if not isinstance(error, SmidgenError):
         raise error
     service(request).metrics.count("refused", type(error).__name__)
-    detail = ErrorDetail(code=_code(error), message=error.problem, hint=error.hint)
-    response = reply(ErrorReply(error=detail), error.status)
+    response = reply(ErrorReply(error=detail(error)), error.status)
     if error.status == 401:
         response.headers["www-authenticate"] = "Bearer"
     if error.status in (429, 503):
@@ -125,24 +126,17 @@ async def _no_route(request: Request, error: Exception) -> Response:
 
 
 async def _no_method(request: Request, error: Exception) -> Response:
-    detail = ErrorDetail(code="method_not_allowed", message=f"{request.method} is not for this path", hint="see /docs")
+    told = ErrorDetail(code="method_not_allowed", message=f"{request.method} is not for this path", hint="see /docs")
     headers = getattr(error, "headers", None)
-    return Response(msgspec.json.encode(ErrorReply(error=detail)), 405, headers=headers, media_type=JSON)
+    return Response(msgspec.json.encode(ErrorReply(error=told)), 405, headers=headers, media_type=JSON)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     """A fault of the service itself: the log of the server has it in full, the caller learns nothing of its inside."""
-    detail = ErrorDetail(
-        code="internal_error", message="the service has a fault", hint="see what the server has logged"
-    )
-    return reply(ErrorReply(error=detail), 500)
+    told = ErrorDetail(code="internal_error", message="the service has a fault", hint="see what the server has logged")
+    return reply(ErrorReply(error=told), 500)
 
 
 async def _gone(request: Request, error: Exception) -> Response:
     """The caller hung up before the body was read; nobody reads this."""
     return await _refused(request, Busy("the connection was closed", "send it again"))
-
-
-def _code(error: SmidgenError) -> str:
-    name = type(error).__name__
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")

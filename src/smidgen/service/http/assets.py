@@ -34,9 +34,9 @@ HEADERS = {
 
 def asset(request: Request, name: str, folder: Path = PAGES) -> Response:
     """One of our own files, or of a guest's folder."""
+    if name not in _names(folder):  # whatever else it is: a path, a name too long for any file, …
+        raise Unknown(f"there is nothing at {request.url.path[:200]}", "see /")
     path = folder / name
-    if path.suffix not in _TYPES or path.name != name or not path.is_file():
-        raise Unknown(f"there is nothing at {request.url.path}", "see /")
     return _answer(request, path.read_bytes(), _TYPES[path.suffix])
 
 
@@ -56,6 +56,12 @@ def _answer(request: Request, content: bytes, media: str, more: dict[str, str] |
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media)
+
+
+@cache
+def _names(folder: Path) -> frozenset[str]:
+    """The files that there are."""
+    return frozenset(path.name for path in folder.iterdir() if path.suffix in _TYPES and path.is_file())
 
 
 @cache

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from smidgen.service.messages import Finding
     from smidgen.service.models.engine import Engine
     from smidgen.service.models.writer import Writer
 
@@ -20,8 +22,10 @@ class Metrics:
         """One more of this."""
         self._counts[what, kind] += 1
 
-    def text(self, engine: Engine, writer: Writer, only: str | None = None) -> str:
-        """The exposition format; ``only`` is the one model to tell of."""
+    def text(
+        self, engine: Engine, writer: Writer, findings: Iterable[tuple[str, Finding]] = (), only: str | None = None
+    ) -> str:
+        """The exposition format; ``findings`` are those of models by name, ``only`` is the one model to tell of."""
         models = [model for name, model in list(engine.models.items()) if only in (None, name)]
         lines = ["# TYPE smidgen_feedback_total counter"]
         lines += [f'smidgen_feedback_total{{status="{k}"}} {n}' for (w, k), n in self._sorted() if w == "feedback"]
@@ -35,6 +39,12 @@ class Metrics:
         for name, kind in (("decisions", "counter"), ("version", "counter"), ("late", "counter")):
             lines.append(f"# TYPE smidgen_model_{name} {kind}")
             lines += [f'smidgen_model_{name}{{model="{m.name}"}} {getattr(m, name)}' for m in models]
+        lines.append("# TYPE smidgen_model_findings gauge")
+        found = Counter((name, finding.code, finding.severity) for name, finding in findings)
+        lines += [
+            f'smidgen_model_findings{{model="{name}",code="{code}",severity="{severity}"}} {n}'
+            for (name, code, severity), n in sorted(found.items())
+        ]
         return "\n".join(lines) + "\n"
 
     def _sorted(self) -> list[tuple[tuple[str, str], int]]:

@@ -11,6 +11,7 @@ import msgspec
 from smidgen import __version__
 from smidgen.service.http.call import Call
 from smidgen.service.http.calls import all_calls
+from smidgen.service.http.codes import CODES, OTHERS
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ErrorReply
 
@@ -37,11 +38,13 @@ def document() -> dict[str, Any]:
     structs = {kind for call in calls for kind in (_struct(call.body), _struct(call.reply)) if kind is not None}
     ordered = sorted(structs | {ErrorReply}, key=lambda kind: str(kind.__name__))
     _, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
+    components["ErrorDetail"]["properties"]["code"] = {"enum": sorted({*CODES.values(), *OTHERS})}
     components["ModelBody"]["properties"]["loop"] = {"enum": list(loops)}
     paths: dict[str, Any] = {}
     for call in sorted(calls, key=lambda call: call.path):
-        entry = paths.setdefault(call.path, {})
-        named = [_in_path(name) for name in re.findall(r"{(\w+)}", call.path)]
+        path = re.sub(r"{(\w+):path}", r"{\1}", call.path)
+        entry = paths.setdefault(path, {})
+        named = [_in_path(name) for name in re.findall(r"{(\w+)}", path)]
         if named:
             entry["parameters"] = named
         entry[call.method.lower()] = _operation(call)

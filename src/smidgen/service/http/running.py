@@ -17,13 +17,14 @@ from smidgen.service.http.options import Options
 from smidgen.service.http.tokens import Rights, Scope, Tokens, require
 from smidgen.service.insight.contributions import contributions
 from smidgen.service.insight.curve import Curves
+from smidgen.service.insight.health import Health
 from smidgen.service.messages import Contributions, ModelBody, Name
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
 from smidgen.service.models.stories import find
 from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
-from smidgen.service.refusals import BadRequest, StorageFailed, Unknown
+from smidgen.service.refusals import BadRequest, StorageFailed, UnknownModel
 from smidgen.service.store.log import DecisionEvent, EventLog
 from smidgen.service.store.protocol import Reading
 
@@ -53,6 +54,7 @@ class Service:
     warming: Warming
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
+    health: Health = field(default_factory=Health)
     _probe: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
 
@@ -108,7 +110,7 @@ async def any_right(request: Request, name: str) -> None:
     """A model may be looked at by whoever has any right to it."""
     rights = service(request).tokens.rights(request.headers.get("authorization"))
     if rights.model not in (None, name):
-        raise Unknown(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+        raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
 
 
 async def explained(here: Service, id: str, allowed: str | None) -> Contributions | None:

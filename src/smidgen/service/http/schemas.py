@@ -38,3 +38,13 @@ def decisions() -> dict[str, Any]:
         "required": ["decisions"],
         "properties": {"decisions": {"type": "array", "items": decision()}},
     }
+
+
+def results() -> dict[str, Any]:
+    """What became of each feedback of a batch: as if it had come alone, or why it was refused."""
+    each = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("FeedbackReply", "ErrorReply")]}
+    return {
+        "type": "object",
+        "required": ["results"],
+        "properties": {"results": {"type": "array", "items": each}},
+    }

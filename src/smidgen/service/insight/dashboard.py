@@ -71,7 +71,11 @@ async def models(request: Request) -> Response:
     visible = [model for model in await asyncio.to_thread(here.models) if rights.model in (None, model.name)]
     mine = [model for model in visible if wanted in model.name.lower()]
     mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
-    out = await asyncio.gather(*(_at_a_glance(here, model) for model in mine[:MOST_MODELS]))
+    listed = mine[:MOST_MODELS]
+    out = await asyncio.gather(*(_at_a_glance(here, model) for model in listed))
+    found = await asyncio.to_thread(here.health.figures, here.reading, listed, here.engine.clock())
+    for each in out:
+        each["findings"] = [finding for name, finding in found if name == each["name"]]
     return _told({"models": out, "of": len(mine), "all": len(visible), "scopes": sorted(rights.scopes)})
 
 
@@ -102,7 +106,8 @@ async def curve(request: Request) -> Response:
     made = await here.curves.sums(here.reading, model, MADE) if also else NOTHING
     lag = await asyncio.to_thread(_lag, here.reading, model)
     points = learnt_points(learnt.rows, share=loop.share)
-    promise = guarantee(model, [(point["to"], point["lag"]) for point in points])
+    report = await asyncio.to_thread(here.health.of, here.reading, model, here.engine.clock())
+    promise = guarantee(model, [(point["to"], point["lag"]) for point in points], report.conditions)
     return _told(
         {
             "model": name,
@@ -200,7 +205,7 @@ def routes() -> list[Route]:
 
 
 async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
-    seen = await asyncio.to_thread(at_a_glance, here.reading, model)
+    seen = await asyncio.to_thread(at_a_glance, here.reading, model, here.engine.clock())
     rows, _ = await here.curves.sums(here.reading, model, LEARNT)
     line = [
         point["value"] for point in learnt_points(rows, share=model.blueprint.loop.share) if point["value"] is not None

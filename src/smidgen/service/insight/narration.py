@@ -58,7 +58,9 @@ def sentences(
     if story.feedback_at is not None and row.feedback_seq is not None:
         answer = log.answered(model, row.feedback_seq)
         lag = duration(answer.at - event.at)
-        lines.append({"at": story.feedback_at, "text": _reacted(_feedback(model, answer.feedback), row.position, lag)})
+        did = _feedback(model, answer.feedback)
+        told = f"Nobody answered: {did}." if row.status == "expired" else _reacted(did, row.position, lag)
+        lines.append({"at": story.feedback_at, "text": told})
     lines.append({"at": story.feedback_at or story.expires_at, "text": _outcome(story, row)})
     return lines
 
@@ -73,6 +75,8 @@ def offered(log: EventLog, models: Mapping[int, Served], id: str, allowed: str |
 def _feedback(model: Served, feedback: dict[str, Any]) -> str:
     """What the user did, in a few words."""
     ((field, value),) = feedback.items()
+    if field == "default_reward":
+        return f"silence counts as a reward of {value:.4g}"
     return model.blueprint.loop.reacted(field, value)
 
 

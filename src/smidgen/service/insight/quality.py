@@ -2,39 +2,66 @@
 
 from __future__ import annotations
 
+import math
+
+from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
 from smidgen.service.messages import ModelReply, Quality
 from smidgen.service.models.served import Served
-from smidgen.service.refusals import Unknown
+from smidgen.service.refusals import UnknownModel
 from smidgen.service.store.protocol import Reading
-from smidgen.service.store.rows import Counts
+from smidgen.service.store.rows import Counts, Outcome
 
-LAST = 200
+#: How many closed decisions count at most, and how many of each kind are looked at to find them.
+LAST, SEEN = 200, 400
 
 
-def quality(reading: Reading, model: Served, version: int) -> Quality:
-    """The loop's figure over the last 200 learnt decisions, with a 95 % interval."""
-    values = [value for (value,) in reading.look("measures", model.slot, after=version - LAST)]
-    loop = model.blueprint.loop
-    name = loop.measure
+def closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
+    """The decisions that were closed last and that anybody saw, the latest first.
+
+    A decision is closed by an answer in time, or by the end of its window. In the order of these moments answered and
+    silent ones come as they happen, however long the window is. Where only a part of either kind was read, what closed
+    before that part is left out of both.
+    """
+    answered = [Outcome(*row) for row in reading.look("answers", slot, limit=SEEN)]
+    ended = [Outcome(*row) for row in reading.look("ended", slot, now=now, limit=SEEN)]
+    whole = [min(map(_closed_at, rows)) for rows in (answered, ended) if len(rows) == SEEN]
+    found = {row.seq: row for row in (*ended, *answered)}.values()
+    seen = [row for row in found if row.went_out and _closed_at(row) >= max(whole, default=-math.inf)]
+    seen.sort(key=lambda row: (_closed_at(row), row.seq), reverse=True)
+    return seen[:LAST]
+
+
+def _closed_at(row: Outcome) -> float:
+    if row.version is None or row.answered_at is None:
+        return row.expires_at
+    return min(row.answered_at, row.expires_at)
+
+
+def quality(reading: Reading, model: Served, now: float) -> Quality:
+    """The loop's figure over the last 200 closed decisions, with a 95 % interval."""
+    rows, loop = closed(reading, model.slot, now), model.blueprint.loop
+    told = [loop.silence if row.measure is None and row.silent else row.measure for row in rows]
+    values = [value for value in told if value is not None]
+    silent = sum(row.silent for row in rows)
     if not values:
-        return Quality(measure=name, value=None, low=None, high=None, of=0)
+        return Quality(measure=loop.measure, value=None, low=None, high=None, of=len(rows), silent=silent)
     value, low, high = wilson(sum(values), len(values)) if loop.share else normal(values)
-    return Quality(measure=name, value=value, low=low, high=high, of=len(values))
+    return Quality(measure=loop.measure, value=value, low=low, high=high, of=len(rows), silent=silent)
 
 
 def committed(reading: Reading, model: Served) -> Counts:
     """How far a model is, as the reader sees it; a model whose making is not committed is not there."""
     counts = reading.counts(model.slot)
     if counts is None:
-        raise Unknown(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
+        raise UnknownModel(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
     return counts
 
 
-def at_a_glance(reading: Reading, model: Served) -> ModelReply:
-    """A model's settings, counts and figures."""
-    body, counts = model.blueprint.body, committed(reading, model)
+def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
+    """A model's settings, counts and figures, at a moment."""
+    body, terms, counts = model.blueprint.body, model.blueprint.terms, committed(reading, model)
     return ModelReply(
         name=model.name,
         loop=body.loop,
@@ -43,7 +70,11 @@ def at_a_glance(reading: Reading, model: Served) -> ModelReply:
         params=model.blueprint.params,
         features=model.blueprint.shown_features,
         labels=body.labels,
-        window_s=body.window_s,
+        window_s=terms.window_s,
+        reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
+        default_reward=terms.default_reward,
+        explore=model.blueprint.settings.get("floor"),
+        min_share=model.blueprint.settings.get("min_share"),
         keyed=model.keyed,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
@@ -52,6 +83,6 @@ def at_a_glance(reading: Reading, model: Served) -> ModelReply:
         answered=counts.answered,
         late=counts.late,
         keys=counts.keys if model.keyed else None,
-        quality=quality(reading, model, counts.version),
+        quality=quality(reading, model, now),
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
     )

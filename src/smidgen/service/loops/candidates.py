@@ -51,6 +51,15 @@ def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[
     return ids, rows
 
 
+def without(ids: list[Any], rows: Any, excluded: Sequence[Any]) -> tuple[list[Any], Any]:
+    """The candidates but for some that must not be shown."""
+    out = set(places(list(dict.fromkeys(map(str, excluded))), ids, "exclude"))
+    kept = [place for place in range(len(ids)) if place not in out]
+    if not kept:
+        raise Impossible("exclude names all candidates", "leave at least one that may be shown")
+    return [ids[place] for place in kept], [rows[place] for place in kept] if isinstance(rows, list) else rows[kept]
+
+
 def offer(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: int | None = None) -> Any:
     """What the learner decides on: records with their context, or rows of numbers; with ``top``, to rank."""
     if vectors.records:

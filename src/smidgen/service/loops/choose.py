@@ -10,7 +10,16 @@ from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
+from smidgen.service.loops.candidates import (
+    CAVEATS,
+    Candidates,
+    CoactiveEvaluator,
+    offer,
+    places,
+    preferred,
+    read,
+    without,
+)
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
@@ -35,18 +44,12 @@ EXPLORATION = Figure(
 )
 
 
-def rewarded(value: float) -> Reaction:
-    """A reward for what was shown."""
-    if not 0.0 <= value <= 1.0:
-        raise Impossible(f"reward is {value!r}", "give a number from 0 (worst) to 1 (best); map other ranges linearly")
-    return Reaction(float(value), float(value))
-
-
 class Request(DecisionBody, kw_only=True):
     """What to choose from."""
 
     candidates: Candidates
     context: Record | None = None
+    exclude: list[AnyId] | None = None
 
 
 class Reply(Struct, omit_defaults=True):
@@ -104,6 +107,8 @@ class Choose(Loop):
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The items to choose from."""
         ids, rows = read(body.candidates, self.vectors)
+        if body.exclude:
+            ids, rows = without(ids, rows, body.exclude)
         return offer(ids, rows, body.context, self.vectors), ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
@@ -119,7 +124,7 @@ class Choose(Loop):
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
         """The better item; of a pair, which of the two; or the reward."""
         if self.kinds[field] == Feedback.REWARD:
-            return rewarded(value)
+            return self.rewarded(value)
         (chosen,) = places([value], ids, field)
         if not np.ndim(decision.action):
             return Reaction(chosen, float(chosen == decision.action))
@@ -127,6 +132,18 @@ class Choose(Loop):
         if chosen not in pair:
             raise Impossible(f"{value!r} was not one of the two that were shown", "name one of the pair")
         return Reaction(pair.index(chosen), float(chosen == pair[0]))
+
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The items, and the best one; of learners by reward, one of them and what it was worth."""
+        context, ids = self.context(body)
+        if Feedback.BETTER in learner.card.kinds:
+            return context, places([answer], ids, "answer")[0]
+        if not isinstance(answer, dict) or answer.keys() != {"choice", "reward"}:
+            raise Impossible(f"the answer is {answer!r}", 'give {"choice": id, "reward": number}')
+        if isinstance(answer["reward"], bool) or not isinstance(answer["reward"], int | float):
+            raise Impossible(f"the reward is {answer['reward']!r}", "give a number from 0 to 1")
+        (chosen,) = places([answer["choice"]], ids, "answer.choice")
+        return context, (chosen, self.rewarded(answer["reward"]).learn)
 
     def asked(self, ids: Sequence[str]) -> str:
         """How many candidates."""

@@ -164,6 +164,12 @@ class Filter(Loop):
             raise Impossible("the item was dropped, and a dropped item has no relevance", "tell of what was forwarded")
         return Reaction(value, float(value) if decision.action else None)
 
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The item, and whether it is relevant."""
+        if not isinstance(answer, bool):
+            raise Impossible(f"the answer is {answer!r}", "say true (relevant) or false")
+        return self.context(body)[0], answer
+
     def asked(self, ids: Sequence[str]) -> str:
         """Forward or drop."""
         return "whether to forward an item"

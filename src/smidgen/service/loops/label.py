@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.insight.estimates import Estimate, importance, self_normalised, share
-from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, REWARDS, rewarded
+from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, REWARDS
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Offered, Option, Words
@@ -209,15 +209,9 @@ class Label(Loop):
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
         """One bit, or a reward, for a bandit; the label for its full-information relatives."""
         if self.kinds[field] == Feedback.REWARD:
-            return rewarded(value)
-        labels = label_names(self.model)
+            return self.rewarded(value)
         named = self.kinds[field] == Feedback.LABEL
-        if named and value not in labels:
-            raise Impossible(
-                f"{value!r} is not one of the labels",
-                f"choose among {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}",
-            )
-        true = labels.index(value) if named else decision.action if value else None
+        true = self._class(value) if named else decision.action if value else None
         right = true == decision.action
         if Feedback.BIT in learner.card.kinds:
             return Reaction(right, float(right))
@@ -227,6 +221,19 @@ class Label(Loop):
                 'send {"label": …}',
             )
         return Reaction(true, float(right))
+
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The features, and the class of the right label."""
+        return self.context(body)[0], self._class(answer)
+
+    def _class(self, label: Any) -> int:
+        labels = label_names(self.model)
+        if label not in labels:
+            raise Impossible(
+                f"{label!r} is not one of the labels",
+                f"choose among {', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}",
+            )
+        return labels.index(label)
 
     def asked(self, ids: Sequence[str]) -> str:
         """A label."""

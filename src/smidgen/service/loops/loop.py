@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -23,6 +23,9 @@ from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import Impossible
+
+if TYPE_CHECKING:
+    from smidgen.service.models.terms import Terms
 
 Answer = dict[str, Any]
 #: What a request has in every loop.
@@ -76,6 +79,8 @@ class Loop(ABC):
     #: The figure by which people judge it, and whether it is a share.
     measure: str
     share: bool = True
+    #: What a decision that nobody answered counts for in the measure; None where it cannot be known.
+    silence: float | None = 0.0
     #: Whether its features may be records.
     takes_records: ClassVar[bool] = False
     #: Whether every row of a matrix of features is a request.
@@ -89,6 +94,9 @@ class Loop(ABC):
     evaluator: type[Evaluator] | None = None
     #: What a reader of what-if must know.
     caveats: tuple[str, ...] = ()
+
+    #: What is in force of what may change while a model lives: the range of its rewards among it.
+    terms: Terms
 
     def __init__(self, model: ModelBody, vectors: Vectors) -> None:
         self.model = model
@@ -112,9 +120,23 @@ class Loop(ABC):
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
         """What the learner is told; ``field`` is one of `feedback`."""
 
-    def check(self, body: DecisionBody) -> None:
-        """Refuse a request with fields of other loops, or without those of this one."""
-        own = self.request.__struct_fields__
+    def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
+        """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
+        raise Impossible(f"the loop {self.name} takes no examples", "let it decide, and send feedback")
+
+    def unanswered(self) -> Reaction:
+        """What the learner is told when a window closes without feedback, where that has a worth."""
+        if self.terms.default_reward is None:
+            raise Impossible("this model learns nothing from silence", "give it a default_reward")
+        return self.rewarded(self.terms.default_reward)
+
+    def rewarded(self, value: float) -> Reaction:
+        """A reward for what was shown; the figure is the app's own number."""
+        return Reaction(self.terms.reward(value), float(value))
+
+    def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
+        """Refuse a request with fields of other loops, or without those of this one; ``but`` may be there."""
+        own = (*self.request.__struct_fields__, *but)
         for name in body.__struct_fields__:
             if name not in own and getattr(body, name) is not None:
                 raise Impossible(f"{name} does not belong to the loop {self.name}", self._wanted())

@@ -10,7 +10,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, offer, places, preferred, read
+from smidgen.service.loops.candidates import (
+    CAVEATS,
+    Candidates,
+    CoactiveEvaluator,
+    offer,
+    places,
+    preferred,
+    read,
+    without,
+)
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
@@ -26,6 +35,7 @@ class Request(DecisionBody, kw_only=True):
     candidates: Candidates
     top: Annotated[int, Meta(ge=1)] | None = None
     context: Record | None = None
+    exclude: list[AnyId] | None = None
 
 
 class Reply(Struct):
@@ -85,6 +95,8 @@ class Rank(Loop):
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The documents to rank."""
         ids, rows = read(body.candidates, self.vectors)
+        if body.exclude:
+            ids, rows = without(ids, rows, body.exclude)
         return offer(ids, rows, body.context, self.vectors, body.top or TOP), ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
@@ -110,6 +122,13 @@ class Rank(Loop):
         if self.kinds[field] == Feedback.CLICKS and learner.card.kinds[0] == Feedback.CLICKS:
             told = Clicks(chosen)
         return Reaction(told, float(better == shown), position)
+
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The documents, and the best ranking; what it does not name comes behind, in the order of the request."""
+        context, ids = self.context(body)
+        front = places(answer if isinstance(answer, list) else [answer], ids, "answer")
+        rest = set(front)
+        return context, np.array([*front, *(doc for doc in range(len(ids)) if doc not in rest)], np.int64)
 
     def asked(self, ids: Sequence[str]) -> str:
         """How many candidates."""

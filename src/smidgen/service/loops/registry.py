@@ -19,7 +19,16 @@ from smidgen.learners.card import guest_loops
 from smidgen.registry import note
 from smidgen.service import loops as folder
 from smidgen.service.loops.loop import COMMON, Loop
-from smidgen.service.messages import AT_ONCE, BatchBody, DecisionBody, FeedbackBody
+from smidgen.service.messages import (
+    AT_ONCE,
+    BatchBody,
+    DecisionBody,
+    ExampleBody,
+    ExamplesBody,
+    FeedbackBody,
+    Id,
+    SeveralBody,
+)
 from smidgen.service.refusals import Impossible
 
 _ANNOTATED: Any = Annotated
@@ -30,10 +39,10 @@ class Registry(Mapping[str, type[Loop]]):
 
     Attributes
     ----------
-    decision, batch, feedback
-        The structs that a request, a batch and feedback are read into. They hold the fields of all loops, since the
-        loop is known only when the model, or the decision that is answered, has been found; the loop then refuses what
-        is not its own.
+    decision, batch, examples, feedback, several
+        The structs that a request, a batch, examples, feedback and much of it are read into. They hold the fields of
+        all loops, since the loop is known only when the model, or the decision that is answered, has been found; the
+        loop then refuses what is not its own.
     """
 
     def __init__(self) -> None:
@@ -98,6 +107,21 @@ class Registry(Mapping[str, type[Loop]]):
             kw_only=True,
             namespace={"__doc__": BatchBody.__doc__},
         )
+        example = msgspec.defstruct(
+            "ExampleBody",
+            [(name, kind, None) for name, kind in self._requested().items()],
+            bases=(ExampleBody,),
+            kw_only=True,
+            namespace={"__doc__": ExampleBody.__doc__},
+        )
+        several = types.GenericAlias(list, (example,))
+        examples = msgspec.defstruct(
+            "ExamplesBody",
+            [("examples", operator.getitem(_ANNOTATED, (several, AT_ONCE)))],
+            bases=(ExamplesBody,),
+            kw_only=True,
+            namespace={"__doc__": ExamplesBody.__doc__},
+        )
         feedback = msgspec.defstruct(
             "FeedbackBody",
             [(name, kind, UNSET) for name, kind in self._answered().items()],
@@ -105,8 +129,25 @@ class Registry(Mapping[str, type[Loop]]):
             kw_only=True,
             namespace={"__doc__": "What the user did; which field belongs depends on the loop."},
         )
+        one = msgspec.defstruct(
+            "FeedbackOnBody",
+            [("decision", Id)],
+            bases=(feedback,),
+            kw_only=True,
+            namespace={"__doc__": "A decision, and what its user did."},
+        )
+        many: Any = types.GenericAlias(list, (one,))
+        several_feedbacks = msgspec.defstruct(
+            "SeveralBody",
+            [("feedback", operator.getitem(_ANNOTATED, (many, AT_ONCE)))],
+            bases=(SeveralBody,),
+            kw_only=True,
+            namespace={"__doc__": SeveralBody.__doc__},
+        )
+        self.several: Any = several_feedbacks
         self.decision: Any = decision
         self.batch: Any = batch
+        self.examples: Any = examples
         self.feedback: Any = feedback
 
     def _requested(self) -> dict[str, Any]:

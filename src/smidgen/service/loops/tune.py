@@ -14,6 +14,7 @@ from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.vectors import sane
 from smidgen.service.loops.words import Entry, Example, Offered, Words
 from smidgen.service.messages import FeedbackBody, Numbers
+from smidgen.service.refusals import Impossible
 
 
 class Reply(Struct):
@@ -38,6 +39,7 @@ class Tune(Loop):
     kinds: ClassVar[Mapping[str, str]] = {"loss": Feedback.LOSS, "gradient": Feedback.GRADIENT}
     measure = "mean loss"
     share = False
+    silence = None
     facts = ("space", "loss_bound")
     words = Words(
         does="Tune: propose numbers; learns from the loss",
@@ -66,6 +68,21 @@ class Tune(Loop):
         """The loss as a number, or the gradient as a vector."""
         numbers = sane(np.asarray(value, dtype=np.float64))
         return Reaction(value, value) if self.kinds[field] == Feedback.LOSS else Reaction(numbers)
+
+    def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
+        """A point and the loss there; of learners by gradient, the gradient at the present point."""
+        if Feedback.LOSS not in learner.card.kinds:
+            return None, self._numbers(answer, "the answer")
+        if not isinstance(answer, dict) or answer.keys() != {"point", "loss"}:
+            raise Impossible(f"the answer is {answer!r}", 'give {"point": […], "loss": number}')
+        if isinstance(answer["loss"], bool) or not isinstance(answer["loss"], int | float):
+            raise Impossible(f"the loss is {answer['loss']!r}", "give a number")
+        return self._numbers(answer["point"], "the point"), float(answer["loss"])
+
+    def _numbers(self, given: Any, what: str) -> Any:
+        if not isinstance(given, list) or not all(type(x) in (int, float) for x in given):
+            raise Impossible(f"{what} is {given!r}", "give a list of numbers")
+        return sane(np.asarray(given, dtype=np.float64))
 
     def asked(self, ids: Sequence[str]) -> str:
         """A point."""

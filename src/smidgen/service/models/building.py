@@ -20,6 +20,7 @@ from smidgen.service.messages import ByName, ModelBody
 from smidgen.service.models import resolving
 from smidgen.service.models.cost import Cost
 from smidgen.service.models.sizes import REFUSALS, refuse_huge
+from smidgen.service.models.terms import SILENCE_S, WINDOW_S, Terms, exploring
 from smidgen.service.refusals import Impossible
 
 #: How many objects and lists may stand inside one another in a setting.
@@ -40,6 +41,7 @@ class Blueprint:
         loop = loops.find(body.loop)
         space = _built(body.params.get("space")) if body.learner is None else None
         self.kind, params = resolving.chosen(body, loop, space)
+        terms = Terms.of(body)
         if self.kind not in (names := fitting(body.loop)):
             why = cards[self.kind].not_served if self.kind in cards else ""
             raise Impossible(
@@ -53,6 +55,7 @@ class Blueprint:
             raise Impossible("labels stands among the params", 'give "labels" beside "params"')
         if unknown := params.keys() - accepted.keys():
             raise Impossible(f"{self.kind} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}")
+        exploring(terms, params, accepted, self.kind)
         if any(_deeper(value, DEEPEST) for value in params.values()):
             raise Impossible(f"the params are nested more than {DEEPEST} deep", "see the learner's documentation")
         if "learner" in accepted:
@@ -75,10 +78,11 @@ class Blueprint:
         made = self._first(params)
         if features is not None:
             made = around(features, made)
-        self._take(body, made, guarded=features is None)  # a vectorizer bounds the numbers itself
+        self._take(body, made, terms, guarded=features is None)  # a vectorizer bounds the numbers itself
+        terms.check(self.card, self.feedback)
 
     @classmethod
-    def recorded(cls, body: ModelBody, settings: Any, *, guarded: bool) -> Blueprint:
+    def recorded(cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool) -> Blueprint:
         """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
 
         What a learner would refuse today is not asked anew, and defaults are those of that time. It is guarded if it
@@ -88,12 +92,13 @@ class Blueprint:
         if not isinstance(made, Learner):
             raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
         blueprint = cls.__new__(cls)
-        blueprint._take(body, made, guarded=guarded)
+        blueprint._take(body, made, terms, guarded=guarded)
         return blueprint
 
-    def _take(self, body: ModelBody, learner: Learner, *, guarded: bool) -> None:
+    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool) -> None:
         """Go by this learner's settings."""
         self.body = body  #: as the app sent it
+        self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
         self._seed = learner.params["seed"]
@@ -102,6 +107,7 @@ class Blueprint:
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
         self.dim: int | None = _features(inner)
         self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim, records=self.features is not None))
+        self.loop.terms = terms
         self.card: Card = inner.card
         self.loop.suit(self.card)
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
@@ -151,7 +157,7 @@ class Blueprint:
             return self
         params = {**self.body.params, "dim": self.dim}
         body = msgspec.structs.replace(self.body, learner=self.kind, params=params, features=None)
-        return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), guarded=False)
+        return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), self.terms, guarded=False)
 
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""
@@ -208,7 +214,10 @@ def _features(learner: Learner) -> int | None:
 
 
 def canonical(body: ModelBody) -> bytes:
-    """The settings in one spelling, so that equal bodies are equal bytes."""
+    """The settings in one spelling, so that equal bodies are equal bytes; the usual window is the same as none."""
+    usual = WINDOW_S if body.default_reward is None else SILENCE_S
+    if body.window_s == usual:
+        body = msgspec.structs.replace(body, window_s=None)
     return msgspec.json.encode(body, order="deterministic")
 
 

@@ -158,11 +158,11 @@ class Decisions:
                 raise
             raise located(error, request.context, features.fresh()) from error
         ids, now = list(request.ids), self._clock()
-        name, expires = _name(now), now + blueprint.body.window_s
+        name, expires = _name(now), now + blueprint.terms.window_s
         answer = blueprint.loop.answer(decision, ids)
         told = reply(name, model.version, decision, expires) | answer
         record = learner.brief(decision)
-        content = bodies.DecisionBody(decision.number, model.version, blueprint.body.window_s, ids, record)
+        content = bodies.DecisionBody(decision.number, model.version, blueprint.terms.window_s, ids, record)
         row = Asked(
             name,
             now,
@@ -174,6 +174,8 @@ class Decisions:
             decision.explored,
             blueprint.loop.went_out(answer),
             bodies.write(content),
+            waits=blueprint.terms.default_reward is not None,
+            shown=body.activate,
         )
         made.append(_Made(row, decision, ids, told))
         if body.id is not None:

@@ -5,24 +5,47 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from smidgen.errors import SmidgenError
 from smidgen.service.insight.quality import at_a_glance
-from smidgen.service.messages import BatchBody, DecisionBody, FeedbackBody, FeedbackReply, ModelBody, ModelReply, Story
+from smidgen.service.messages import (
+    BatchBody,
+    DecisionBody,
+    ExamplesBody,
+    FeedbackBody,
+    FeedbackReply,
+    ForgottenReply,
+    ModelBody,
+    ModelReply,
+    ShownReply,
+    Story,
+    TaughtReply,
+    UndoneReply,
+)
 from smidgen.service.models.answers import Answers
 from smidgen.service.models.decisions import Decisions
+from smidgen.service.models.forgetting import Forgetting
+from smidgen.service.models.lessons import Lessons
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.showings import Showings
+from smidgen.service.models.silences import Silences
 from smidgen.service.models.stories import tell
 from smidgen.service.models.undo import Undo
+from smidgen.service.models.undoing import Folded, Undoing
+from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.log import EventLog, Reply
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.sqlite import SQLiteStore
 
 T = TypeVar("T")
 _log = logging.getLogger("smidgen.service")
+#: How many silent decisions are learnt in one batch.
+SWEPT = 256
 
 
 class Engine:
@@ -67,6 +90,13 @@ class Engine:
             self._models, self.store, self.events, self.learners, self._recent, self._undo, clock
         )
         self._answers = Answers(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._silences = Silences(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._showings = Showings(self._models, self.store, self.events, clock)
+        self._undoing = Undoing(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._forgetting = Forgetting(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._lessons = Lessons(self._models, self.store, self.learners, clock)
+        self._refused: set[str] = set()
+        self.unclean = False  #: whether something was erased that may still be in a file
         self.failed_snapshots = 0
         try:
             self._models.load()
@@ -132,6 +162,8 @@ class Engine:
         One that fails (the disk is full, say) costs nothing but a longer recovery; it is tried again when the next is
         due.
         """
+        if self.unclean and not self.store.in_batch:
+            self.unclean = not self.store.cleanse()
         for model in self.models.values():
             if model.seq - model.saved >= (self._every if every is None else every):
                 try:
@@ -182,7 +214,7 @@ class Engine:
 
     def describe(self, name: str) -> ModelReply:
         """A model at a glance."""
-        return at_a_glance(self.store, self.model(name))
+        return at_a_glance(self.store, self.model(name), self.clock())
 
     def decide(self, name: str, body: DecisionBody) -> Reply:
         """One decision."""
@@ -199,6 +231,64 @@ class Engine:
     def feedback(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision: once, in time, if it is possible."""
         return self.run(lambda: self._answers.take(name, body, allowed))
+
+    def shown(self, name: str, allowed: str | None = None) -> ShownReply:
+        """Let a decision count that was asked for ahead of time."""
+        return self.run(lambda: self._showings.take(name, allowed))
+
+    def sweep(self, limit: int = SWEPT) -> int:
+        """Within a batch: learn the silence of decisions whose windows are over, in the order of their ends.
+
+        Returns how many there were. One that its learner refuses is left as it is, and told in the server's log.
+        """
+        rows = [row for row in self._silences.due(limit) if row.id not in self._refused]
+        for row in rows:
+            try:
+                self.attempt(partial(self._silences.take, row))
+            except StorageFailed:
+                raise
+            except SmidgenError as error:
+                self._refused.add(row.id)
+                _log.warning("the silence after decision %s was not learnt: %s", row.id, error)
+        return len(rows)
+
+    def overdue(self) -> bool:
+        """Whether a window has closed whose silence is to be learnt."""
+        return any(row.id not in self._refused for row in self._silences.due(SWEPT))
+
+    def sweep_all(self, stopped: Callable[[], bool] = lambda: False) -> int:
+        """The same to the end, some in a batch, unless it is stopped."""
+        total = 0
+        while not stopped():
+            self.begin()
+            try:
+                swept = self.sweep()
+                self.commit()
+            except BaseException:
+                self.abandon()
+                raise
+            total += swept
+            if swept < SWEPT:
+                break
+        return total
+
+    def retract(self, name: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
+        """Undo what was learnt of a decision; ``ready`` is what was folded aside."""
+        return self.run(lambda: self._undoing.retract(name, allowed, ready))
+
+    def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
+        """Go back to the weights of a version; ``ready`` is what was folded aside."""
+        return self.run(lambda: self._undoing.roll_back(name, version, ready))
+
+    def forget(self, name: str, key: str) -> ForgottenReply:
+        """Erase all that was said of a key, for good, once the batch is committed."""
+        answer = self.run(lambda: self._forgetting.take(name, key))
+        self.unclean = True
+        return answer
+
+    def teach(self, name: str, body: ExamplesBody) -> TaughtReply:
+        """Learn examples whose answers are known: all of them, once."""
+        return self.run(lambda: self._lessons.take(name, body))
 
     def story(self, name: str, allowed: str | None = None) -> Story:
         """A decision from beginning to end."""

@@ -80,7 +80,7 @@ def follow(learner: Learner, changes: Iterable[tuple[Event, Event | None]], undo
     seq = 0
     for event, made in changes:
         seq = event.seq
-        if event.made is not None and event.made not in undone:
+        if event.made is not None and event.type != ERASED and event.made not in undone:
             decision = None
             if made is not None and event.type not in REWINDS:
                 decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)
@@ -122,9 +122,14 @@ class Undone:
         return any(first <= version < by for first, _, by in self._ranges)
 
 
+def rewinds(reading: Reading, slot: int) -> list[tuple[str, int, int]]:
+    """The events of a slot that take back, as `Undone` takes them."""
+    return [(event.type, event.made or 0, _version(event)) for event in reading.rewinds(slot)]
+
+
 def undone(reading: Reading, slot: int) -> Undone:
     """What was taken back in the log of a slot."""
-    return Undone([(event.type, event.made or 0, _version(event)) for event in reading.rewinds(slot)])
+    return Undone(rewinds(reading, slot))
 
 
 def _version(event: Event) -> int:

@@ -9,8 +9,9 @@ import msgspec
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.served import Served
+from smidgen.service.models.terms import read
 from smidgen.service.models.undo import Undo
-from smidgen.service.refusals import Conflict, Unknown
+from smidgen.service.refusals import Conflict, UnknownModel
 from smidgen.service.store import bodies
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, ModelRow
@@ -48,7 +49,7 @@ class Registry:
     def get(self, name: str) -> Served:
         """The model of this name."""
         if name not in self.by_name:
-            raise Unknown(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+            raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
         return self.by_name[name]
 
     def create(self, name: str, body: ModelBody, now: float) -> bool:
@@ -87,14 +88,19 @@ class Registry:
 
 def resolved(blueprint: Blueprint) -> dict[str, Any]:
     """What is recorded with a model beside its body: what was left open there and settled when it was made."""
-    return {"learner": blueprint.kind, "settings": blueprint.record(), "guarded": blueprint.guarded}
+    return {
+        "learner": blueprint.kind,
+        "settings": blueprint.record(),
+        "guarded": blueprint.guarded,
+        "terms": msgspec.to_builtins(blueprint.terms),
+    }
 
 
 def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
     """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
     if settings is not None:
-        return Blueprint.recorded(body, settings, guarded=guarded)
+        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded)
     blueprint = Blueprint(body)
     blueprint.guarded = guarded
     return blueprint

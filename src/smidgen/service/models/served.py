@@ -10,7 +10,7 @@ from smidgen.learners import Learner
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import Undone, follow, undone
 from smidgen.service.models.undo import Undo
-from smidgen.service.store.protocol import Store
+from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, State
 
 
@@ -132,12 +132,16 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def changing(self, model: Served, key: str | None) -> None:
+        """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
+        self._undo.note(self._drop, model.slot, key)
+
     def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
         held.seq, held.changed = seq, True
         if held.learner.guarded:
             model.scaled[key] = held.learner.guarded
-        self._undo.note(self._drop, model.slot, key)
+        self.changing(model, key)
 
     def forget(self) -> None:
         """Drop everything from memory; the store is the truth."""
@@ -168,7 +172,7 @@ class LearnerCache:
 
     def _recover(self, model: Served, key: str | None) -> Held:
         gone = undone(self._store, model.slot)
-        found = self._state(model, key, gone)
+        found = self.state_of(self._store, model, key, gone)
         learner, seq = found if found is not None else (model.blueprint.learner(key), 0)
         learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone)
         seq = max(seq, last)
@@ -177,10 +181,23 @@ class LearnerCache:
             model.scaled[key] = learner.guarded
         return Held(learner, seq, model.blueprint.size)
 
-    def _state(self, model: Served, key: str | None, gone: Undone) -> tuple[Learner, int] | None:
+    def leave(self, model: Served, key: str | None) -> None:
+        """Let go of a learner whose past was changed, or of all learners of a model with keys."""
+        keys = [own for slot, own in self._keyed if slot == model.slot] if model.keyed and key is None else [key]
+        for each in keys:
+            self._drop(model.slot, each)
+            self._undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
+
+    def enter(self, model: Served, learner: Learner, seq: int) -> None:
+        """Hold a learner of a model without keys that was folded aside."""
+        learner.reserve(self._store.last_number(model.slot, None))
+        self._plain[model.slot] = Held(learner, seq, model.blueprint.size, changed=True)
+
+    @staticmethod
+    def state_of(reading: Reading, model: Served, key: str | None, gone: Undone) -> tuple[Learner, int] | None:
         """The newest state of this log that can be read and holds nothing that was undone, with its last event."""
-        for state in self._store.states(model.slot, key):
-            if state.own and state.seq <= model.seq and not gone.spoils(self._store.version_at(model.slot, state.seq)):
+        for state in reading.states(model.slot, key):
+            if state.own and state.seq <= model.seq and not gone.spoils(reading.version_at(model.slot, state.seq)):
                 try:
                     return Learner.from_bytes(state.content, state.place), state.seq
                 except _UNREADABLE:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from smidgen.service.clock import stamp
 from smidgen.service.messages import Story
 from smidgen.service.models.served import Served
-from smidgen.service.refusals import Unknown
+from smidgen.service.refusals import UnknownDecision
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.rows import DecisionRow
 
@@ -37,6 +37,8 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     elif row.status is None:
         over = now > row.expires_at
         why_not = "no feedback came within the window" if over else "no feedback has come yet"
+        if not row.shown:
+            why_not = "it was never shown" if over else "it has not been shown yet"
     return Story(
         decision=name,
         model=model.name,
@@ -60,6 +62,6 @@ def find(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     return row, model
 
 
-def unknown(name: str) -> Unknown:
+def unknown(name: str) -> UnknownDecision:
     """There is no such decision, or none that may be seen."""
-    return Unknown(f"there is no decision {name!r}", "use the id that the decision's answer had")
+    return UnknownDecision(f"there is no decision {name!r}", "use the id that the decision's answer had")

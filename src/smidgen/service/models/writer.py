@@ -7,15 +7,19 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import Busy, StorageFailed
 
 T = TypeVar("T")
-_Job = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+_Commands = Sequence[Callable[[], Any]]
+#: Commands, whether each is answered for itself, and who waits for them.
+_Job = tuple[_Commands, bool, "asyncio.Future[Any]"]
 _Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
+#: How often windows are looked after when nobody asks for anything.
+WATCH_S = 0.5
 _log = logging.getLogger("smidgen.service")
 
 
@@ -65,11 +69,20 @@ class Writer:
 
     async def do(self, command: Callable[[], T]) -> T:
         """Run a command; returns when what it did is on the disk."""
+        answer: T = await self._queued([command], each=False)
+        return answer
+
+    async def do_each(self, commands: Sequence[Callable[[], T]]) -> list[T | Exception]:
+        """Run commands in order, in one commit; of each its answer, or its refusal, which undoes it alone."""
+        answers: list[T | Exception] = await self._queued(commands, each=True)
+        return answers
+
+    async def _queued(self, commands: _Commands, *, each: bool) -> Any:
         self.open()
         if self._waiting.qsize() >= self._limit:
             raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.put((command, future))
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.put((commands, each, future))
         return await future
 
     def open(self) -> None:
@@ -88,11 +101,15 @@ class Writer:
 
     def _work(self) -> None:
         while (batch := self._taken()) is not None:
-            self._one_commit(batch)
+            if batch or self.engine.overdue():
+                self._one_commit(batch)
 
     def _taken(self) -> list[_Job] | None:
-        """What is queued, at least one; None at the end."""
-        first = self._waiting.get()
+        """What is queued; nothing, if nothing comes for a while; None at the end."""
+        try:
+            first = self._waiting.get(timeout=WATCH_S)
+        except queue.Empty:
+            return []
         if first is None:
             return None
         batch = [first]
@@ -114,13 +131,14 @@ class Writer:
             if self._stale:
                 self._undo()
             self.engine.begin()
-            for command, future in batch:
-                try:
-                    answers.append((future, self.engine.attempt(command), None))
-                except Exception as error:
-                    if _of_disk(error):
-                        raise
-                    answers.append((future, None, error))
+            self.engine.sweep()  # windows that are over come before what is asked now
+            for commands, each, future in batch:
+                told = [self._attempt(command) for command in commands]
+                if each:
+                    answers.append((future, told, None))
+                else:
+                    refused = told[0] if isinstance(told[0], Exception) else None
+                    answers.append((future, None if refused is not None else told[0], refused))
             self.engine.commit()
             committed = True
             self.able, self.proved = True, time.monotonic()
@@ -128,16 +146,25 @@ class Writer:
             refusal = _refusal(error)
             self.able = self.able and not isinstance(refusal, StorageFailed)
             self._abandon()
-            answers = [(future, None, refusal) for _, future in batch]
+            answers = [(future, None, refusal) for _, _, future in batch]
         self.commits += committed
-        self.commands += len(batch)
-        if self._loop is not None:
+        self.commands += sum(len(commands) for commands, _, _ in batch)
+        if self._loop is not None and answers:
             self._loop.call_soon_threadsafe(_tell, answers)
         if committed:
             try:
                 self.engine.maintain()
             except Exception as error:
                 _log.warning("no snapshots: %s", error)
+
+    def _attempt(self, command: Callable[[], Any]) -> Any:
+        """A command's answer, or its refusal; if the disk refuses, the whole batch does."""
+        try:
+            return self.engine.attempt(command)
+        except Exception as error:
+            if _of_disk(error):
+                raise
+            return error
 
     def _abandon(self) -> None:
         """Undo the batch; if even that fails, the next batch tries again before it does anything."""

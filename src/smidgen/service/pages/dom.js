@@ -51,9 +51,10 @@ export function clock(iso) {
 export const figure = (loop, x) => (x === null || x === undefined ? "–" : loop.share ? percent(x) : short(x));
 
 export function interval(loop, quality) {
-  if (quality.value === null) return "nothing learnt yet";
+  const silent = quality.silent ? `, ${whole(quality.silent)} silent` : "";
+  if (quality.value === null) return quality.of ? `last ${whole(quality.of)}${silent}` : "nothing learnt yet";
   const ends = loop.share ? `${percent(quality.low).replace(" %", "")}–${percent(quality.high)}` : `${short(quality.low)} to ${short(quality.high)}`;
-  return `${ends}, last ${whole(quality.of)}`;
+  return `${ends}, last ${whole(quality.of)}${silent}`;
 }
 
 export function sparkline(values) {

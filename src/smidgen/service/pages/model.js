@@ -1,7 +1,8 @@
 // One model: how well it does, what theory promises, what it goes by, how late its users answer.
 import { get, model as path } from "./api.js";
-import { band, draw, faded } from "./charts.js";
+import { band, draw, faded, plain } from "./charts.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
+import { healthCard, idle } from "./health.js";
 import { loopOf, loops } from "./loops.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
@@ -58,11 +59,13 @@ function build(model, loop, refresh) {
   const strong = weightsCard(model, loop);
   const lag = chartCard("Feedback lag", "", second ? "third" : "half", "short");
   const recent = recentCard(model, loop);
+  const health = healthCard(model.name);
   const state = h("span", { class: "chip", hidden: !model.archived_at }, "archived");
   const parts = [
     h("p", {}, h("a", { href: "/#" }, "← All models")),
     h("div", { class: "row between" }, h("h1", {}, model.name),
       h("div", { class: "row" }, state, h("span", { class: "chip loop" }, model.loop), h("span", { class: "chip" }, model.learner), model.keyed && h("span", { class: "chip" }, "one learner per key"))),
+    health.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
     h("div", { class: "grid" }, curve.root, bound.root, second && second.root, strong.root, lag.root,
@@ -72,13 +75,14 @@ function build(model, loop, refresh) {
   const update = async () => {
     const [now, told] = await Promise.all([get(`/v1/models/${encodeURIComponent(model.name)}`), get(`${path(model.name)}/curve.json`)]);
     const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
-    tell("quality", figure(loop, now.quality.value), `${now.quality.measure} (${interval(loop, now.quality)})`);
+    const nothing = idle(await health.update(now));
+    tell("quality", nothing ? "–" : figure(loop, now.quality.value), nothing ? `${now.quality.measure}: nothing to learn from` : `${now.quality.measure} (${interval(loop, now.quality)})`);
     tell("version", whole(now.model_version), "feedbacks learnt (version)");
     tell("decisions", whole(now.decisions), now.keyed ? `decisions for ${whole(now.keys)} keys` : "decisions");
     tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} ${loop.words.waiting}`);
     tell("late", whole(now.late), "answers too late");
     tell("lag", span(told.lag.median_s), "median lag of feedback");
-    drawCurve(curve, loop, told, now);
+    drawCurve(curve, loop, told, now, nothing);
     drawBound(bound, told.bound);
     second?.update(told);
     drawLag(lag, told.lag);
@@ -103,13 +107,14 @@ function sampleBar(model, refresh) {
     h("p", { class: "muted" }, "Simulated readers look at five of eight articles and open the one they like most; one in twenty opens any. Their taste is hidden from the model: compare its weights."), button), bar);
 }
 
-function drawCurve(card, loop, told, now) {
+function drawCurve(card, loop, told, now, nothing) {
   const points = told.points.filter((point) => point.value !== null);
   const { share } = loop;
   const last = points.at(-1);
   if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
-  else set(card.caption, loop.words.about_curve);
-  card.show(points.length ? (c) => ({
+  else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It is of those who answered: of the last ${whole(now.quality.of)} closed decisions ${whole(now.quality.silent)} were silent.` : ""));
+  set(card.empty, nothing && points.length ? "Nothing to learn from, so nothing to draw: see Health." : "Nothing to draw yet.");
+  card.show(points.length && !nothing ? (c) => ({
     traces: band(c, points, { colour: c.accent, format: share ? ".1%" : ".4g", name: told.measure }),
     layout: { xaxis: counting(last.to), yaxis: share ? { range: [0, 1.02], tickformat: ".0%", nticks: 6 } : { nticks: 6 } },
   }) : null, last ? `${figure(loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
@@ -121,7 +126,7 @@ function drawBound(card, bound) {
   const single = bound.curve.length === 1;
   set(card.empty, bound.why_not ?? (single ? `≤ ${short(bound.curve[0][1])} on average after ${whole(bound.curve[0][0])} rounds` : ""));
   const unit = bound.unit ? ` · ${bound.unit}` : "";
-  set(card.caption, bound.why_not ? "" : `${bound.theorem}. Average regret at most ${short(bound.curve.at(-1)[1])}${unit} after ${whole(bound.curve.at(-1)[0])} rounds. ${bound.assumes}`);
+  set(card.caption, bound.why_not ? "" : `${bound.theorem}. Average regret at most ${short(bound.curve.at(-1)[1])}${unit} after ${whole(bound.curve.at(-1)[0])} rounds. ${bound.assumes} ${bound.checked}`);
   card.show(bound.why_not || single ? null : (c) => ({
     traces: [{ x: bound.curve.map((p) => p[0]), y: bound.curve.map((p) => p[1]), mode: "lines", line: { color: c.second, width: 2.2, dash: "dash" }, hovertemplate: "%{x:,d} rounds<br><b>≤ %{y:.3g}</b><extra></extra>" }],
     layout: { xaxis: counting(bound.curve.at(-1)[0], "rounds"), yaxis: { rangemode: "tozero", nticks: 5, title: { text: bound.unit ? `× ${bound.unit}` : "" } } },
@@ -140,8 +145,8 @@ function secondCard(loop) {
     set(card.empty, all.length && still ? idle : "Nothing to draw yet.");
     const line = (c, key, i) => {
       const colour = places ? c.good : lines.length > 1 && i === 0 ? c.accent : c.second;
-      const hover = places ? "<b>%{y:.2f}</b><extra></extra>" : `<b>%{y:.1%}</b> ${key}<extra></extra>`;
-      return { x: all.map((p) => p.to), y: all.map((p) => p[key]), mode: all.length > 1 && (!places || all.length > 30) ? "lines" : places ? "lines+markers" : "markers", name: key, line: { color: colour, width: 2.4, dash: i ? "dot" : "solid" }, marker: { size: places ? 5 : 6, color: colour }, hovertemplate: hover };
+      const hover = places ? "<b>%{y:.2f}</b><extra></extra>" : `<b>%{y:.1%}</b> ${plain(key)}<extra></extra>`;
+      return { x: all.map((p) => p.to), y: all.map((p) => p[key]), mode: all.length > 1 && (!places || all.length > 30) ? "lines" : places ? "lines+markers" : "markers", name: plain(key), line: { color: colour, width: 2.4, dash: i ? "dot" : "solid" }, marker: { size: places ? 5 : 6, color: colour }, hovertemplate: hover };
     };
     const highest = () => Math.max(2, ...all.flatMap((p) => lines.map((key) => p[key])));
     const latest = all.at(-1);
@@ -189,8 +194,8 @@ function weightsCard(model, loop) {
     const bars = told.weights.slice(0, 14).reverse();
     card.chart.style.setProperty("--bars", `${Math.max(150, 26 * bars.length + 40)}px`);
     card.show(bars.length ? (c) => ({
-      traces: [{ type: "bar", orientation: "h", y: bars.map((bar) => bar.name), x: bars.map((bar) => bar.weight), marker: { color: bars.map((bar) => (bar.weight > 0 ? c.accent : c.second)), cornerradius: 4 }, hovertemplate: "%{y}<br><b>%{x:.4g}</b><extra></extra>" }],
-      layout: { bargap: 0.42, hovermode: "closest", margin: { l: 8, r: 12, t: 4, b: 30 }, xaxis: { showgrid: true, zeroline: true, zerolinecolor: c.muted, zerolinewidth: 1, nticks: 5 }, yaxis: { type: "category", showgrid: false, tickfont: { color: c.ink, size: 12 }, ticks: "outside", ticklen: 6, tickcolor: faded("#000000", 0) } },
+      traces: [{ type: "bar", orientation: "h", y: bars.map((_, i) => String(i)), customdata: bars.map((bar) => plain(bar.name)), x: bars.map((bar) => bar.weight), marker: { color: bars.map((bar) => (bar.weight > 0 ? c.accent : c.second)), cornerradius: 4 }, hovertemplate: "%{customdata}<br><b>%{x:.4g}</b><extra></extra>" }],
+      layout: { bargap: 0.42, hovermode: "closest", margin: { l: 8, r: 12, t: 4, b: 30 }, xaxis: { showgrid: true, zeroline: true, zerolinecolor: c.muted, zerolinewidth: 1, nticks: 5 }, yaxis: { type: "category", tickvals: bars.map((_, i) => String(i)), ticktext: bars.map((bar) => plain(bar.name, 24)), showgrid: false, tickfont: { color: c.ink, size: 12 }, ticks: "outside", ticklen: 6, tickcolor: faded("#000000", 0) } },
     }) : null, bars.slice(-3).reverse().map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), told);
     return undefined;
   };

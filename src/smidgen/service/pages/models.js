@@ -3,6 +3,7 @@ import { get } from "./api.js";
 import { createForm } from "./create.js";
 import { announce, figure, h, interval, set, sparkline, whole } from "./dom.js";
 import { guests } from "./guests.js";
+import { badge, idle } from "./health.js";
 import { loopOf, loops } from "./loops.js";
 import { playSample } from "./sample.js";
 
@@ -10,12 +11,12 @@ function card(name) {
   const parts = {
     loop: h("span", { class: "chip loop" }), learner: h("span", { class: "chip" }), state: h("span", { class: "chip", hidden: true }),
     value: h("div", { class: "big" }), measure: h("div", { class: "hint" }), ends: h("div", { class: "hint" }), spark: h("div"),
-    version: h("dd"), decisions: h("dd"), answered: h("dd"), late: h("dd"),
+    health: badge(), version: h("dd"), decisions: h("dd"), answered: h("dd"), late: h("dd"),
   };
   const counts = [["learnt", parts.version], ["decisions", parts.decisions], ["answered", parts.answered], ["late", parts.late]];
   const root = h("li", {}, h("a", { class: "card", href: `/#model=${encodeURIComponent(name)}` },
     h("div", { class: "row between" }, h("span", { class: "name" }, name), h("span", { class: "row" }, parts.state, parts.loop)),
-    h("div", {}, parts.learner),
+    h("div", { class: "row" }, parts.learner, parts.health.root),
     h("div", { class: "figure" }, h("div", {}, parts.measure, parts.value, parts.ends), parts.spark),
     h("dl", {}, counts.map(([term, value]) => h("div", {}, h("dt", {}, term), value)))));
   let drawn = "";
@@ -25,14 +26,17 @@ function card(name) {
     parts.state.hidden = !model.archived_at;
     set(parts.state, "archived");
     set(parts.measure, model.quality.measure);
-    set(parts.value, figure(loop, model.quality.value));
-    set(parts.ends, interval(loop, model.quality));
+    const nothing = idle(model.findings);
+    set(parts.value, nothing ? "–" : figure(loop, model.quality.value));
+    set(parts.ends, nothing ? "nothing to learn from" : interval(loop, model.quality));
+    parts.health.update(model.findings);
     set(parts.version, whole(model.model_version));
     set(parts.decisions, whole(model.decisions));
     set(parts.answered, model.decisions ? `${Math.round((100 * model.answered) / model.decisions)} %` : "–");
     set(parts.late, whole(model.late));
-    const line = JSON.stringify(model.sparkline);
-    if (line !== drawn) parts.spark.replaceChildren(sparkline(model.sparkline));
+    const values = nothing ? [] : model.sparkline;
+    const line = JSON.stringify(values);
+    if (line !== drawn) parts.spark.replaceChildren(sparkline(values));
     drawn = line;
   };
   return { root, update };

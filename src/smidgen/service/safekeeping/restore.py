@@ -138,6 +138,7 @@ def _put(new: Path, folder: Path, *, filled: bool, disk: bool) -> Path | None:
             if (new / name).exists():
                 (new / name).rename(folder / name)
                 reach("restore-moved")
+        modes.tighten(folder)
         modes.sync_folder(folder)
         return None
     if not filled:

@@ -13,7 +13,7 @@ from smidgen.service.models.served import Served
 from smidgen.service.refusals import StorageFailed, Unknown
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
-from smidgen.service.store.schema import FILE
+from smidgen.service.store.schema import FILE, NEWEST, schema
 from smidgen.service.store.sqlite import SQLiteStore
 from smidgen.service.store.sqlite_reads import SQLiteReader
 
@@ -43,6 +43,11 @@ class Inspection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.reading.close()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the tables are those of an earlier smidgen, which the next start will bring up to date."""
+        return 0 < schema(self.reading.connection) < NEWEST
 
     def models(self) -> list[Served]:
         """The models, in the order of their making."""

@@ -93,9 +93,23 @@ class EventLog:
         """A decision's event."""
         return self.told(model, self._event(model, seq))
 
+    def key(self, model: Served, seq: int) -> str | None:
+        """Whose learner an event is about."""
+        return self._event(model, seq).key
+
+    def let_go(self, model: Served, key: str) -> None:
+        """Keep nothing of a key in memory."""
+        self._learners.pop((model.id, key), None)
+
     def answered(self, model: Served, seq: int) -> Answered:
         """A feedback's event."""
         return answered(self._event(model, seq))
+
+    def made(self, model: Served, event: Event) -> Decision:
+        """The learner's own record of a decision."""
+        return bodies.recall(
+            self._learner(model, event.key), bodies.read_decision(event.body, event.seq).record, event.seq
+        )
 
     def told(self, model: Served, event: Event) -> DecisionEvent:
         """What the event of a decision says, the reply told anew."""
@@ -150,7 +164,7 @@ class EventLog:
                 "learn": records.pack(heard.learn),
                 "model_version": heard.model_version,
             }
-        if event.type == ERASED:
+        if event.type == ERASED and event.salt is None:
             return {"digest": (event.body or b"").hex()} | made
         fields = bodies.read_fields(event.body, event.seq) | made
         if isinstance(fields.get("learn"), bytes):

@@ -10,7 +10,7 @@ from typing import Any
 
 from smidgen.service.store.events import REWINDS, Event
 from smidgen.service.store.protocol import Question
-from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
+from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 
 
 @dataclass
@@ -27,6 +27,8 @@ class Tables:
         Newest first, by slot and key.
     tokens
         By id.
+    calls
+        By slot and the app's own id.
     """
 
     models: dict[int, ModelRow] = field(default_factory=dict)
@@ -37,6 +39,7 @@ class Tables:
     numbers: dict[tuple[int, str | None], int] = field(default_factory=dict)
     states: dict[tuple[int, str | None], list[State]] = field(default_factory=dict)
     tokens: dict[str, TokenRow] = field(default_factory=dict)
+    calls: dict[tuple[int, str], CallRow] = field(default_factory=dict)
 
     def fork(self) -> Tables:
         """A copy that can change without this one."""
@@ -80,6 +83,11 @@ class MemoryReads:
         with self._lock:
             id = self._tables.requests.get((slot, request))
             return self._tables.decisions[id] if id is not None else None
+
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own."""
+        with self._lock:
+            return self._tables.calls.get((slot, id))
 
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
@@ -235,6 +243,31 @@ def _tally(tables: Tables, slot: int) -> list[tuple[Any, ...]]:
     return [(len(rows), learnt, late, lost)]
 
 
+def _outcomes(tables: Tables, rows: list[DecisionRow]) -> list[tuple[Any, ...]]:
+    out: list[tuple[Any, ...]] = []
+    for row in rows:
+        events, place = tables.events[row.slot], row.feedback_seq
+        made = events[row.seq - 1]
+        how = (events[place - 1].type, events[place - 1].at) if place is not None else (None, None)
+        head = (row.seq, made.at, made.key, row.expires_at, row.explored, row.forwarded, place, row.version)
+        out.append(Outcome(*head, row.measure, *how))
+    return out
+
+
+def _lately(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
+    rows = sorted((row for row in _of(tables, slot) if row.shown), key=lambda row: -row.seq)
+    return _outcomes(tables, rows[:limit])
+
+
+def _ended(tables: Tables, slot: int, *, now: float, limit: int) -> list[tuple[Any, ...]]:
+    rows = sorted((row for row in _of(tables, slot) if row.shown and row.expires_at < now), key=lambda row: -row.seq)
+    return _outcomes(tables, rows[:limit])
+
+
+def _answers(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
+    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0))][:limit])
+
+
 _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "learnt_blocks": _learnt_blocks,
     "made_blocks": _made_blocks,
@@ -243,4 +276,7 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "latest": _latest,
     "keys": _keys,
     "tally": _tally,
+    "lately": _lately,
+    "ended": _ended,
+    "answers": _answers,
 }

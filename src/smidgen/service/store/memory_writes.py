@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from smidgen.service.store.events import Event, Salts, content, link
+from smidgen.service.store.events import ERASED, Event, Salts, content, erased, link
 from smidgen.service.store.memory_reads import MemoryReads, Tables
-from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
+from smidgen.service.store.rows import Asked, CallRow, Counts, DecisionRow, Expiry, Told, Verdict, again
 
 
 @dataclass
@@ -83,11 +83,19 @@ class MemoryWrites(MemoryReads):
         *,
         key: str | None = None,
         changes: bool = False,
+        call: tuple[str, bytes] | None = None,
     ) -> int:
         """Write an event that is about no decision; its number."""
         counts = self._after(slot)
         counts.version += changes
-        return self._append(slot, counts, type, version, at, None, key, counts.version if changes else None, body)
+        made = counts.version if changes else None
+        if call is not None and (slot, call[0]) in self._tables.calls:
+            raise ValueError(f"the call {call[0]!r} is there already")
+        seq = self._append(slot, counts, type, version, at, None, key, made, body)
+        if call is not None:
+            id, row = call[0], CallRow(call[1], seq)
+            self._do(lambda tables: tables.calls.__setitem__((slot, id), row))
+        return seq
 
     def decided(self, slot: int, rows: Sequence[Asked]) -> int:
         """Write decisions, in order; the number of the first one's event."""
@@ -177,6 +185,53 @@ class MemoryWrites(MemoryReads):
         )
         return Verdict("learnt", seq, counts.version)
 
+    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+        """Go back to what was learnt at a version: the answers after it stay in the log, and are not measured."""
+        counts = self._after(slot)
+        if not 0 <= version <= counts.version:
+            return Verdict("unknown", None, counts.version)
+        counts.version += 1
+        body = msgspec.msgpack.encode({"version": version})
+        seq = self._append(slot, counts, "rolled_back", 1, at, None, None, counts.version, body)
+        for row in list(self._tables.decisions.values()):
+            if row.slot == slot and row.version is not None and row.version > version:
+                self._note(row.id, measure=None, position=None)
+        return Verdict("learnt", seq, counts.version)
+
+    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state."""
+        counts = self._after(slot)
+        mine = [event for event in self._tables.events[slot] if event.key == key]
+        made = {event.decision for event in mine if event.type == "decision"}
+        gone = [row for id, row in self._tables.decisions.items() if id in made]
+        counts.decisions -= len(gone)
+        counts.answered -= sum(row.status in ("learnt", "late") for row in gone)
+        counts.late -= sum(row.status == "late" or row.late_hash is not None for row in gone)
+        counts.keys -= bool(mine)
+
+        def erase(tables: Tables) -> None:
+            for event in mine:
+                tables.events[slot][event.seq - 1] = erased(event)
+            for row in gone:
+                tables.decisions.pop(row.id)
+            numbers = {event.seq for event in mine}
+            tables.requests = {place: id for place, id in tables.requests.items() if id not in made}
+            tables.calls = {
+                place: row for place, row in tables.calls.items() if row.seq not in numbers or place[0] != slot
+            }
+            tables.states.pop((slot, key), None)
+            tables.numbers.pop((slot, key), None)
+
+        self._do(erase)
+        counts.version += 1
+        body = msgspec.msgpack.encode({"events": len(mine)})
+        seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
+        return len(mine), Verdict("learnt", seq, counts.version)
+
+    def cleanse(self) -> bool:
+        """Memory keeps nothing of what was erased."""
+        return True
+
     # Reading, as the writer needs it
 
     def counts(self, slot: int) -> Counts | None:
@@ -230,8 +285,7 @@ class MemoryWrites(MemoryReads):
             tables.counts[slot] = copy.copy(counts)
 
         self._do(enter)
-        if (live := self.counts(slot)) is not None:
-            _copy(counts, live)
+        _copy(counts, self._live.setdefault(slot, copy.copy(counts)))
         return counts.seq
 
 

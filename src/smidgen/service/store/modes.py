@@ -15,7 +15,11 @@ _log = logging.getLogger("smidgen.service")
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that only its owner can open, and those above it as usual; one that is there stays as it is."""
+    """Make a folder that only its owner can open, and those above it as usual; one that is there stays as it is.
+
+    Its name is sure to be found after a power failure, and so are those of the folders above it.
+    """
+    new = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=FOLDER)
@@ -24,6 +28,8 @@ def make_folder(folder: Path) -> None:
             raise
     else:
         folder.chmod(FOLDER)  # a strict umask takes from the owner too
+    for place in new:
+        sync_folder(place.parent)
 
 
 def open_file(path: Path, flags: int) -> int:

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 from smidgen.service.store.events import Event
 from smidgen.service.store.rows import (
     Asked,
+    CallRow,
     Counts,
     DecisionRow,
     Expiry,
@@ -27,7 +28,9 @@ from smidgen.service.store.rows import (
 )
 
 #: What can be asked of the decisions of a slot; each gives rows.
-Question = Literal["learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally"]
+Question = Literal[
+    "learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally", "lately", "ended", "answers"
+]
 
 
 class Reading(Protocol):
@@ -47,6 +50,10 @@ class Reading(Protocol):
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
+        ...
+
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own, if it made an event about no decision."""
         ...
 
     def event(self, slot: int, seq: int) -> Event | None:
@@ -108,6 +115,13 @@ class Reading(Protocol):
             Keys that have events and begin so, in order.
         ``tally()``
             One row: decisions, learnt, late, and decisions without their event.
+        ``lately(limit)``
+            `Outcome` values of the latest decisions, newest first.
+        ``ended(now, limit)``
+            The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
+            decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
+        ``answers(limit)``
+            The same of the latest decisions from which something was learnt, by falling version.
         """
         ...
 
@@ -178,10 +192,12 @@ class Store(Reading, Protocol):
         *,
         key: str | None = None,
         changes: bool = False,
+        call: tuple[str, bytes] | None = None,
     ) -> int:
         """Write an event that is about no decision; its number.
 
-        One that changes weights makes a version.
+        One that changes weights makes a version. ``call`` is the app's own id of the call and the digest of its body;
+        an id is entered once.
         """
         ...
 
@@ -206,6 +222,25 @@ class Store(Reading, Protocol):
 
     def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
         """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
+        ...
+
+    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+        """Go back to what was learnt at a version: the answers after it stay in the log, closed, and are not measured.
+
+        The verdict is ``"unknown"`` if there is no such version.
+        """
+        ...
+
+    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state. How many, and the version that it makes.
+
+        Numbers keep no gap: an erased event keeps its number, the digest of its content, and so the chain. After the
+        commit nothing of the content is left in the store's files (`Store.cleanse`).
+        """
+        ...
+
+    def cleanse(self) -> bool:
+        """Between batches: let nothing that was erased stay in the files; False if somebody's reading is in the way."""
         ...
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:

@@ -4,6 +4,33 @@ from __future__ import annotations
 
 from smidgen.service.store.protocol import Question
 
+_OUTCOMES = """
+    SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type, f.at
+    FROM decisions x INDEXED BY {index} JOIN events d ON d.slot = x.slot AND d.seq = x.seq
+    LEFT JOIN events f ON f.slot = x.slot AND f.seq = x.feedback_seq
+    WHERE x.slot = :slot AND {which} ORDER BY {order} DESC LIMIT :limit
+"""
+# The last decision whose window is over, by halving: the first one at or after the middle has ended, or has not.
+_OVER = """
+    coalesce((
+        SELECT expires_at < :now FROM decisions INDEXED BY decision_order
+        WHERE slot = :slot AND seq >= {middle} ORDER BY seq LIMIT 1
+    ), 0)
+"""
+_HALVES = """
+    WITH RECURSIVE halves (low, high, over) AS (
+        SELECT 0, seq + 1, {first} FROM slots WHERE id = :slot
+        UNION ALL
+        SELECT iif(over, (low + high) / 2, low), iif(over, high, (low + high) / 2), {next}
+        FROM halves WHERE high - low > 1
+    )
+    SELECT max(low) FROM halves
+"""
+_LAST_ENDED = _HALVES.format(
+    first=_OVER.format(middle="(slots.seq + 1) / 2"),
+    next=_OVER.format(middle="((low + high) / 2 + iif(over, high, low)) / 2"),
+)
+
 QUESTIONS: dict[Question, str] = {
     # The lag is how many events, and so updates, came between a decision and its feedback, at most.
     "learnt_blocks": """
@@ -47,6 +74,11 @@ QUESTIONS: dict[Question, str] = {
             count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
         FROM decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq WHERE x.slot = :slot
     """,
+    "lately": _OUTCOMES.format(index="decision_order", which="x.shown = 1", order="x.seq"),
+    "ended": _OUTCOMES.format(
+        index="decision_order", which=f"x.shown = 1 AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})", order="x.seq"
+    ),
+    "answers": _OUTCOMES.format(index="decision_versions", which="x.version IS NOT NULL", order="x.version"),
 }
 #: Slots whose last event is not where their counts say, or not what they say.
 TORN = """

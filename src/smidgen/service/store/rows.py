@@ -170,6 +170,13 @@ class Verdict(NamedTuple):
     version: int
 
 
+class CallRow(NamedTuple):
+    """A call that made an event about no decision: the digest of its body, and the event."""
+
+    hash: bytes
+    seq: int
+
+
 class DecisionRow(NamedTuple):
     """A decision as the tables know it.
 
@@ -224,6 +231,46 @@ class DecisionRow(NamedTuple):
     def due(self) -> bool:
         """Whether its silence is learnt once its window is over."""
         return self.waits and self.shown and self.feedback_seq is None
+
+
+class Outcome(NamedTuple):
+    """A decision and what became of it, for figures over many.
+
+    Attributes
+    ----------
+    seq, at, key
+        The decision's event, when it was, and whose learner decided.
+    expires_at
+        When its window ends.
+    explored, forwarded
+        As it was asked for.
+    feedback_seq, version, measure
+        The event that answered it, the version that it made, and the loop's figure.
+    answer, answered_at
+        The type of that event (``feedback``; ``expired``, if it only says that nobody answered), and when it was.
+    """
+
+    seq: int
+    at: float
+    key: str | None
+    expires_at: float
+    explored: bool
+    forwarded: bool | None
+    feedback_seq: int | None
+    version: int | None
+    measure: float | None
+    answer: str | None
+    answered_at: float | None
+
+    @property
+    def silent(self) -> bool:
+        """Whether no user has answered."""
+        return self.answer in (None, "expired")
+
+    @property
+    def went_out(self) -> bool:
+        """Whether anybody saw it: a filter shows nobody what it drops."""
+        return self.forwarded is not False
 
 
 def again(made: DecisionRow, hash: bytes) -> Verdicts | None:

@@ -57,7 +57,7 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         """,
     ),
     3: (
-        "silence that is learnt, decisions that count later, events that take back",
+        "silence that is learnt, decisions that count later, events that take back, calls that can be repeated",
         """
         ALTER TABLE decisions ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE decisions ADD COLUMN shown INTEGER NOT NULL DEFAULT 1;
@@ -66,12 +66,18 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         UPDATE slots SET answered = version + late;
         CREATE INDEX decision_due ON decisions (expires_at, slot, seq)
             WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL;
+        CREATE TABLE calls (
+            slot INTEGER NOT NULL REFERENCES slots, id TEXT NOT NULL, hash BLOB NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (slot, id)
+        ) STRICT, WITHOUT ROWID;
         CREATE INDEX event_wide ON events (slot, seq) WHERE decision IS NULL;
         CREATE INDEX event_rewinds ON events (slot, seq) WHERE type IN ('retracted', 'rolled_back');
         """,
     ),
 }
 NEWEST = max(MIGRATIONS)
+#: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.
+_PROBE = "CREATE TABLE IF NOT EXISTS probe (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT"
 
 
 def of_disk(error: BaseException) -> bool:
@@ -115,8 +121,12 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
         connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
-            refuse_other(schema(connection), folder)  # before anything is written to the file
+            number = schema(connection)
+            refuse_other(number, folder)  # before anything is written to the file
+            if number == 0:  # whoever made the folder may have been killed before its name was sure
+                modes.sync_folder(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)
         except BaseException:
@@ -207,3 +217,4 @@ def _migrate(connection: sqlite3.Connection) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    connection.execute(_PROBE)

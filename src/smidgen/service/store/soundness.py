@@ -42,19 +42,25 @@ _RULES = (
         WHERE e.type IS NULL OR (e.type <> 'erased' AND (e.type <> 'decision' OR e.decision IS NOT x.id))
         """,
     ),
-    _Rule(
-        "the feedback of event {} is not the one that the table of decisions has",
+    _Rule(  # but for feedback after a silence that was learnt, and for what was taken back later
+        "the answer of event {} is not the one that the table of decisions has",
         """
         SELECT e.slot, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE e.type = 'feedback' AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
+        WHERE e.type IN ('feedback', 'expired') AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
+            AND NOT (e.type = 'feedback' AND e.made IS NULL AND x.late_hash IS NOT NULL)
+            AND NOT EXISTS (
+                SELECT 1 FROM events r INDEXED BY event_rewinds WHERE r.slot = e.slot AND r.seq > e.seq
+                    AND r.type IN ('retracted', 'rolled_back') AND r.type = 'retracted' AND r.decision = e.decision
+            )
         """,
     ),
     _Rule(
-        "the table of decisions has feedback by event {}, which is none of it",
+        "the table of decisions has an answer by event {}, which is none to it",
         """
         SELECT x.slot, x.feedback_seq FROM decisions x
         LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.feedback_seq
-        WHERE x.feedback_seq IS NOT NULL AND (e.type IS NULL OR (e.type = 'feedback' AND e.decision IS NOT x.id))
+        WHERE x.feedback_seq IS NOT NULL AND e.type IS NOT 'erased'
+            AND (e.type IS NULL OR e.type NOT IN ('feedback', 'expired') OR e.decision IS NOT x.id)
         """,
     ),
     _Rule("the log does not end with event {}, as its counts say", TORN),
@@ -89,11 +95,9 @@ def check_file(reading: SQLiteReads, found: Findings, alive: Callable[[], None])
 
 def check_schema(reading: SQLiteReads, found: Findings) -> bool:
     """Whether the tables are those of this smidgen."""
-    number = schema(reading.connection)
-    if number == NEWEST:
+    if (number := schema(reading.connection)) == NEWEST:
         return True
-    hint = "start the service once" if 0 < number < NEWEST else RESTORE
-    found.add("tables", FILE, f"the tables have the number {number} and {NEWEST} is the present one", hint)
+    found.add("tables", FILE, f"the tables have the number {number} and {NEWEST} is the present one", RESTORE)
     return False
 
 

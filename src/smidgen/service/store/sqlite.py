@@ -20,6 +20,7 @@ from smidgen.service.store.sqlite_reads import SQLiteReaders
 from smidgen.service.store.sqlite_writes import SQLiteWrites
 from smidgen.service.store.witnesses import Witnesses
 
+_PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
 _COUNTS = """
     UPDATE slots SET seq = :seq, version = :version, decisions = :decisions, late = :late, keys = :keys,
         number = :number, chain = :chain, answered = :answered WHERE id = :slot
@@ -45,9 +46,9 @@ class SQLiteStore(SQLiteWrites):
         self._heads = head.Heads(folder)
         witnesses = Witnesses(folder)  # before the database, which may go on while we look
         witnesses.refuse_alone()
+        modes.tighten(folder)
         super().__init__(connect(folder, synchronous=synchronous), Snapshots(folder))
         try:
-            modes.tighten(folder)
             self._refuse_torn()
             witnesses.refuse_loss(self.chain, self._name)
             self._heads.write(self._unseen(witnesses))
@@ -150,9 +151,8 @@ class SQLiteStore(SQLiteWrites):
     # Reading, as the writer needs it
 
     def probe(self) -> None:
-        """Write something that means nothing: whether the batch lasts says whether anything would."""
-        (seen,) = self._rows("PRAGMA user_version")[0]
-        self._run(f"PRAGMA user_version = {1 + seen % 2}")
+        """Write as much as an ordinary decision takes: whether the batch lasts says whether anything would."""
+        self._run("INSERT OR REPLACE INTO probe VALUES (1, randomblob(?))", (_PROBE,))
 
     def reader(self) -> Reading:
         """A reading view of its own."""

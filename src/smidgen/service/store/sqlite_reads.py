@@ -16,7 +16,7 @@ from smidgen.service.store import modes
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.questions import QUESTIONS
-from smidgen.service.store.rows import Counts, DecisionRow, ModelRow, State, TokenRow
+from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 from smidgen.service.store.schema import connect_reading, of_disk, refusal, told
 from smidgen.service.store.snapshots import MARK, Snapshots
 
@@ -122,10 +122,15 @@ class SQLiteReads:
         sql = f"{_DECISIONS} WHERE slot = ? AND request = ?"
         return _decision(self._row(sql, (slot, request)))
 
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own."""
+        row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
+        return CallRow(*row) if row is not None else None
+
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
         row = self._row(f"{_EVENTS} WHERE slot = ? AND seq = ?", (slot, seq))
-        return _event(row) if row is not None else None
+        return event_of(row) if row is not None else None
 
     def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
@@ -133,7 +138,7 @@ class SQLiteReads:
         found: list[Event] = []
         size = 0
         for row in self._each(sql, (slot, after, limit), 64):
-            found.append(_event(row))
+            found.append(event_of(row))
             size += len(row[9] or b"")
             if size >= most:
                 break
@@ -142,11 +147,11 @@ class SQLiteReads:
     def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
         for row in self._each(_CHANGES_ALL if key is None else _CHANGES_BY_KEY, (slot, after, key), 256):
-            yield _event(row[:10]), _event(row[10:]) if row[10] is not None else None
+            yield event_of(row[:10]), event_of(row[10:]) if row[10] is not None else None
 
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
-        return [_event(row) for row in self._rows(_REWINDS, (slot,))]
+        return [event_of(row) for row in self._rows(_REWINDS, (slot,))]
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
@@ -186,6 +191,8 @@ class SQLiteReads:
     def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a named question about a slot."""
         rows = self._rows(QUESTIONS[question], {"slot": slot, **values})
+        if question in ("lately", "ended", "answers"):
+            return [_outcome(*row) for row in rows]
         return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
 
     def tokens(self) -> list[TokenRow]:
@@ -289,13 +296,18 @@ class SQLiteReaders(SQLiteReads):
             self._all.pop().close()
 
 
-def _event(row: Any) -> Event:
+def event_of(row: Any) -> Event:
+    """An event from the columns of its row."""
     seq, type, version, at, decision, *rest = row
     return Event(seq, type, version, at, decision.hex() if decision is not None else None, *rest)
 
 
 def _decision(row: Any) -> DecisionRow | None:
     return DecisionRow(*_decided(row)) if row is not None else None
+
+
+def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, sent: int | None, *rest: Any) -> Outcome:
+    return Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *rest)
 
 
 def _decided(row: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from smidgen.service.refusals import Busy, StorageFailed
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.lock import in_use
-from smidgen.service.store.schema import FILE
+from smidgen.service.store.schema import FILE, connect
 
 T = TypeVar("T")
 _TIMES = 3
@@ -57,6 +57,16 @@ def opened(folder: Path, *, running: bool) -> Iterator[Inspection]:
         Whether a service holds it. Its shared memory tells which pages are current; without it there is nobody to ask,
         and nobody to disturb: then SQLite may neither lock anything nor put the write-ahead log in order.
     """
+    with _as_it_is(folder, running=running) as seen:
+        if not seen.outdated:
+            yield seen
+            return
+        with _up_to_date(seen) as copy, Inspection(folder, database=copy) as seen_there:
+            yield seen_there
+
+
+@contextmanager
+def _as_it_is(folder: Path, *, running: bool) -> Iterator[Inspection]:
     wal, shared = folder / f"{FILE}-wal", folder / f"{FILE}-shm"
     if running:
         access = "mode=ro"
@@ -65,11 +75,20 @@ def opened(folder: Path, *, running: bool) -> Iterator[Inspection]:
     elif shared.exists():
         access = "mode=ro&readonly_shm=1"
     else:
-        with _copied(folder, wal) as copy, Inspection(folder, access="mode=ro", database=copy) as seen:
+        with _copied(folder, wal) as copy, Inspection(folder, database=copy) as seen:
             yield seen
         return
     with Inspection(folder, access=access) as seen:
         yield seen
+
+
+@contextmanager
+def _up_to_date(seen: Inspection) -> Iterator[Path]:
+    """The database of an earlier smidgen in a temporary place, with the tables of today."""
+    with tempfile.TemporaryDirectory(prefix="smidgen-") as place:
+        seen.reading.copy(Path(place) / FILE, lambda done, of: None)
+        connect(Path(place), synchronous="OFF").close()
+        yield Path(place)
 
 
 @contextmanager

@@ -153,7 +153,7 @@ class _Conversion:
         self._hold(seq == event.seq, event, f"is the {seq}. of its log")
 
     def _decision(self, model: Served, event: OldEvent) -> int:
-        body, row, window = event.body, event.row, self._blueprint.body.window_s
+        body, row, window = event.body, event.row, self._blueprint.terms.window_s
         made = Decision.of(records.unpack(body["record"]))
         reply, ids = body["reply"], body["ids"]
         content = bodies.DecisionBody(body["number"], reply["model_version"], window, ids, briefs.write(made))

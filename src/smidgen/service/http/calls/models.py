@@ -32,7 +32,8 @@ async def list_models(request: Request) -> Response:
 
     def look() -> Response:
         seen = [model for model in here.models() if rights.model in (None, model.name)]
-        return reply({"models": [at_a_glance(here.reading, model) for model in seen]})
+        now = here.engine.clock()
+        return reply({"models": [at_a_glance(here.reading, model, now) for model in seen]})
 
     return await asyncio.to_thread(look)
 
@@ -41,7 +42,7 @@ async def show_model(request: Request) -> Response:
     """GET /v1/models/{name}."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    return reply(await asyncio.to_thread(at_a_glance, here.reading, here.engine.model(name)))
+    return reply(await asyncio.to_thread(at_a_glance, here.reading, here.engine.model(name), here.engine.clock()))
 
 
 async def archive_model(request: Request) -> Response:

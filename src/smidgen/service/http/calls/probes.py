@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -26,7 +28,9 @@ async def show_metrics(request: Request) -> Response:
     """GET /metrics, for Prometheus: any token will do, and one of a single model shows no other."""
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
-    text = here.metrics.text(here.engine, here.writer, rights.model)
+    models, now = [model for model in here.models() if rights.model in (None, model.name)], here.engine.clock()
+    findings = await asyncio.to_thread(here.health.figures, here.reading, models, now)
+    text = here.metrics.text(here.engine, here.writer, findings, rights.model)
     return Response(text, media_type="text/plain; version=0.0.4")
 
 

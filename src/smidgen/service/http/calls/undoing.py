@@ -1,0 +1,61 @@
+"""Undo: take back the feedback of one decision, or go back to an earlier version."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen.service.http.call import DECISION, MODEL, Call
+from smidgen.service.http.reading import json_body
+from smidgen.service.http.running import model_name, reply, service
+from smidgen.service.http.tokens import require
+from smidgen.service.messages import RollbackBody, UndoneReply
+from smidgen.service.models.stories import find
+from smidgen.service.models.undoing import folded
+
+
+async def retract(request: Request) -> Response:
+    """POST /v1/decisions/{id}:retract."""
+    here = service(request)
+    rights = here.tokens.rights(request.headers.get("authorization"))
+    require(rights, "feedback", rights.model)
+    id = request.path_params["id"]
+    row, model = await asyncio.to_thread(find, here.log, here.engine.slots, id, rights.model)
+    ready = None
+    if row.version is not None:
+        ready = await asyncio.to_thread(folded, here.reading, model, ("retracted", row.version))
+    return reply(await here.writer.do(lambda: here.engine.retract(id, rights.model, ready)))
+
+
+async def roll_back(request: Request) -> Response:
+    """POST /v1/models/{name}:rollback."""
+    here, name = service(request), model_name(request)
+    await here.rights(request, "admin", name)
+    body = await json_body(request, RollbackBody, here.options.max_body)
+    model, ready = here.engine.model(name), None
+    if body.version <= model.version:
+        ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", body.version))
+    return reply(await here.writer.do(lambda: here.engine.roll_back(name, body.version, ready)))
+
+
+CALLS = [
+    Call(
+        method="POST",
+        path=DECISION + ":retract",
+        answer=retract,
+        name="retract",
+        summary="undo the feedback of a decision, by replay",
+        reply=UndoneReply,
+    ),
+    Call(
+        method="POST",
+        path=MODEL + ":rollback",
+        answer=roll_back,
+        name="rollBack",
+        summary="go back to the weights of a version, by replay",
+        body=RollbackBody,
+        reply=UndoneReply,
+    ),
+]

@@ -1,0 +1,51 @@
+"""The words by which programs know a refusal. They are the contract's: they stay when a class is renamed."""
+
+from __future__ import annotations
+
+from smidgen import errors
+from smidgen.errors import SmidgenError
+from smidgen.service import refusals
+from smidgen.service.messages import ErrorDetail
+
+#: The code of each type of refusal; of one that is not here, that of the nearest type above it.
+CODES: dict[type[SmidgenError], str] = {
+    SmidgenError: "refused",
+    errors.InvalidArgument: "invalid_argument",
+    errors.InvalidFeatures: "invalid_features",
+    errors.InvalidFeedback: "invalid_feedback",
+    errors.InvalidRecord: "invalid_record",
+    errors.DecisionMismatch: "decision_mismatch",
+    errors.AlreadyLearnt: "already_learnt",
+    errors.NotFinite: "not_finite",
+    errors.NotTeachable: "not_teachable",
+    errors.NoWeights: "no_weights",
+    errors.NotSaveable: "not_saveable",
+    errors.CorruptFile: "corrupt_file",
+    errors.MissingExtra: "missing_extra",
+    errors.DataMissing: "data_missing",
+    refusals.BadRequest: "bad_request",
+    refusals.NotAllowed: "not_allowed",
+    refusals.OutOfScope: "out_of_scope",
+    refusals.Unknown: "unknown",
+    refusals.UnknownModel: "unknown_model",
+    refusals.UnknownDecision: "unknown_decision",
+    refusals.TooSlow: "too_slow",
+    refusals.Conflict: "conflict",
+    refusals.TooLarge: "too_large",
+    refusals.WrongMedia: "wrong_media",
+    refusals.Impossible: "impossible",
+    refusals.Busy: "busy",
+    refusals.StorageFailed: "storage_failed",
+}
+#: Codes of refusals that are no `SmidgenError`.
+OTHERS = ("method_not_allowed", "internal_error")
+
+
+def code(error: SmidgenError) -> str:
+    """The word for a refusal."""
+    return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
+
+
+def detail(error: SmidgenError) -> ErrorDetail:
+    """A refusal as callers are told."""
+    return ErrorDetail(code=code(error), message=error.problem, hint=error.hint)

@@ -1,0 +1,134 @@
+"""A model's health: what its log says of it, in findings, the worst first.
+
+The checks are found in the folder ``findings``. Judging costs a bounded look at the log (see `Evidence`), in a thread
+of its own; what was found stays until the log has grown, and a model under load is judged no more often than that takes
+a third of one core.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+import threading
+import time
+from collections.abc import Iterable
+from typing import NamedTuple, get_args
+
+from smidgen.service.insight import findings as folder
+from smidgen.service.insight.conditions import Checked, checked
+from smidgen.service.insight.evidence import Evidence
+from smidgen.service.insight.findings.check import Check
+from smidgen.service.messages import Code, Finding, Severity
+from smidgen.service.models.served import Served
+from smidgen.service.store.protocol import Reading
+
+#: For so many seconds what was found holds, if nothing has happened since: windows end.
+HOLDS_S = 1.0
+#: A model is not judged again before so many times the time has passed that it took.
+REST = 2.0
+#: So long the figures of many models may take to be brought up to date in one call, and so old they may be.
+BUDGET_S, OLD_S = 0.25, 5.0
+SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "info")
+
+
+class Report(NamedTuple):
+    """What was found about a model at a moment.
+
+    Attributes
+    ----------
+    findings
+        The worst first.
+    conditions
+        What the data say of the conditions of its theorem.
+    """
+
+    findings: list[Finding]
+    conditions: Checked
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severity of the worst finding."""
+        return self.findings[0].severity if self.findings else None
+
+
+def checks() -> list[Check]:
+    """All that is looked for, in the order of the codes."""
+    modules = (f"{folder.__name__}.{each.name}" for each in pkgutil.iter_modules(folder.__path__))
+    found = [check() for name in sorted(modules) for check in _defined(name)]
+    order = get_args(Code)
+    return sorted(found, key=lambda check: order.index(check.code))
+
+
+def _defined(module: str) -> list[type[Check]]:
+    members = vars(importlib.import_module(module)).values()
+    mine = [each for each in members if isinstance(each, type) and each.__module__ == module]
+    return [each for each in mine if issubclass(each, Check) and each is not Check]
+
+
+CHECKS = checks()
+
+
+def judge(reading: Reading, model: Served, now: float) -> Report:
+    """Look for everything once; of checks with one code the first that finds something speaks."""
+    evidence = Evidence(reading, model, now)
+    first: dict[Code, Finding] = {}
+    for check in CHECKS:
+        if check.code not in first and (finding := check.look(evidence)) is not None:
+            first[check.code] = finding
+    found = list(first.values())
+    found.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    return Report(found, checked(evidence, found))
+
+
+class _Known(NamedTuple):
+    seq: int
+    at: float
+    took: float
+    report: Report
+
+
+class Health:
+    """The reports of all models that somebody has asked for, kept as long as they hold."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Known] = {}
+        self._locks: dict[int, threading.Lock] = {}
+
+    def of(self, reading: Reading, model: Served, now: float) -> Report:
+        """The report of a model, made anew if need be; nobody judges what somebody else is judging."""
+        with self._locks.setdefault(model.slot, threading.Lock()):
+            known = self._known.get(model.slot)
+            counts = reading.counts(model.slot)
+            began = time.monotonic()
+            if known is not None:
+                age = began - known.at
+                same = counts is not None and counts.seq == known.seq
+                if age < REST * known.took or (same and age < HOLDS_S):
+                    return known.report
+            report = judge(reading, model, now)
+            ended = time.monotonic()
+            self._known[model.slot] = _Known(counts.seq if counts is not None else 0, ended, ended - began, report)
+            return report
+
+    def figures(self, reading: Reading, models: Iterable[Served], now: float) -> list[tuple[str, Finding]]:
+        """Models and what was found about them: those that were judged longest ago anew, as far as the time goes.
+
+        A service with very many models is judged round by round; archived ones are not.
+        """
+        living = [model for model in models if model.archived_at is None]
+        began = time.monotonic()
+        for model in sorted(living, key=self._judged_at):
+            if time.monotonic() > began + BUDGET_S or self._judged_at(model) > began - OLD_S:
+                break
+            self.of(reading, model, now)
+        return [
+            (model.name, finding)
+            for model in living
+            if (known := self._known.get(model.slot)) is not None
+            for finding in known.report.findings
+        ]
+
+    def _judged_at(self, model: Served) -> float:
+        known = self._known.get(model.slot)
+        return known.at if known is not None else -math.inf

@@ -1,0 +1,101 @@
+"""Examples whose answers are known: taught to a model's learner, once, as one event of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from smidgen import records
+from smidgen.errors import SmidgenError
+from smidgen.features.row import as_row
+from smidgen.features.rows import is_sparse
+from smidgen.service.messages import ExamplesBody, TaughtReply, digest
+from smidgen.service.models.cost import Budget
+from smidgen.service.models.registry import Registry
+from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.refusals import Conflict, Impossible
+from smidgen.service.store import bodies
+from smidgen.service.store.crash_points import reach
+from smidgen.service.store.protocol import Store
+
+
+class Lessons:
+    """The examples of all models.
+
+    Parameters
+    ----------
+    models, store, learners
+        Whose examples they are, where they are written, who learns.
+    clock
+        Seconds since 1970.
+    """
+
+    def __init__(self, models: Registry, store: Store, learners: LearnerCache, clock: Callable[[], float]) -> None:
+        self._models = models
+        self._store = store
+        self._learners = learners
+        self._clock = clock
+
+    def take(self, name: str, body: ExamplesBody) -> TaughtReply:
+        """Teach all examples, or none; the same call again changes nothing."""
+        model = self._models.get(name)
+        if model.archived_at is not None:
+            raise Conflict(f"the model {name!r} is archived and learns no more", "create another")
+        hashed = digest(body)
+        if body.id is not None and (known := self._store.called(model.slot, body.id)) is not None:
+            if known.hash != hashed:
+                raise Conflict(f"the id {body.id!r} was used for other examples", "use a new id for new examples")
+            return TaughtReply(taught=len(body.examples), model_version=model.version)
+        key = _key(model, body)
+        lessons = self._read(model, key, body)
+        held = self._learners.get(model, key)
+        self._learners.changing(model, key)
+        for place, (context, answer) in enumerate(lessons):
+            with _naming(place):
+                held.learner.teach(context, answer)
+        told = {"id": body.id, "examples": len(lessons), "learn": records.encode(lessons)}
+        call = (body.id, hashed) if body.id is not None else None
+        seq = self._store.append(
+            model.slot, "taught", self._clock(), bodies.write(told), key=key, changes=True, call=call
+        )
+        self._learners.changed(model, key, held, seq)
+        reach("taught")
+        return TaughtReply(taught=len(lessons), model_version=model.version)
+
+    def _read(self, model: Served, key: str | None, body: ExamplesBody) -> list[tuple[Any, Any]]:
+        """What the learner is taught, checked, and not too much of it."""
+        blueprint, found = model.blueprint, []
+        learner, budget = blueprint.reader(self._learners.get(model, key).learner), Budget(blueprint.cost)
+        for place, example in enumerate(body.examples):
+            with _naming(place):
+                blueprint.loop.check(example, but=("answer",))
+                context, answer = blueprint.loop.lesson(learner, example, example.answer)
+                budget.spend(context)
+                if is_sparse(context) and model.blueprint.dim is not None:
+                    context = as_row(context, model.blueprint.dim)  # in a form that can be written
+                found.append((context, answer))
+        return found
+
+
+def _key(model: Served, body: ExamplesBody) -> str | None:
+    """Whose learner is taught: one key in a call."""
+    keys = {example.key for example in body.examples if example.key is not None} | {body.key} - {None}
+    if any(example.id is not None for example in body.examples):
+        raise Impossible("an example has an id of its own", "give one id for the whole call, beside the examples")
+    if len(keys) > 1:
+        raise Impossible(f"the examples have {len(keys)} keys", "teach one key in a call")
+    if model.keyed and not keys:
+        raise Impossible("key is missing", "this model has one learner per key: say whom to teach")
+    if not model.keyed and keys:
+        raise Impossible("this model has no keys", 'leave key out, or create the model with "keyed": true')
+    return keys.pop() if keys else None
+
+
+@contextmanager
+def _naming(place: int) -> Iterator[None]:
+    """A refusal says which example it is about."""
+    try:
+        yield
+    except SmidgenError as error:
+        raise Impossible(f"examples[{place}]: {error.problem}", error.hint) from error

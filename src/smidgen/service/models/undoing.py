@@ -1,0 +1,116 @@
+"""Undo by replay: what was learnt of one decision, or after a version, is left out of the fold.
+
+Folding a long log takes time. So it is done aside, over what is committed (`Undoing.folded`), and the command itself
+only adds what came meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from smidgen.learners import Learner
+from smidgen.service.messages import UndoneReply
+from smidgen.service.models.fold import Undone, follow, rewinds, undone
+from smidgen.service.models.recent import Recent
+from smidgen.service.models.registry import Registry
+from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.stories import find
+from smidgen.service.refusals import Conflict, Impossible
+from smidgen.service.store.log import EventLog
+from smidgen.service.store.protocol import Reading, Store
+from smidgen.service.store.rows import Verdict
+
+#: The version of an event that is still to come.
+_NEXT = 1 << 62
+
+
+class Folded(NamedTuple):
+    """A learner without what is to be undone, and the last event that went into it."""
+
+    learner: Learner
+    seq: int
+
+
+class Undoing:
+    """What takes back, for all models.
+
+    Parameters
+    ----------
+    models, store, log, learners
+        Whose events they are, where it is written, how decisions are found, who learns anew.
+    recent
+        The decisions that wait for feedback in memory.
+    clock
+        Seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        models: Registry,
+        store: Store,
+        log: EventLog,
+        learners: LearnerCache,
+        recent: Recent,
+        clock: Callable[[], float],
+    ) -> None:
+        self._models = models
+        self._store = store
+        self._log = log
+        self._learners = learners
+        self._recent = recent
+        self._clock = clock
+
+    def retract(self, id: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
+        """Undo what was learnt of a decision; it is open again until its window ends."""
+        row, model = find(self._log, self._models.by_slot, id, allowed)
+        if row.version is None:
+            raise Conflict(f"nothing was learnt of decision {id}", "there is nothing to take back")
+        if row.version in undone(self._store, row.slot):
+            raise Conflict(f"what was learnt of decision {id} was taken back before", "the model went back beyond it")
+        key = self._log.key(model, row.seq)
+        verdict = self._store.retracted(row.slot, row.id, self._clock(), key)
+        self._recent.drop(id)
+        self._learn_anew(model, key, verdict, ready)
+        return UndoneReply(model_version=verdict.version)
+
+    def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
+        """Go back to the weights of a version; what came after stays in the log, and counts no more."""
+        model = self._models.get(name)
+        verdict = self._store.rolled_back(model.slot, version, self._clock())
+        if verdict.status == "unknown":
+            raise Impossible(f"there is no version {version}", f"choose one from 0 to {verdict.version}")
+        self._learn_anew(model, None, verdict, ready)
+        return UndoneReply(model_version=verdict.version)
+
+    def _learn_anew(self, model: Served, key: str | None, verdict: Verdict, ready: Folded | None) -> None:
+        """Put a learner without what was undone in the place of the old one; learners of keys come when needed."""
+        self._learners.leave(model, key)
+        if ready is None or model.keyed or verdict.seq is None:
+            return
+        gone = undone(self._store, model.slot)
+        learner, _ = follow(ready.learner, self._store.changes(model.slot, ready.seq), gone)
+        self._learners.enter(model, learner, verdict.seq)
+        model.saved = -_NEXT  # a snapshot is due: those before the event may hold what is undone
+
+
+def folded(reading: Reading, model: Served, take_back: tuple[str, int]) -> Folded | None:
+    """A learner of a model without keys as it will be after an event that takes back, over what is committed.
+
+    Parameters
+    ----------
+    reading
+        What is committed.
+    model
+        The model.
+    take_back
+        The type of the event, and the version that it names.
+    """
+    if model.keyed:
+        return None
+    type, version = take_back
+    gone = Undone([*rewinds(reading, model.slot), (type, _NEXT, version)])
+    found = LearnerCache.state_of(reading, model, None, gone)
+    learner, seq = found if found is not None else (model.blueprint.learner(None), 0)
+    learner, last = follow(learner, reading.changes(model.slot, seq), gone)
+    return Folded(learner, max(seq, last))

@@ -1,0 +1,37 @@
+"""The table in the pages is the one of the counts, and says what it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.faults.tally import VARIABLE, Tally, read
+
+pytest.importorskip("benchmarks", reason="the benchmarks are in the checkout only")
+
+from service.faults.table import MARK, PAGES, RESULTS, table
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_pages_have_the_counts_of_the_last_run(page: Path) -> None:
+    text = page.read_text()
+    shown = text.partition(f"<!-- {MARK} -->\n")[2].partition(f"<!-- /{MARK} -->")[0]
+    assert shown == f"\n{table(read(RESULTS))}\n", "write it anew: make faults-table"
+
+
+def test_counts_of_several_runs_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "counts.json"))
+    for _ in range(2):
+        tally = Tally()
+        tally.add("kill -9", lives=1, kills=1, folders=1, acknowledged=700)
+        tally.add("a write is dropped, and said to be done", lives=1, kills=1, folders=1, noticed=1)
+        tally.keep()
+    counts = read(tmp_path / "counts.json")
+    assert counts["kill -9"] == {"lives": 2, "kills": 2, "folders": 2, "acknowledged": 1400, "lost": 0}
+    lines = table(counts).splitlines()
+    assert lines[2].endswith("| 2 | 0 | 2 | 1,400 | 0 | 0 | 0 |")
+    assert lines[3].endswith("| 2 | 0 | 2 | 0 | 0 | 0 | 2 |")
+    assert lines[5].startswith("4 services were killed. On disks that do not lie, 2 folders")
+    with pytest.raises(SystemExit, match="no words"):
+        table({"a meteor": {"lives": 1}})

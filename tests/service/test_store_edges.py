@@ -1,0 +1,277 @@
+"""Where a store, its log, its snapshots and its commands meet what should not be there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from service.bodies import engine_with, play
+from smidgen.cli import app
+from smidgen.errors import InvalidRecord
+from smidgen.service.insight import audit
+from smidgen.service.insight.audit import Audit
+from smidgen.service.models.engine import Engine
+from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import bodies, crash_points, head, modes, schema, upgrade
+from smidgen.service.store.events import erased
+from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.log import _KEPT, EventLog
+from smidgen.service.store.recording import DatabaseRecording, FileRecording, Line, Rebuilding, rebuild
+from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.store.sqlite_reads import SQLiteReader
+
+OLD = Path(__file__).parent / "data" / "format_0_1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder with two models that have learnt."""
+    engine = engine_with(tmp_path / "data", ["rank", "keyed"], snapshot_every=5)
+    play(engine, ["rank", "keyed"], 30, seed=1)
+    engine.close()
+    return tmp_path / "data"
+
+
+class TestBodies:
+    @pytest.mark.parametrize("body", [None, b"", b"\xc1", b"\x91\x01", b"\xa1\xff"])
+    def test_what_is_no_body_names_its_event(self, body: bytes | None) -> None:
+        for read in (bodies.read_decision, bodies.read_feedback):
+            with pytest.raises(InvalidRecord, match="event 7 cannot be read"):
+                read(body, 7)
+
+    def test_any_other_body_is_a_map_or_one_field(self) -> None:
+        assert bodies.read_fields(None, 1) == bodies.read_fields(b"", 1) == {}
+        assert bodies.read_fields(bodies.write({"a": 1}), 1) == {"a": 1}
+        assert bodies.read_fields(bodies.write([1, 2]), 1) == {"body": [1, 2]}
+        with pytest.raises(InvalidRecord, match="event 9 cannot be read"):
+            bodies.read_fields(b"\xc1", 9)
+
+    def test_records_and_values_that_cannot_be_read_name_their_event(self, folder: Path) -> None:
+        engine = Engine(folder)
+        learner = engine.learners.get(engine.models["rank"], None).learner
+        with pytest.raises(InvalidRecord, match="event 3 cannot be read"):
+            bodies.recall(learner, b"nothing", 3)
+        with pytest.raises(InvalidRecord, match="event 3 cannot be read"):
+            bodies.read_value(b"nothing", 3)
+        engine.store.close()
+
+
+class TestCrashPoints:
+    def test_the_process_ends_at_the_passing_that_was_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        killed: list[tuple[int, int]] = []
+        monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, number)))
+        crash_points.arm("before-commit:2")
+        crash_points.reach("after-commit")
+        crash_points.reach("before-commit")
+        assert killed == []
+        crash_points.reach("before-commit")
+        assert killed == [(os.getpid(), signal.SIGKILL)]
+        crash_points.reach("before-commit")
+        crash_points.arm("")
+        crash_points.reach("before-commit")
+        assert len(killed) == 1
+
+
+class TestLog:
+    def test_lines_are_told_some_at_a_time(self, folder: Path) -> None:
+        with Inspection(folder) as seen:
+            model = seen.model("rank")
+            every = list(seen.log.all_lines(model))
+            assert seen.log.lines(model, 2, 3) == every[2:5]
+
+    def test_an_erased_event_says_its_digest_and_nothing_else(self, folder: Path) -> None:
+        with Inspection(folder) as seen:
+            model = seen.model("keyed")
+            event = seen.reading.events(model.slot)[1]
+            told = msgspec.json.decode(seen.log.line(model, erased(event)))
+            assert (told["type"], told["decision"], told["key"]) == ("erased", None, None)
+            assert told["digest"] == (erased(event).body or b"").hex()
+            assert set(told) == {"seq", "type", "decision", "key", "at", "digest"}
+
+    def test_an_event_that_is_missing_is_told(self, folder: Path) -> None:
+        with Inspection(folder) as seen, pytest.raises(InvalidRecord, match="event 999 of rank is missing"):
+            seen.log.decision(seen.model("rank"), 999)
+
+    def test_few_learners_are_kept_to_read_records_of_many_keys(self, folder: Path) -> None:
+        with Inspection(folder) as seen:
+            log, model = EventLog(seen.reading), seen.model("keyed")
+            for number in range(_KEPT + 5):
+                log._learner(model, f"key{number}")
+            assert len(log._learners) == _KEPT
+            assert (model.id, "key4") not in log._learners
+            assert log._learner(model, "key9") is log._learner(model, "key9")
+
+
+class TestRecordings:
+    def test_blank_lines_of_an_export_are_passed_over(self, folder: Path, tmp_path: Path) -> None:
+        path = tmp_path / "log.ndjson"
+        with Inspection(folder) as seen:
+            path.write_bytes(b"\n\n".join(seen.log.all_lines(seen.model("rank"))) + b"\n \n")
+        found = FileRecording(path)
+        events = list(found.lines())
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        made = next(event.decision for event in events if event.type == "decision")
+        line = found.decision(made or "")
+        assert line is not None
+        assert line.decision == made
+        assert found.decision("nobody") is None
+
+    def test_a_decision_of_another_model_is_none_of_this_log(self, folder: Path) -> None:
+        with Inspection(folder) as seen:
+            mine = DatabaseRecording(seen, seen.model("rank"))
+            other = next(e.decision for e in DatabaseRecording(seen, seen.model("keyed")).lines() if e.decision)
+            assert mine.decision(other) is None
+            assert mine.decision("nobody") is None
+
+    def test_a_line_without_what_was_learnt(self) -> None:
+        with pytest.raises(InvalidRecord, match="event 4 holds no feedback"):
+            Line(seq=4, type="feedback", status="learnt", learn={"$": "unheard of"}).told()
+
+    def test_a_log_must_say_what_its_model_is(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.ndjson"
+        path.write_bytes(b"")
+        with pytest.raises(InvalidRecord, match="holds no events"):
+            rebuild(FileRecording(path))
+        with pytest.raises(InvalidRecord, match="creates a model without settings"):
+            Rebuilding(FileRecording(path)).take(Line(seq=1, type="created"))
+
+
+class TestSchema:
+    def test_a_file_that_is_no_database_is_refused_by_readers(self, tmp_path: Path) -> None:
+        (tmp_path / schema.FILE).write_bytes(b"nonsense " * 1000)
+        with pytest.raises(StorageFailed, match="cannot be read"):
+            schema.connect_reading(tmp_path)
+
+    @pytest.mark.parametrize("script", ["SELECT nonsense", "ROLLBACK; SELECT nonsense"])
+    def test_a_migration_that_fails_leaves_nothing(
+        self, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(schema.MIGRATIONS, 2, ("wrong", f"CREATE TABLE half (x INTEGER); {script}"))
+        with pytest.raises(StorageFailed, match="cannot be opened"):
+            schema.connect(tmp_path)
+        monkeypatch.undo()
+        left = sqlite3.connect(tmp_path / schema.FILE)
+        assert left.execute("SELECT name FROM sqlite_schema WHERE name = 'half'").fetchall() == []
+        left.close()
+        SQLiteStore(tmp_path).close()  # and the next start makes it whole
+
+
+class TestSnapshots:
+    def test_other_files_are_passed_over_and_unreadable_ones_are_empty(self, tmp_path: Path) -> None:
+        snapshots = Snapshots(tmp_path)
+        assert list(snapshots.of(1)) == []
+        taken = snapshots.take(1, 5, "aa", b"content")
+        (taken.path.parent / "notes.smidgen").write_text("mine")
+        (taken.path.parent / "000000000000009-bb.smidgen").mkdir()
+        first, second = snapshots.of(1)
+        assert (first.seq, first.mark, first.state(own=True).content) == (9, "bb", b"")
+        assert second == taken
+        assert second.state(own=True).content == b"content"
+
+    def test_one_that_cannot_be_synced_is_not_left_half(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(handle: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        snapshots = Snapshots(tmp_path)
+        taken = snapshots.take(1, 5, "aa", b"content")
+        monkeypatch.setattr(os, "fsync", refuse)
+        with pytest.raises(OSError, match="No space"):
+            snapshots.take(1, 6, "bb", b"more")
+        assert [path.name for path in taken.path.parent.iterdir()] == [taken.path.name]
+
+    def test_a_learner_of_an_event_that_is_not_there_is_not_published(self, folder: Path) -> None:
+        store = SQLiteStore(folder)
+        before = [state.seq for state in store.states(1)]
+        store.publish(1, None, 999, b"")
+        assert [state.seq for state in store.states(1)] == before
+        store.close()
+
+
+class TestReading:
+    def test_the_disk_is_told_from_a_wrong_question(self, folder: Path) -> None:
+        store = SQLiteStore(folder)
+        for ask in (store._rows, store._run, lambda sql: list(store._each(sql, (), 5))):
+            with pytest.raises(StorageFailed, match="the disk refused"):
+                ask("SELECT nonsense")
+            with pytest.raises(sqlite3.ProgrammingError):
+                ask("SELECT ?")
+        store.begin()
+        row = store.models()[0]
+        with pytest.raises(sqlite3.IntegrityError):
+            store.create(row.name, row.body, row.resolved, 0.0)
+        store.rollback()
+        store.close()
+
+    def test_a_reader_knows_the_latest_numbers_too(self, folder: Path) -> None:
+        engine = Engine(folder)
+        reader = SQLiteReader(folder)
+        assert reader.last_number(1, None) == engine.models["rank"].counts.number > 0
+        assert reader.last_number(2, "user0") == engine.store.last_number(2, "user0") > 0
+        assert reader.last_number(2, "nobody") == reader.last_number(9, None) == 0
+        assert engine.store.last_number(9, None) == 0
+        reader.close()
+        engine.store.close()
+
+
+class TestCommands:
+    def test_verify_is_brief_about_much(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def many(*_: Any) -> Audit:
+            return Audit("rank", [f"problem {i}" for i in range(25)], compared=[f"state {i}" for i in range(8)])
+
+        monkeypatch.setattr(audit, "audit_model", many)
+        said = CliRunner().invoke(app, ["log", "verify", "rank", "--data", str(folder)])
+        assert said.exit_code == 1
+        assert said.output.count("wrong: ") == 20
+        assert "… and 5 more" in said.output
+        assert said.output.count("compared with") == 5
+        assert "… and with 3 more" in said.output
+
+
+class TestUpgrade:
+    @pytest.fixture
+    def old(self, tmp_path: Path) -> Path:
+        return Path(shutil.copytree(OLD, tmp_path / "old"))
+
+    def test_many_events_are_many_commits_and_the_same_log(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        whole = upgrade.upgrade(Path(shutil.copytree(old, old.parent / "whole")))
+        monkeypatch.setattr(upgrade, "_AT_ONCE", 7)
+        found = upgrade.upgrade(old)
+        assert found is not None
+        assert whole is not None
+        assert found[:2] == whole[:2]
+
+    def test_a_new_database_that_would_not_be_sound_is_not_taken(
+        self, old: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(audit, "audit_model", lambda *_: Audit("rank", ["a gap"]))
+        before = (old / schema.FILE).read_bytes()
+        with pytest.raises(StorageFailed, match="would not be sound: a gap"):
+            upgrade.upgrade(old)
+        assert (old / schema.FILE).read_bytes() == before
+
+    def test_without_heads_there_are_none_to_move(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(head.Heads, "write", lambda *_: None)
+        assert upgrade.upgrade(old) is not None
+        assert not (old / head.NAME).exists()
+        SQLiteStore(old).close()
+
+
+class TestFolders:
+    def test_every_new_folder_is_synced_into_the_one_above(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        synced: list[Path] = []
+        monkeypatch.setattr(modes, "sync_folder", synced.append)
+        modes.make_folder(tmp_path / "a" / "b")
+        assert sorted(synced) == [tmp_path, tmp_path / "a"]
+        modes.make_folder(tmp_path / "a" / "b")
+        assert len(synced) == 2
