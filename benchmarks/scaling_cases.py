@@ -13,8 +13,7 @@ import numpy as np
 from scipy import sparse
 
 import smidgen
-from smidgen.evaluate import ItemTable, QueryTable, play_choices, play_rankings
-from smidgen.evaluate.tune_play import play_tuning
+from smidgen.evaluate import ItemTable, QueryTable, play_choices, play_rankings, play_tuning
 from smidgen.learners import cards, learners
 from smidgen.users import BetterOfTwo, StrictAlpha
 

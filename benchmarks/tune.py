@@ -12,7 +12,7 @@ import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
 from smidgen.decision import FloatArray
-from smidgen.evaluate.tune_play import play_tuning
+from smidgen.evaluate import play_tuning
 from smidgen.learners.tune import Tuner
 from smidgen.vector.memory import zeros
 

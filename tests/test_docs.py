@@ -122,7 +122,7 @@ class TestApi:
                 whole_page = getattr(getattr(thing, member), "__module__", None) in DIRECTIVES
                 assert whole_page or re.search(rf"\b{member}\b", API), f"{thing.__name__}.{member}"
         else:
-            assert {f"smidgen.{name}", thing.__module__} & DIRECTIVES
+            assert {f"smidgen.{name}", f"smidgen.{thing.__name__}", thing.__module__} & DIRECTIVES
 
     @pytest.mark.parametrize("path", sorted(DIRECTIVES))
     def test_every_documented_name_exists(self, path: str) -> None:

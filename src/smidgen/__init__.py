@@ -19,20 +19,22 @@ if TYPE_CHECKING:
     from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import losses
-    from smidgen.evaluate.history import History
+    from smidgen.evaluate.compare import compare
+    from smidgen.evaluate.play import play
     from smidgen.evaluate.simulate import simulate
     from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
+    from smidgen.history import Comparison, History
     from smidgen.knobs import Best, Knobs
     from smidgen.learners import Card, Learner, Recommended, load, register
-    from smidgen.learners.choose.history import RewardHistory
-    from smidgen.learners.filter.history import FilterHistory
-    from smidgen.learners.label.history import LabelHistory
+    from smidgen.learners.choose import RewardHistory
+    from smidgen.learners.filter import FilterHistory
+    from smidgen.learners.label import LabelHistory
     from smidgen.learners.recommended import recommended
     from smidgen.learners.records import Explanation
     from smidgen.records import structure
-    from smidgen.state.kernels import register_kernel
+    from smidgen.state.kernel_functions import register_kernel
     from smidgen.structures import (
         Candidates,
         Choice,
@@ -91,11 +93,12 @@ _HOME = {
     "Choice": "structures",
     "Clicks": "structures",
     "Client": "client",
+    "Comparison": "history",
     "Decision": "decision",
     "Explanation": "learners.records",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
-    "History": "evaluate.history",
+    "History": "history",
     "Knobs": "knobs",
     "L1Ball": "geometry",
     "LabelHistory": "learners.label",
@@ -110,14 +113,16 @@ _HOME = {
     "TuneHistory": "evaluate.tuning",
     "Vectorizer": "features",
     "bounds": "theory",
+    "compare": "evaluate.compare",
     "from_chain": "structures",
     "from_clicks": "structures",
     "load": "learners",
     "losses": "evaluate",
+    "play": "evaluate.play",
     "recommend": "theory.recommend",
     "recommended": "learners.recommended",
     "register": "learners",
-    "register_kernel": "state.kernels",
+    "register_kernel": "state.kernel_functions",
     "simulate": "evaluate.simulate",
     "structure": "records",
     "tune": "evaluate.tuning",
@@ -156,6 +161,7 @@ __all__ = [
     "Clicks",
     "Client",
     "CoactiveLearner",
+    "Comparison",
     "Confidit",
     "ConvexPreferencePerceptron",
     "Decision",
@@ -197,6 +203,7 @@ __all__ = [
     "TuneHistory",
     "Vectorizer",
     "bounds",
+    "compare",
     "data",
     "errors",
     "from_chain",
@@ -208,6 +215,7 @@ __all__ = [
     "losses",
     "offline",
     "optim",
+    "play",
     "recommend",
     "recommended",
     "register",

@@ -171,6 +171,15 @@ def borrowing(function: Callable[P, R]) -> Callable[P, R]:
     return _Lazy(function, forceinline=True, _nrt=False) if JIT else function
 
 
+def written_for(thing: Any, compiled: str, plain: str) -> bool:
+    """Whether the compiled form of a thing was written for the method that it has: by the same class.
+
+    Who derives from a class of ours and steps otherwise is thus played by the method, until a form of its own is given.
+    """
+    owners = {name: next((c for c in type(thing).__mro__ if name in vars(c)), None) for name in (compiled, plain)}
+    return owners[compiled] is owners[plain]
+
+
 def ordinary(array: NDArray[A]) -> NDArray[A]:
     """The array itself if it is contiguous, aligned and may be written to, else a copy that is.
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen import records
+from smidgen import markup, records
 from smidgen.errors import InvalidRecord
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -123,6 +123,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     def from_bytes(cls, content: bytes | memoryview) -> Decision:
         """Read back what `to_bytes` wrote."""
         return cls.of(records.decode(content))
+
+    def _repr_html_(self) -> str:
+        told = {name: getattr(self, name) for name in _NAMES if name not in ("kind", "settings", "number")}
+        known = {name: value for name, value in told.items() if value is not None}
+        return markup.pairs(f"Decision {self.number} of {self.kind}", {"id": self.id, **known})
 
     def _fields(self) -> dict[str, Any]:
         named = ((name, getattr(self, name)) for name in _NAMES)

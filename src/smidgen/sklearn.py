@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,7 @@ class _LabelClassifier(_Classifier):
         X, y = self._checked(X, y, reset=first)
         known = np.unique(classes) if first else self.classes_
         learner = self._begin(known) if first else self.learner_
-        self.history_ = cast("LabelHistory", learner.run(X, y))
+        self.history_ = learner.run(X, y)
         self.learner_, self.classes_ = learner, known
         return self
 
@@ -141,7 +141,7 @@ class _LabelClassifier(_Classifier):
             order = np.arange(len(records))
             if checks.flag("shuffle", self.shuffle, "say True or False"):
                 np.random.default_rng([learner.learner.params["seed"], learner.decisions]).shuffle(order)
-            histories.append(cast("LabelHistory", learner.run([records[t] for t in order], y[order])))
+            histories.append(learner.run([records[t] for t in order], y[order]))
         return LabelHistory.joined(histories)
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
@@ -234,7 +234,7 @@ class OneBitClassifier(_LabelClassifier):
     >>> classifier.score(X, y)
     1.0
     >>> classifier.history_
-    LabelHistory(60 rounds, error 0.0500, explored 0.0000)
+    History(Confidit, 60 rounds, error rate 0.05, explored 0)
     """
 
     _feedback = "one-bit"

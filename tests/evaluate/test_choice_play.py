@@ -10,10 +10,9 @@ import pytest
 import smidgen
 from smidgen import Choice, users
 from smidgen.errors import InvalidArgument, InvalidFeatures
-from smidgen.evaluate import candidates
-from smidgen.evaluate.choice_answers import in_order
-from smidgen.evaluate.choice_play import ChoicePlay, play_choices
-from smidgen.evaluate.item_table import ItemTable
+from smidgen.evaluate import ChoicePlay, ItemTable, play_choices
+from smidgen.evaluate.players import candidates
+from smidgen.evaluate.players.choice_answers import in_order
 
 N_ITEMS, DIM, ROUNDS, N_USERS = 90, 5, 44, 3
 

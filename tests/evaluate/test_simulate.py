@@ -266,7 +266,7 @@ class TestPictures:
 
     def test_one_run(self, histories: dict[str, smidgen.History]) -> None:
         history = histories["with a bound"]
-        (axes,) = history.plot().axes
+        axes = history.plot()
         measured, bound = axes.get_lines()
         np.testing.assert_array_equal(measured.get_ydata(), history.average_regret)
         np.testing.assert_array_equal(bound.get_ydata(), history.bound)

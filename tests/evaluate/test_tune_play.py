@@ -10,7 +10,7 @@ import pytest
 
 import smidgen
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate.tune_play import play_tuning
+from smidgen.evaluate import play_tuning
 
 ROWS, ROUNDS = 40, 300
 

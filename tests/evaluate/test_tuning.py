@@ -79,9 +79,9 @@ class TestTune:
         pytest.importorskip("matplotlib")
         space = Ball(dim=3)
         for learner in (OGD(space=space, gradient_bound=5.0), OGDEG(space=space, loss_bound=5.0, delta=0.1)):
-            figure = smidgen.tune(learner, regression(space, 10), rounds).plot(tmp_path / "run.png")
+            axes = smidgen.tune(learner, regression(space, 10), rounds).plot(tmp_path / "run.png")
             assert (tmp_path / "run.png").stat().st_size > 1000
-            assert len(figure.axes[0].lines) == (2 if isinstance(learner, OGD) else 3)
+            assert len(axes.lines) == (2 if isinstance(learner, OGD) else 3)
 
     def test_nonsense_is_refused_before_anything_is_learnt(self) -> None:
         space = Ball(dim=3)

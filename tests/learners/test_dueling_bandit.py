@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smidgen import Choice, DuelingBandit, Ranking
-from smidgen.learners.coactive.dueling_bandit import _team_draft
+from smidgen.learners.coactive.dueling_bandit import team_draft
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
 def test_a_team_draft_is_fair(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     first, second, coins = rng.permutation(n), rng.permutation(n), rng.random((n + 1) // 2)
-    order, teams = _team_draft(first, second, coins)
+    order, teams = team_draft(first, second, coins)
     assert sorted(order) == list(range(n))
     for k in range(1, n + 1):
         assert abs(int((teams[:k] == 0).sum()) - int((teams[:k] == 1).sum())) <= 1, "the teams pick in turn"
@@ -28,7 +28,7 @@ def test_a_team_draft_is_fair(seed: int, n: int) -> None:
 
 
 def test_equal_rankers_give_their_own_ranking() -> None:
-    order, _ = _team_draft(np.array([2, 0, 1]), np.array([2, 0, 1]), np.array([0.1, 0.9]))
+    order, _ = team_draft(np.array([2, 0, 1]), np.array([2, 0, 1]), np.array([0.1, 0.9]))
     assert order.tolist() == [2, 0, 1]
 
 

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from smidgen import RidgeFil
 from smidgen_papers.beyond import filters, knobs, labels
 from smidgen_papers.beyond.knobs_play import TUNERS, installed, losses, play
 from smidgen_papers.beyond.linear_arms import LinearArms
 from smidgen_papers.beyond.means import geometric
 from smidgen_papers.beyond.online_idf import idf_of, online_idf
 from smidgen_papers.catalogue import chosen
-from smidgen_papers.filtering.exact import ridge_fil
 from smidgen_papers.part import Place, Run
 
 PLACE = Place(None, Path("unused"))
@@ -32,14 +30,6 @@ def test_idf_on_the_fly_looks_at_the_past_only() -> None:
     later = idf_of(X[:2], X).toarray()
     row = X.toarray()[0] * np.log(1 + 13 / (df + 1))
     np.testing.assert_allclose(later[0], row / max(np.linalg.norm(row), 1e-300), atol=1e-12)
-
-
-@pytest.mark.parametrize("rule", ["found", "scarce"])
-def test_rules_in_blocks_are_the_learners(rule: str) -> None:
-    X, y = filters.generated("words", 500, 3)
-    history = ridge_fil(sparse.csr_matrix(X), y, explore=rule)
-    again = RidgeFil(dim=80, explore=rule).run(X, y)
-    assert (history.actions == again.actions).mean() > 0.99, "to rounding"
 
 
 @pytest.mark.parametrize("kind", filters.GENERATED)

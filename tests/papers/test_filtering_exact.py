@@ -1,4 +1,4 @@
-"""The exact block streams are the learners: the same decisions, document by document."""
+"""What the filtering paper plays are the learners: the same decisions, document by document."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import smidgen
-from smidgen.data import documents, filter_stream, tfidf_stream
+from smidgen.data import documents, tfidf_stream
 from smidgen_papers.filtering import exact
 from smidgen_papers.filtering.documents import READINGS, labels, matrix, stream, tasks
 from smidgen_papers.filtering.model_plays import drifting, expected_margin, kernelled, lemma, modelled, randomised
 from smidgen_papers.filtering.plays import play
-from smidgen_papers.filtering.simple_plays import forwarded, simple
+from smidgen_papers.filtering.simple_plays import simple
 from smidgen_papers.part import Place
 
 
@@ -30,26 +29,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(None, Path(tmp_path_factory.mktemp("filtering")))
 
 
-@pytest.mark.parametrize(("c", "a"), [(5.0, 1.0), (0.3, 1.0), (1.0, 0.2), (0.0, 3.0)])
-def test_ridge_fil_in_blocks_is_the_learner(wire: tuple[Any, Any], c: float, a: float) -> None:
-    X, Y = wire
-    one = exact.ridge_fil(X, Y[:, 0], c=c, a=a)
-    other = smidgen.RidgeFil(dim=X.shape[1], c=c, a=a, covariance="dual").run(X, Y[:, 0])
-    np.testing.assert_array_equal(one.actions, other.actions)
-    np.testing.assert_array_equal(one.greedy, other.greedy)
-    assert c == 0.0 or 0 < one.actions.sum() < len(one)
-
-
-@pytest.mark.parametrize("seed", [0, 3])
-def test_apple_tasting_in_blocks_is_the_learner(wire: tuple[Any, Any], seed: int) -> None:
-    X, Y = wire
-    one = exact.apple_tasting(X, Y[:, 0], seed=seed)
-    inner = smidgen.RidgeFull(dim=X.shape[1], covariance="dual")
-    other = smidgen.AppleTasting(learner=inner, seed=seed).run(X, Y[:, 0])
-    np.testing.assert_array_equal(one.actions, other.actions)
-    assert one.explored.sum() > 10
-
-
 @pytest.mark.parametrize("single", [False, True])
 def test_one_factor_gives_ridge_full_on_every_topic(wire: tuple[Any, Any], single: bool) -> None:
     X, Y = wire
@@ -58,24 +37,6 @@ def test_one_factor_gives_ridge_full_on_every_topic(wire: tuple[Any, Any], singl
         other = smidgen.RidgeFull(dim=X.shape[1], a=0.7, covariance="dual").run(X, Y[:, k])
         np.testing.assert_array_equal(one.actions, other.actions)
     assert together[0].f_measure != together[1].f_measure
-
-
-def test_a_stream_longer_than_the_first_room_and_an_empty_document() -> None:
-    made = filter_stream(rounds=1300, dim=4, seed=1)
-    X = sparse.csr_matrix(np.where(np.arange(1300)[:, None] == 700, 0.0, made.X))
-    one = exact.ridge_fil(X, made.y, c=400.0)  # forwards nearly everything
-    other = smidgen.RidgeFil(dim=4, c=400.0).run(X, made.y)
-    assert one.actions.sum() > 1024
-    assert one.actions[700]
-    np.testing.assert_array_equal(one.actions, other.actions)
-
-
-def test_the_simple_rule_with_c_4_is_simple_fil() -> None:
-    truth = np.random.default_rng(0).random(4000) < 0.3
-    actions = np.empty(4000, np.bool_)
-    forwarded(truth, 4.0, actions)
-    np.testing.assert_array_equal(actions, smidgen.SimpleFil().run(range(4000), truth).actions)
-    assert 0 < actions.sum() < 4000
 
 
 def test_simple_regret_counts_the_wrong_actions(place: Place) -> None:

@@ -134,6 +134,10 @@ class AsyncClient:
         found: list[dict[str, Any]] = replies.plain(await self._send("GET", model_path(name) + "/health"))["findings"]
         return found
 
+    async def amend(self, name: str, **changes: Any) -> dict[str, Any]:
+        """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
+        return replies.plain(await self._send("PATCH", model_path(name), bodies.encode(changes)))
+
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))

@@ -168,6 +168,10 @@ class Client:
         found: list[dict[str, Any]] = replies.plain(self._send("GET", model_path(name) + "/health"))["findings"]
         return found
 
+    def amend(self, name: str, **changes: Any) -> dict[str, Any]:
+        """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
+        return replies.plain(self._send("PATCH", model_path(name), bodies.encode(changes)))
+
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
         return replies.plain(self._send("DELETE", model_path(name)))

@@ -1,29 +1,37 @@
 """Simulated runs, regret, pictures."""
 
 from smidgen.evaluate import losses
-from smidgen.evaluate.choice_play import ChoicePlay, play_choices
 from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
+from smidgen.evaluate.compare import compare
 from smidgen.evaluate.examination_curve import Examination, examination
-from smidgen.evaluate.history import History
-from smidgen.evaluate.item_table import ItemTable
-from smidgen.evaluate.ranking_play import RankingPlay, play_rankings
-from smidgen.evaluate.ranking_table import QueryTable
+from smidgen.evaluate.play import play
+from smidgen.evaluate.players.choices import ChoicePlay, play_choices
+from smidgen.evaluate.players.item_table import ItemTable
+from smidgen.evaluate.players.query_table import QueryTable
+from smidgen.evaluate.players.rankings import RankingPlay, play_rankings
+from smidgen.evaluate.players.tuning import TunePlay, play_tuning
 from smidgen.evaluate.simulate import simulate
+from smidgen.history import Comparison, History
 from smidgen.theory import bounds
 
 __all__ = [
     "ChoicePlay",
     "ClickEstimate",
+    "Comparison",
     "Examination",
     "History",
     "ItemTable",
     "QueryTable",
     "RankingPlay",
+    "TunePlay",
     "bounds",
+    "compare",
     "examination",
     "losses",
+    "play",
     "play_choices",
     "play_rankings",
+    "play_tuning",
     "position_ips",
     "replay_clicks",
     "simulate",

@@ -6,18 +6,49 @@ space lies in (its centre and `outer_radius`): they hold, and they are not the s
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen import checks
+from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.hindsight import minimise
 from smidgen.geometry import Space
+
+LEAST_SQUARES, LOGISTIC, PORTFOLIO = 0, 1, 2
+
+
+@inlined
+def cost(kind: int, score: float, target: float) -> tuple[float, float]:
+    """The loss of a score x·z_t of the point, and its slope."""
+    if kind == LEAST_SQUARES:
+        off = score - target
+        return 0.5 * (off * off), off
+    if kind == PORTFOLIO:
+        return -score, -1.0
+    margin = target * score
+    return _softplus(-margin), -target * math.exp(-_softplus(margin))
+
+
+@inlined
+def _softplus(x: float) -> float:
+    """log(1 + exp(x)), without overflow."""
+    return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
+
+
+@kernel
+def _costs(kind: int, scores: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same for many."""
+    losses, slopes = np.empty(scores.shape[0]), np.empty(scores.shape[0])
+    for t in range(scores.shape[0]):
+        losses[t], slopes[t] = cost(kind, scores[t], targets[t])
+    return losses, slopes
 
 
 class PointLosses(ABC):
@@ -73,11 +104,34 @@ class PointLosses(ABC):
         return value, space.direction(gradient)
 
 
-class _Linear(PointLosses):
-    """Losses of the inner product of the point with a row of features."""
+class RowLosses(PointLosses):
+    """Losses of the inner product of the point with a row of features: of one kind each, by the kernels above."""
 
-    def __init__(self, name: str, rows: ArrayLike) -> None:
+    kind: ClassVar[int]
+
+    def __init__(self, name: str, rows: ArrayLike, y: ArrayLike | None = None) -> None:
         self.Z = _table(name, rows)
+        self.y = np.zeros(len(self.Z)) if y is None else _targets(y, len(self.Z))
+
+    def _cost(self, t: int, x: FloatArray) -> tuple[float, float]:
+        return cost(self.kind, float(self.Z[t] @ x), float(self.y[t]))
+
+    def __call__(self, t: int, x: FloatArray) -> float:
+        """f_t(x)."""
+        return self._cost(t, x)[0]
+
+    def gradient(self, t: int, x: FloatArray) -> FloatArray:
+        """∇f_t(x)."""
+        return np.asarray(self._cost(t, x)[1] * self.Z[t])
+
+    def values(self, x: FloatArray, rounds: int | None = None) -> FloatArray:
+        """The losses of one point, all at once."""
+        return _costs(self.kind, self.Z[:rounds] @ x, self.y[:rounds])[0]
+
+    def mean(self, x: FloatArray, rounds: int | None = None) -> tuple[float, FloatArray]:
+        """The mean loss at a point, and its gradient."""
+        losses, slopes = _costs(self.kind, self.Z[:rounds] @ x, self.y[:rounds])
+        return float(losses.mean()), slopes @ self.Z[:rounds] / len(losses)
 
     def __len__(self) -> int:
         return len(self.Z)
@@ -93,10 +147,6 @@ class _Linear(PointLosses):
                 f"rounds is {rounds} and there are {len(self)}", "play the stream again from the start"
             )
 
-    def _scores(self, x: FloatArray, rounds: int | None) -> FloatArray:
-        scores: FloatArray = self.Z[:rounds] @ x
-        return scores
-
     def _spread(self, space: Space) -> tuple[FloatArray, FloatArray]:
         """The scores of the centre, and how far they move per unit of distance."""
         self.check(space)
@@ -104,7 +154,7 @@ class _Linear(PointLosses):
         return self.Z @ space.centre, np.sqrt((slopes**2).sum(axis=1))
 
 
-class LeastSquares(_Linear):
+class LeastSquares(RowLosses):
     """Regression: f_t(x) = ½(x·z_t − y_t)².
 
     Parameters
@@ -124,26 +174,10 @@ class LeastSquares(_Linear):
     array([0.5, 0.5])
     """
 
+    kind = LEAST_SQUARES
+
     def __init__(self, *, Z: ArrayLike, y: ArrayLike) -> None:
-        super().__init__("Z", Z)
-        self.y = _targets(y, len(self.Z))
-
-    def __call__(self, t: int, x: FloatArray) -> float:
-        """½(x·z_t − y_t)²."""
-        return 0.5 * float(self.Z[t] @ x - self.y[t]) ** 2
-
-    def gradient(self, t: int, x: FloatArray) -> FloatArray:
-        """(x·z_t − y_t)·z_t."""
-        return np.asarray((self.Z[t] @ x - self.y[t]) * self.Z[t])
-
-    def values(self, x: FloatArray, rounds: int | None = None) -> FloatArray:
-        """The losses of one point, all at once."""
-        return np.asarray(0.5 * (self._scores(x, rounds) - self.y[:rounds]) ** 2)
-
-    def mean(self, x: FloatArray, rounds: int | None = None) -> tuple[float, FloatArray]:
-        """The mean loss at a point, and its gradient."""
-        off = self._scores(x, rounds) - self.y[:rounds]
-        return 0.5 * float(np.mean(off**2)), off @ self.Z[:rounds] / len(off)
+        super().__init__("Z", Z, y)
 
     def bound(self, space: Space) -> float:
         """½(|c·z − y| + R‖z‖)², the largest of all rounds; c is the centre, R the outer radius."""
@@ -162,7 +196,7 @@ class LeastSquares(_Linear):
         return np.asarray(np.abs(centre - self.y) + space.outer_radius * slope)
 
 
-class Logistic(_Linear):
+class Logistic(RowLosses):
     """Classification: f_t(x) = log(1 + exp(−y_t·x·z_t)).
 
     Parameters
@@ -180,29 +214,12 @@ class Logistic(_Linear):
     (0.6931, array([-0.5, -0. ]))
     """
 
+    kind = LOGISTIC
+
     def __init__(self, *, Z: ArrayLike, y: ArrayLike) -> None:
-        super().__init__("Z", Z)
-        self.y = _targets(y, len(self.Z))
+        super().__init__("Z", Z, y)
         if not np.isin(self.y, (-1.0, 1.0)).all():
             raise InvalidArgument("y holds other values than +1 and −1", "give y = 2·label − 1 for labels 0 and 1")
-
-    def __call__(self, t: int, x: FloatArray) -> float:
-        """log(1 + exp(−y_t·x·z_t))."""
-        return float(np.logaddexp(0.0, -self.y[t] * (self.Z[t] @ x)))
-
-    def gradient(self, t: int, x: FloatArray) -> FloatArray:
-        """−y_t·z_t/(1 + exp(y_t·x·z_t))."""
-        return np.asarray(-self.y[t] * _doubt(self.y[t] * (self.Z[t] @ x)) * self.Z[t])
-
-    def values(self, x: FloatArray, rounds: int | None = None) -> FloatArray:
-        """The losses of one point, all at once."""
-        return np.asarray(np.logaddexp(0.0, -self.y[:rounds] * self._scores(x, rounds)))
-
-    def mean(self, x: FloatArray, rounds: int | None = None) -> tuple[float, FloatArray]:
-        """The mean loss at a point, and its gradient."""
-        y = self.y[:rounds]
-        margins = y * self._scores(x, rounds)
-        return float(np.logaddexp(0.0, -margins).mean()), -(y * _doubt(margins)) @ self.Z[:rounds] / len(y)
 
     def bound(self, space: Space) -> float:
         """log(1 + exp(R‖z‖ − y·c·z)), the largest of all rounds; c is the centre, R the outer radius."""
@@ -221,7 +238,7 @@ class Logistic(_Linear):
         return np.asarray(self.y * centre - space.outer_radius * slope)
 
 
-class Portfolio(_Linear):
+class Portfolio(RowLosses):
     """Returns of a portfolio, to be maximised: f_t(x) = −x·r_t.
 
     Parameters
@@ -239,25 +256,10 @@ class Portfolio(_Linear):
     array([1., 0.])
     """
 
+    kind = PORTFOLIO
+
     def __init__(self, *, returns: ArrayLike) -> None:
         super().__init__("returns", returns)
-
-    def __call__(self, t: int, x: FloatArray) -> float:
-        """−x·r_t."""
-        return -float(self.Z[t] @ x)
-
-    def gradient(self, t: int, x: FloatArray) -> FloatArray:
-        """−r_t."""
-        return np.asarray(-self.Z[t])
-
-    def values(self, x: FloatArray, rounds: int | None = None) -> FloatArray:
-        """The losses of one point, all at once."""
-        return -self._scores(x, rounds)
-
-    def mean(self, x: FloatArray, rounds: int | None = None) -> tuple[float, FloatArray]:
-        """The mean loss at a point, and its gradient."""
-        r = self.Z[:rounds].mean(axis=0)
-        return -float(r @ x), -r
 
     def bound(self, space: Space) -> float:
         """|c·r| + R‖r‖, the largest of all rounds; c is the centre, R the outer radius."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from smidgen._kernel import constant, kernel
-from smidgen.decision import FloatArray
+from smidgen.decision import FloatArray, IntArray
 from smidgen.features.rows import DenseRows, Rows, SparseRows
 
 
@@ -38,3 +38,17 @@ def unit_columns(rows: Rows) -> Rows:
     write_unit_columns(constant(block), out)
     starts = np.arange(n + 1) * len(columns)
     return SparseRows(constant(out.ravel()), constant(np.tile(columns, n)), constant(starts), rows.dim)
+
+
+@kernel
+def _write_unit_queries(X: FloatArray, starts: IntArray, out: FloatArray) -> None:
+    for i in range(starts.shape[0] - 1):
+        write_unit_columns(X[starts[i] : starts[i + 1]], out[starts[i] : starts[i + 1]])
+
+
+def unit_queries(X: FloatArray, starts: IntArray) -> FloatArray:
+    """The same for many blocks of rows, one below the other, which begin at ``starts``."""
+    out = np.empty(X.shape)
+    _write_unit_queries(X, starts, out)
+    out.flags.writeable = X.flags.writeable  # the same kind of array: one compiled stream serves both
+    return out

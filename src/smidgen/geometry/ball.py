@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray
-from smidgen.geometry.space import Space, finite_norm
+from smidgen.geometry.polytope import BALL
+from smidgen.geometry.space import Region, Space, finite_norm
 from smidgen.geometry.symmetric import multiply
 from smidgen.records import structure
 from smidgen.vector.arrays import dot
+
+
+@inlined
+def shorten(z: FloatArray, norm: float, radius: float) -> None:
+    """Bring z, which has this norm, to that length."""
+    factor = radius / norm
+    for i in range(z.shape[0]):
+        z[i] *= factor
 
 
 @kernel
@@ -168,7 +177,11 @@ class Ball(Space):
     def project(self, point: FloatArray) -> FloatArray:
         """Argmin over u in the ball of ‖u − point‖²: the point itself, or its direction times the radius."""
         norm = finite_norm(point)
-        return point if norm <= self.radius else point * (self.radius / norm)
+        if norm <= self.radius:
+            return point
+        nearest = np.array(point, dtype=np.float64)
+        shorten(nearest, norm, self.radius)
+        return nearest
 
     def project_in_norm(self, point: FloatArray, inverse: FloatArray, tolerance: float = 1e-10) -> FloatArray:
         """Argmin over u in the ball of (u − point)ᵀ A (u − point), given A⁻¹.
@@ -182,6 +195,11 @@ class Ball(Space):
             return point
         B, v = np.ascontiguousarray(inverse, dtype=np.float64), np.ascontiguousarray(point, dtype=np.float64)
         return project_on_ball(B, v, self.radius, tolerance)
+
+    def region(self) -> Region:
+        """The ball for compiled code."""
+        none = np.zeros(0)
+        return Region(BALL, self.dim, none, none, none, np.array([self.radius]))
 
     def _scaled(self, factor: float) -> Ball:
         return Ball(dim=self.dim, radius=factor * self.radius)

@@ -8,13 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from smidgen._kernel import kernel, ordinary
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.polytope import BOX, nearest_in_norm
-from smidgen.geometry.space import Space, finite_norm
+from smidgen.geometry.space import Region, Space, finite_norm
 from smidgen.records import structure
 
 _WAY_OUT = "give one limit per coordinate, e.g. low=[0.0, 0.0], high=[1.0, 5.0]"
+
+
+@kernel
+def embed_in_box(z: FloatArray, low: FloatArray, centre: FloatArray, high: FloatArray, x: FloatArray) -> None:
+    """X = centre + z; what is inside, up to rounding, does not leave the limits."""
+    for i in range(z.shape[0]):
+        x[i] = centre[i] + z[i]
+        half = (high[i] - low[i]) / 2.0
+        if abs(z[i]) <= half + 1e-14 * (abs(centre[i]) + half):
+            x[i] = min(max(x[i], low[i]), high[i])
+
+
+@kernel
+def clip_to_box(z: FloatArray, half: FloatArray) -> None:
+    """Z ← argmin over u in the box of ‖u − z‖²: every coordinate clipped."""
+    for i in range(z.shape[0]):
+        z[i] = min(max(z[i], -half[i]), half[i])
 
 
 @structure
@@ -87,9 +105,9 @@ class Box(Space):
 
     def embed(self, z: FloatArray) -> FloatArray:
         """The point x = centre + z; what is inside, up to rounding, does not leave the limits."""
-        x = self._centre + z
-        rounding = 1e-14 * (np.abs(self._centre) + self._half)
-        return np.where(np.abs(z) <= self._half + rounding, np.clip(x, self.low, self.high), x)
+        x = np.empty(self.dim)
+        embed_in_box(ordinary(np.asarray(z, dtype=np.float64)), self.low, self._centre, self.high, x)
+        return x
 
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
         """Whether every free coordinate is within half an edge of 0, up to a relative tolerance."""
@@ -100,7 +118,8 @@ class Box(Space):
         """Argmin over u in the box of ‖u − point‖²: every coordinate clipped."""
         if self.contains(point, 0.0):
             return point
-        clipped: FloatArray = np.clip(point, -self._half, self._half)
+        clipped = np.array(point, dtype=np.float64)
+        clip_to_box(clipped, self._half)
         return clipped
 
     def project_in_norm(self, point: FloatArray, inverse: FloatArray, tolerance: float = 1e-10) -> FloatArray:
@@ -111,6 +130,11 @@ class Box(Space):
         if self.contains(point, 0.0):
             return point
         return self.project(nearest_in_norm(point, inverse, BOX, self._half, tolerance))
+
+    def region(self) -> Region:
+        """The box for compiled code."""
+        low, centre, high, half = (array.copy() for array in (self.low, self._centre, self.high, self._half))
+        return Region(BOX, self.dim, low, centre, high, half)
 
     def _scaled(self, factor: float) -> Box:
         return Box(low=self._centre - factor * self._half, high=self._centre + factor * self._half)

@@ -13,7 +13,7 @@ import numpy as np
 from smidgen._kernel import kernel
 from smidgen.decision import FloatArray
 
-BOX, SIMPLEX, L1_BALL = 0, 1, 2
+BOX, SIMPLEX, L1_BALL, BALL = 0, 1, 2, 3
 
 
 @kernel
@@ -186,6 +186,20 @@ def _nearest(H: FloatArray, z: FloatArray, kind: int, bounds: FloatArray, tolera
     return u, limit
 
 
+@kernel
+def move_to_nearest(z: FloatArray, inverse: FloatArray, kind: int, bounds: FloatArray, tolerance: float) -> None:
+    """Z ← argmin over u in the polytope of (u − z)ᵀ A (u − z); of A⁻¹ only as much counts as z has coordinates."""
+    n, trace, squares = z.shape[0], 0.0, 0.0
+    for i in range(n):
+        trace += inverse[i, i]
+        squares += z[i] * z[i]
+    length = math.sqrt(squares)
+    scaled = inverse[:n, :n] / (trace if trace > 0.0 else 1.0)  # so that nothing overflows
+    u, _ = _nearest(scaled, z / length, kind, bounds / length, tolerance)
+    for i in range(n):
+        z[i] = u[i] * length
+
+
 def nearest_in_norm(
     point: FloatArray, inverse: FloatArray, kind: int, bounds: FloatArray, tolerance: float
 ) -> FloatArray:
@@ -233,7 +247,6 @@ def nearest_in_norm(
     >>> nearest_in_norm(np.array([3.0, 0.0]), inverse, BOX, np.ones(2), 1e-10)  # clipping would give (1, 0)
     array([ 1., -1.])
     """
-    length, trace = math.sqrt(np.dot(point, point)), float(np.trace(inverse))
-    scaled = np.ascontiguousarray(inverse) / (trace if trace > 0.0 else 1.0)  # so that nothing overflows
-    u, _ = _nearest(scaled, point / length, kind, bounds / length, tolerance)
-    return u * length
+    u = np.array(point, dtype=np.float64)
+    move_to_nearest(u, np.ascontiguousarray(inverse, dtype=np.float64), kind, bounds, tolerance)
+    return u

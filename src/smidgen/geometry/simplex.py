@@ -8,11 +8,64 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen._kernel import kernel, ordinary
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.polytope import SIMPLEX, nearest_in_norm
-from smidgen.geometry.space import Space, finite_norm
+from smidgen.geometry.space import Region, Space, finite_norm
 from smidgen.records import structure
+
+
+@kernel
+def lift(z: FloatArray, x: FloatArray) -> None:
+    """X = Q·z."""
+    n, total = z.shape[0], 0.0
+    for i in range(n):
+        total += z[i]
+    root = math.sqrt(n + 1.0)
+    for i in range(n):
+        x[i] = z[i] - total / (n + 1.0 + root)
+    x[n] = -total / root
+
+
+@kernel
+def along_simplex(g: FloatArray, out: FloatArray) -> None:
+    """Out = Qᵀg: what of a gradient lies along the simplex."""
+    n, total = out.shape[0], 0.0
+    root = math.sqrt(n + 1.0)
+    for i in range(n):
+        total += g[i]
+    shift = total / (n + 1.0 + root) + float(g[n]) / root
+    for i in range(n):
+        out[i] = g[i] - shift
+
+
+@kernel
+def embed_in_simplex(z: FloatArray, floor: float, x: FloatArray) -> None:
+    """X = 1/dim + Q·z; what is inside does not fall below the floor by rounding."""
+    lift(z, x)
+    n = x.shape[0]
+    for i in range(n):
+        x[i] += 1.0 / n
+        if floor - 1e-14 < x[i] < floor:
+            x[i] = floor
+
+
+@kernel
+def to_shares(values: FloatArray, total: float) -> None:
+    """`nearest_shares`, in place: max(values − τ, 0) with the τ for which they add up to the total."""
+    n, highest = values.shape[0], values.max()
+    for i in range(n):
+        values[i] -= highest  # the positive shares lie within `total` of the largest: no digits are lost
+    falling = np.sort(values)
+    added, tau = 0.0, 0.0
+    for k in range(1, n + 1):
+        value = falling[n - k]
+        added += value
+        if value * k > added - total:
+            tau = (added - total) / k
+    for i in range(n):
+        values[i] = max(values[i] - tau, 0.0)
 
 
 def nearest_shares(values: FloatArray, total: float) -> FloatArray:
@@ -27,12 +80,8 @@ def nearest_shares(values: FloatArray, total: float) -> FloatArray:
     >>> nearest_shares(np.array([0.9, 0.3, -2.0]), 1.0)
     array([0.8, 0.2, 0. ])
     """
-    below = values - values.max()  # the positive shares lie within `total` of the largest: no digits are lost
-    falling = np.sort(below)[::-1]
-    excess = np.cumsum(falling) - total
-    counts = np.arange(1, len(values) + 1)
-    k = int(np.flatnonzero(falling * counts > excess)[-1])
-    shares: FloatArray = np.maximum(below - excess[k] / counts[k], 0.0)
+    shares = np.array(values, dtype=np.float64)
+    to_shares(shares, total)
     return shares
 
 
@@ -71,7 +120,6 @@ class Simplex(Space):
         self._depth = 1.0 / self.dim - self.floor  # how far below the centre a share can fall
         if not self._depth > 0.0:
             raise InvalidArgument(f"floor is {floor!r} and must be < 1/dim = {1.0 / self.dim:g}", hint)
-        self._root = math.sqrt(self.dim)
 
     def __repr__(self) -> str:
         return f"Simplex(dim={self.dim}{f', floor={self.floor:g}' if self.floor else ''})"
@@ -103,8 +151,9 @@ class Simplex(Space):
 
     def embed(self, z: FloatArray) -> FloatArray:
         """The shares x = 1/dim + Q·z; what is inside does not fall below the floor by rounding."""
-        x = 1.0 / self.dim + self._lift(z)
-        return np.where((x < self.floor) & (x > self.floor - 1e-14), self.floor, x)
+        x = np.empty(self.dim)
+        embed_in_simplex(_plain(z), self.floor, x)
+        return x
 
     def coordinates(self, x: FloatArray) -> FloatArray:
         """The free coordinates Qᵀ(x − 1/dim)."""
@@ -112,13 +161,15 @@ class Simplex(Space):
 
     def direction(self, g: FloatArray) -> FloatArray:
         """Qᵀg: what of a gradient lies along the simplex."""
-        along: FloatArray = g[:-1] - (np.sum(g[:-1]) / (self.dim + self._root) + g[-1] / self._root)
-        return along
+        out = np.empty(self.dim - 1)
+        along_simplex(_plain(g), out)
+        return out
 
     def _lift(self, z: FloatArray) -> FloatArray:
         """Q·z."""
-        total = np.sum(z)
-        return np.append(z - total / (self.dim + self._root), -total / self._root)
+        x = np.empty(self.dim)
+        lift(_plain(z), x)
+        return x
 
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
         """Whether no share is below the floor, up to a tolerance relative to 1/dim − floor."""
@@ -140,6 +191,11 @@ class Simplex(Space):
             return point
         return self.project(nearest_in_norm(point, inverse, SIMPLEX, np.array([self._depth]), tolerance))
 
+    def region(self) -> Region:
+        """The simplex for compiled code."""
+        none = np.zeros(0)
+        return Region(SIMPLEX, self.dim, np.array([self.floor]), none, none, np.array([self._depth]))
+
     def _scaled(self, factor: float) -> Simplex:
         return Simplex(dim=self.dim, floor=1.0 / self.dim - factor * self._depth)
 
@@ -152,3 +208,8 @@ class Simplex(Space):
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this simplex."""
         return {"dim": self.dim, "floor": self.floor}
+
+
+def _plain(z: FloatArray) -> FloatArray:
+    """An array as kernels like it."""
+    return ordinary(np.asarray(z, dtype=np.float64))

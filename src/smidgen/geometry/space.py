@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -12,6 +12,30 @@ from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.settings import Versioned
+from smidgen.vector.arrays import dot
+
+
+class Region(NamedTuple):
+    """A space for compiled code (see `smidgen.geometry.region`).
+
+    Attributes
+    ----------
+    kind
+        BALL, BOX or SIMPLEX.
+    dim
+        The number of coordinates of a point (one more than the free ones, on a simplex).
+    low, centre, high
+        Of a box. Of a simplex, low[0] is the floor.
+    bounds
+        The radius; half of each edge; how far below the centre a share can fall.
+    """
+
+    kind: int
+    dim: int
+    low: FloatArray
+    centre: FloatArray
+    high: FloatArray
+    bounds: FloatArray
 
 
 class Space(Versioned, ABC):
@@ -89,6 +113,10 @@ class Space(Versioned, ABC):
     def project_in_norm(self, point: FloatArray, inverse: FloatArray, tolerance: float = 1e-10) -> FloatArray:
         """Argmin over u in the set of (u − point)ᵀ A (u − point), given A⁻¹, in free coordinates."""
 
+    def region(self) -> Region | None:
+        """The space for compiled code; None if it has no such form, and is played by the two verbs."""
+        return None
+
     def shrunk(self, gamma: float) -> Self:
         """The set scaled by 1 − gamma around its centre, 0 ≤ gamma < 1."""
         hint = "give a share of the set to leave out, e.g. gamma=0.1"
@@ -111,9 +139,10 @@ class Space(Versioned, ABC):
 
 
 def finite_norm(point: FloatArray) -> float:
-    """The Euclidean norm; refused if it is not finite."""
+    """The Euclidean norm, summed as compiled loops sum it; refused if it is not finite."""
+    x = np.ascontiguousarray(point, dtype=np.float64)
     with np.errstate(over="ignore"):
-        norm = math.sqrt(np.dot(point, point))
+        norm = math.sqrt(dot(x, x))
     if not math.isfinite(norm):
         raise NotFinite(f"the point has the norm {norm}", "scale the features down; unit length is a good choice")
     return norm

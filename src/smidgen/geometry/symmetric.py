@@ -35,6 +35,13 @@ def shrink(B: FloatArray, v: FloatArray) -> None:
             B[i, j] -= vi * v[j]
 
 
+@borrowing
+def settle(B: FloatArray, waiting: FloatArray) -> None:
+    """B ← B − waiting·waitingᵀ, after which nothing waits."""
+    shrink(B, waiting)
+    clear(waiting)
+
+
 @inlined
 def _four_rows(B: FloatArray, x: FloatArray, out: FloatArray, i: int) -> tuple[Lanes, Lanes, Lanes, Lanes]:
     """What rows i … i + 3 have to do with `multiply`: each number counts for its own place, and for the one across.

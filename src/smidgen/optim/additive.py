@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.decision import FloatArray
-from smidgen.optim.rule import Rule, State, moved
+from smidgen.optim.rule import ADDITIVE, Program, Rule, State, moved
 from smidgen.records import structure
 
 
@@ -40,6 +40,10 @@ class Additive(Rule):
     def step(self, direction: FloatArray) -> None:
         """Add the direction."""
         self._w = moved(self._w, direction)
+
+    def program(self) -> Program:
+        """The rule for compiled loops."""
+        return Program(ADDITIVE)
 
     def to_record(self) -> dict[str, Any]:
         """The arguments that make such a rule anew."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.decision import FloatArray
-from smidgen.optim.rule import Rule, State, count, moved
+from smidgen.optim.rule import Program, Rule, State, count, moved
 from smidgen.records import structure
 
 
@@ -59,6 +59,11 @@ class Batched(Rule):
         else:
             self.rule.step(total)
             self._sum, self._waiting = np.zeros(self.dim), 0
+
+    def program(self) -> Program | None:
+        """That of the inner rule, in batches."""
+        inner = self.rule.program()
+        return None if inner is None or inner.batch > 1 else inner._replace(batch=self.size)
 
     def to_record(self) -> dict[str, Any]:
         """The arguments that make such a rule anew."""

@@ -12,25 +12,35 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._kernel import kernel
 from smidgen.decision import FloatArray
-from smidgen.optim.rule import Rule, State, count, moved
+from smidgen.optim.rule import EXPONENTIATED, Program, Rule, State, as_vector, count, move, taken
 from smidgen.records import structure
 
 
 @kernel
-def _normalise(theta: FloatArray, signed: bool) -> FloatArray:
+def normalise(theta: FloatArray, signed: bool, w: FloatArray) -> None:
     """Weights ∝ exp(theta); signed: exp(theta) for φ and exp(−theta) for −φ, folded to their difference.
 
     The largest exponent is taken out first, so nothing overflows however long the run.
     """
     shift = np.max(np.abs(theta)) if signed else np.max(theta)
-    w = np.empty_like(theta)
     total = 0.0
     for i in range(theta.shape[0]):
         plus = math.exp(theta[i] - shift)
         minus = math.exp(-theta[i] - shift) if signed else 0.0
         w[i] = plus - minus
         total += plus + minus
-    return w / total
+    for i in range(theta.shape[0]):
+        w[i] /= total
+
+
+@kernel
+def exponentiated_move(
+    theta: FloatArray, d: FloatArray, bound: float, t: int, signed: bool, end: FloatArray, w: FloatArray
+) -> float:
+    """End = theta + d/(2·bound·√t), and the weights of it; gives ‖end‖². The end may be theta itself."""
+    squares = move(theta, d, 1.0 / (2.0 * bound * math.sqrt(t)), end)
+    normalise(end, signed, w)
+    return squares
 
 
 @structure
@@ -42,7 +52,7 @@ class Exponentiated(Rule):
     dim
         The number of features.
     bound
-        S, the largest absolute value of a joint feature.
+        S, the largest absolute value of a joint feature; it sets the rate, and is not held against directions.
     horizon
         T, the number of rounds to come: η = 1/(2S√T). Without it η = 1/(2S√t), t counting the steps.
     signed
@@ -66,8 +76,9 @@ class Exponentiated(Rule):
         self.horizon = None if horizon is None else checks.whole("horizon", horizon, "leave it out if unknown")
         self.signed = checks.flag("signed", signed, "leave it out for True")
         self._theta: FloatArray = np.zeros(self.dim)  # Σ η·direction: the log-weights, up to a constant
-        self._w = _normalise(self._theta, self.signed)
+        self._w: FloatArray = np.empty(self.dim)
         self._t = 0
+        normalise(self._theta, self.signed, self._w)
 
     @property
     def weights(self) -> FloatArray:
@@ -76,10 +87,14 @@ class Exponentiated(Rule):
 
     def step(self, direction: FloatArray) -> None:
         """Multiply and normalise."""
-        rate = 1.0 / (2.0 * self.bound * math.sqrt(self.horizon or self._t + 1))
-        theta = moved(self._theta, direction, rate)
-        self._w, self._theta = _normalise(theta, self.signed), theta
+        end, w, t = np.empty(self.dim), np.empty(self.dim), self.horizon or self._t + 1
+        squares = exponentiated_move(self._theta, as_vector(direction), self.bound, t, self.signed, end, w)
+        self._theta, self._w = taken(end, squares), w
         self._t += 1
+
+    def program(self) -> Program:
+        """The rule for compiled loops."""
+        return Program(EXPONENTIATED, scale=self.bound, horizon=self.horizon or 0, signed=self.signed)
 
     def to_record(self) -> dict[str, Any]:
         """The arguments that make such a rule anew."""
@@ -92,4 +107,5 @@ class Exponentiated(Rule):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over a saved state."""
         self._theta, self._t = state["theta"], count(state, "t")
-        self._w = _normalise(self._theta, self.signed)
+        self._w = np.empty(self.dim)
+        normalise(self._theta, self.signed, self._w)

@@ -10,12 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._kernel import borrowing
 from smidgen.decision import FloatArray
 from smidgen.geometry import Space
-from smidgen.optim.rule import Rule, State, count, moved_by
+from smidgen.geometry.region import region_of
+from smidgen.optim.rule import GRADIENT, Program, Rule, State, as_vector, count, move, taken
 from smidgen.records import structure
 
 S = TypeVar("S", bound=Space)
+
+
+@borrowing
+def rate_of(scale: float, t: int) -> float:
+    """The rate of the t-th step."""
+    return scale / math.sqrt(t)
+
+
+@borrowing
+def gradient_move(w: FloatArray, d: FloatArray, scale: float, t: int, end: FloatArray) -> float:
+    """End = w + scale/√t · d; gives ‖end‖². The way back to the space is the space's own."""
+    return move(w, d, rate_of(scale, t), end)
 
 
 @structure
@@ -57,10 +71,15 @@ class Gradient(Rule, Generic[S]):
 
     def step(self, direction: FloatArray) -> None:
         """Step and project."""
-        rate = self.scale / math.sqrt(self._t + 1)
-        end, norm = moved_by(self._w, direction, rate)
-        self._w = end if norm <= self._surely else self.space.project(end)
+        end: FloatArray = np.empty(self.dim)
+        squares = gradient_move(self._w, as_vector(direction), self.scale, self._t + 1, end)
+        self._w = end if math.sqrt(squares) <= self._surely else self.space.project(taken(end, squares))
         self._t += 1
+
+    def program(self) -> Program | None:
+        """The rule for compiled loops, on spaces that have a form there."""
+        region = region_of(self.space)
+        return None if region is None else Program(GRADIENT, scale=self.scale, region=region)
 
     def to_record(self) -> dict[str, Any]:
         """The arguments that make such a rule anew."""

@@ -15,8 +15,9 @@ from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.geometry import Space
 from smidgen.geometry.careful import LONG, absorb_carefully, sound
+from smidgen.geometry.region import region_of
 from smidgen.geometry.symmetric import shrink_and_multiply
-from smidgen.optim.rule import Rule, State
+from smidgen.optim.rule import NEWTON, Program, Rule, State, as_vector
 from smidgen.records import structure
 from smidgen.state import FullSecondOrder
 from smidgen.vector.arrays import clear, dot, scale, shift
@@ -115,7 +116,7 @@ class Newton(Rule, Generic[S]):
     def step(self, direction: FloatArray) -> None:
         """Grow A, step, project."""
         A, end = self.second_order, np.empty(self.dim)
-        d = np.ascontiguousarray(direction, dtype=np.float64)
+        d = as_vector(direction)
         squares = newton_move(A.lower, A.waiting, d, self._w, self.gamma, self.scale, end, A.turn())
         if not math.isfinite(squares):
             raise NotFinite(
@@ -124,6 +125,11 @@ class Newton(Rule, Generic[S]):
         if math.sqrt(squares) > self._surely and not self.space.contains(end, 0.0):
             end = self.space.project_in_norm(end, A.settle() if self.space.reads_lower else A.inverse)
         self._w = end
+
+    def program(self) -> Program | None:
+        """The rule for compiled loops, on spaces that have a form there."""
+        region = region_of(self.space)
+        return None if region is None else Program(NEWTON, scale=self.scale, gamma=self.gamma, region=region)
 
     def to_record(self) -> dict[str, Any]:
         """The arguments that make such a rule anew."""

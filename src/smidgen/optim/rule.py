@@ -5,45 +5,43 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel, ordinary
+from smidgen._kernel import borrowing, ordinary
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
+from smidgen.geometry.polytope import BALL
+from smidgen.geometry.space import Region
 from smidgen.settings import Versioned
+from smidgen.vector.arrays import dot, shift
 
 State = dict[str, NDArray[Any]]
 
 
-@kernel
-def _move(start: FloatArray, direction: FloatArray, rate: float, end: FloatArray) -> None:
-    """End = start + rate·direction."""
-    for i in range(start.shape[0]):
-        end[i] = start[i] + rate * direction[i]
+@borrowing
+def move(start: FloatArray, direction: FloatArray, rate: float, end: FloatArray) -> float:
+    """End = start + rate·direction; gives ‖end‖², which is not finite where the end is not, or too long to square."""
+    shift(end, start, direction, rate)
+    return dot(end, end)
 
 
-@kernel
-def _squares(vector: FloatArray) -> float:
-    """‖vector‖², which may be infinite; NaN if the vector is not finite."""
-    n = vector.shape[0]
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    for k in range(0, n - n % 4, 4):  # four sums, so that none waits for the other
-        a, b, c, d = vector[k], vector[k + 1], vector[k + 2], vector[k + 3]
-        s0, s1, s2, s3 = s0 + a * a, s1 + b * b, s2 + c * c, s3 + d * d
-    for k in range(n - n % 4, n):
-        s0 += vector[k] * vector[k]
-    squares = (s0 + s1) + (s2 + s3)
-    return squares if squares < np.inf or np.isfinite(vector).all() else np.nan
+ADDITIVE, GRADIENT, NEWTON, EXPONENTIATED, RETRAINED = range(5)  # kinds of rules in compiled loops
+_NOWHERE = Region(BALL, 0, *np.zeros((4, 1)))
 
 
-@kernel
-def _measured_move(start: FloatArray, direction: FloatArray, rate: float, end: FloatArray) -> float:
-    """End = start + rate·direction; returns its `_squares`."""
-    _move(start, direction, rate, end)
-    return _squares(end)
+class Program(NamedTuple):
+    """What a rule is set to, for compiled loops (see `smidgen.optim.program`). A kind reads its own fields."""
+
+    kind: int
+    batch: int = 1  # rounds per step
+    scale: float = 1.0  # of a step; the bound S of an exponentiated one
+    gamma: float = 1.0
+    horizon: int = 0  # 0: none, the rate falls with the steps
+    signed: bool = True
+    region: Region = _NOWHERE  # what the weights are brought back to
 
 
 class Rule(Versioned, ABC):
@@ -69,6 +67,10 @@ class Rule(Versioned, ABC):
     def step(self, direction: FloatArray) -> None:
         """Take one step along ``direction``; refuse, and change nothing, if the result would not be finite."""
 
+    def program(self) -> Program | None:
+        """The rule for compiled loops; None if it has no such form, and its learners are played by the two verbs."""
+        return None
+
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
         """The arguments that make such a rule anew."""
@@ -93,7 +95,7 @@ def as_direction(value: Any, dim: int) -> FloatArray:
     """Check a direction (or a joint feature vector) that user code computed."""
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (dim,):
         vector = ordinary(value)
-        if not math.isnan(_squares(vector)):
+        if math.isfinite(dot(vector, vector)):
             return vector
     direction = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
     if direction.dtype.kind not in "fiub" or direction.shape not in ((dim,), (1, dim)):
@@ -107,18 +109,22 @@ def as_direction(value: Any, dim: int) -> FloatArray:
     return vector
 
 
+def as_vector(direction: Any) -> FloatArray:
+    """A direction as kernels read it: contiguous, in double precision."""
+    return np.ascontiguousarray(direction, dtype=np.float64)
+
+
 def moved(start: FloatArray, direction: FloatArray, rate: float = 1.0) -> FloatArray:
     """Start + rate·direction as a new vector; refused if it is not finite."""
-    return moved_by(start, direction, rate)[0]
-
-
-def moved_by(start: FloatArray, direction: FloatArray, rate: float) -> tuple[FloatArray, float]:
-    """The same, and the norm of the new vector, up to rounding; it may be infinite."""
     end: FloatArray = np.empty(len(start))
-    squares = _measured_move(start, direction, rate, end)
-    if math.isnan(squares):
+    return taken(end, move(start, as_vector(direction), rate, end))
+
+
+def taken(end: FloatArray, squares: float) -> FloatArray:
+    """The end of a move, of which the squared norm is known; refused if it is not finite."""
+    if not math.isfinite(squares) and not np.isfinite(end).all():
         raise NotFinite("the step leads to values that are not finite", "scale the features down")
-    return end, math.sqrt(squares)
+    return end
 
 
 def count(state: Mapping[str, NDArray[Any]], name: str) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import kernel
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
-from smidgen.state.kernels import Kernel
+from smidgen.state.kernel_functions import KernelFunction
 
 #: A squared length beyond this many times A's start is shortened to it: what comes of the inverse of a Gram matrix has
 #: an error that grows with the square of this, times a rounding.
@@ -22,6 +23,7 @@ def shortening(own: float, start: float) -> float:
     return math.sqrt(LONGEST * start / own) if own > LONGEST * start else 1.0
 
 
+@kernel
 def least_width(own: float, start: float, lengths: float) -> float:
     """What xᵀA⁻¹x cannot be below, with the sum of the squared lengths of the examples: A ≤ (start + that sum)·I.
 
@@ -41,7 +43,7 @@ class DualClasses:
     Parameters
     ----------
     dim, columns
-        Features, and room for classes.
+        Features, and places for classes.
     start
         A starts as start·I.
     kernel
@@ -50,7 +52,7 @@ class DualClasses:
 
     covariance = "kernel"
 
-    def __init__(self, dim: int, columns: int, start: float, kernel: Kernel) -> None:
+    def __init__(self, dim: int, columns: int, start: float, kernel: KernelFunction) -> None:
         self._start, self._kernel = start, kernel
         self.points: FloatArray = np.empty((0, dim))
         self.coefficients: FloatArray = np.empty((columns, 0))
@@ -66,11 +68,11 @@ class DualClasses:
 
     @property
     def columns(self) -> int:
-        """Room for classes."""
+        """Places for classes."""
         return len(self.members)
 
     def widen(self, columns: int) -> None:
-        """Make room for more classes, which start as all started."""
+        """Make places for more classes, which start as all started."""
         more = columns - self.columns
         self.coefficients = np.vstack([self.coefficients, np.zeros((more, len(self.points)))])
         self.members += [[] for _ in range(more)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
-from smidgen.geometry.symmetric import mirror, shrink, shrink_and_multiply
+from smidgen.geometry.symmetric import mirror, settle, shrink_and_multiply
 from smidgen.vector.memory import aligned, zeros
 
 
@@ -55,8 +55,7 @@ class FullSecondOrder:
     def settle(self) -> FloatArray:
         """Do the update that waits; gives A⁻¹, of which only the lower triangle counts."""
         if self.waiting.any():
-            shrink(self.lower, self.waiting)
-            self.waiting[:] = 0.0
+            settle(self.lower, self.waiting)
         return self.lower
 
     @property

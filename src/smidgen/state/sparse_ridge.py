@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from smidgen._kernel import constant, kernel
 from smidgen.decision import FloatArray, IntArray
@@ -15,6 +16,7 @@ from smidgen.state.classes import Block, Indices
 from smidgen.state.dual import least_width, shortening
 from smidgen.state.full import sparse_dot
 from smidgen.state.ridge import Ridge, check_moments
+from smidgen.vector.arrays import dot, shift
 
 Examples = tuple[Indices, Block, IntArray]
 
@@ -77,6 +79,77 @@ def _drop_first(G: FloatArray, n: int) -> None:
             G[i - 1, j - 1] = G[i, j] - first[i] * first[j] / first[0]
 
 
+class AskedRows(NamedTuple):
+    """A ridge estimator that a block of rows asks, and learns from some of them, in compiled code.
+
+    Attributes
+    ----------
+    counts
+        Examples now; and before the block.
+    start, squares
+        A starts as start·I; the squared lengths of all examples, added up.
+    w, indices, values, starts, y
+        As `SparseRidge` keeps them, as long as the rows of the block need.
+    rows
+        The rows of the block: indices, values and where each begins.
+    inner
+        Their inner products with each other.
+    near, solved
+        A row for each: k(x) and G·k(x), as long as the block needs; the last ones, of what was learnt in it.
+    pivots
+        a(1 + xᵀA⁻¹x) of what was learnt, in turn; and which rows these were.
+    """
+
+    counts: IntArray
+    start: float
+    squares: FloatArray
+    w: FloatArray
+    examples: Examples
+    y: FloatArray
+    rows: Examples
+    inner: FloatArray
+    near: FloatArray
+    solved: FloatArray
+    pivots: FloatArray
+    learnt: IntArray
+
+
+@kernel
+def asked_moments(r: AskedRows, i: int) -> tuple[float, float]:
+    """w·x and xᵀA⁻¹x of the i-th row."""
+    indices, values, starts = r.rows
+    idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.counts[0]
+    own = r.inner[i, i]
+    width = (own - dot(r.near[i, :n], r.solved[i, :n])) / r.start
+    return sparse_dot(r.w, idx, val), max(width, least_width(own, r.start, r.squares[0]))
+
+
+@kernel
+def asked_learn(r: AskedRows, i: int, y: float, mean: float, width: float) -> None:
+    """Learn the i-th row; those after it learn of it.
+
+    With s = G·k(x) and the pivot p of x, a later row z has the product (G·k(z) − c·s, c) with the larger G,
+    c = (x·z − s·k(z))/p.
+    """
+    indices, values, starts = r.rows
+    idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.counts[0]
+    solved, pivot, added = r.solved[i, :n], r.start * (1.0 + width), n - r.counts[1]
+    _shift(r.w, r.examples, solved, idx, val, (y - mean) / (1.0 + width) / r.start)
+    for j in range(i + 1, r.near.shape[0]):
+        c = (r.inner[i, j] - dot(solved, r.near[j, :n])) / pivot
+        shift(r.solved[j, :n], r.solved[j, :n], solved, -c)
+        r.near[j, n], r.solved[j, n] = r.inner[i, j], c
+    own_indices, own_values, own_starts = r.examples
+    end = own_starts[n]
+    for k in range(idx.shape[0]):
+        if val[k] != 0.0:
+            own_indices[end], own_values[end] = idx[k], val[k]
+            end += 1
+    own_starts[n + 1], r.y[n], r.pivots[added], r.learnt[added] = end, y, pivot, i
+    r.squares[0] += r.inner[i, i]
+    r.counts[0] = n + 1
+
+
 class SparseRidge(Ridge):
     """w in feature space, and the inverse of the examples' Gram matrix in place of A⁻¹ [d × d].
 
@@ -87,7 +160,7 @@ class SparseRidge(Ridge):
     """
 
     def __init__(self, dim: int, a: float, window: int | None) -> None:
-        self._a, self._window = a, window
+        self._a, self.window = a, window
         self._w: FloatArray = np.zeros(dim)
         self._scratch: FloatArray = np.zeros(dim)
         self._indices: Indices = np.empty(0, np.uint32)
@@ -124,21 +197,79 @@ class SparseRidge(Ridge):
         """Add an example; the oldest one goes if the window is full."""
         check_moments(*self.moments(row))
         row = self._shortened(row)
-        if self._window is not None and len(self._y) == self._window:
+        if self.window is not None and len(self._y) == self.window:
             self._forget_oldest()
         mean, width, solved = self._ask(row)
         n = len(self._y)
         _shift(self._w, self._examples, solved, row.indices, row.values, (y - mean) / (1.0 + width) / self._a)
-        if n == len(self._G):
-            grown = np.empty((2 * n, 2 * n))
-            grown[:n, :n] = self._G
-            self._G = grown
+        self._make_room(n + 1)
         _grow(self._G, n, solved, self._a * (1.0 + width))
         there = row.values != 0.0
         self._indices = np.concatenate([self._indices, row.indices[there]])
         self._values = np.concatenate([self._values, row.values[there]])
         self._starts = np.append(self._starts, len(self._values))
         self._y = np.append(self._y, y)
+
+    def _make_room(self, examples: int) -> None:
+        """Let G hold so many."""
+        n = len(self._y)
+        if examples > len(self._G):
+            grown = np.empty((max(examples, 2 * n), max(examples, 2 * n)))
+            grown[:n, :n] = self._G[:n, :n]
+            self._G = grown
+
+    def __len__(self) -> int:
+        return len(self._y)
+
+    def asked(self, indices: Indices, values: Block, starts: IntArray, rows: IntArray) -> AskedRows:
+        """What some rows of a CSR matrix ask, all at once."""
+        n, m, dim = len(self), len(rows), len(self._w)
+        block = sparse.csr_array((values, indices.astype(np.int64), starts), shape=(len(starts) - 1, dim))[rows]
+        with np.errstate(over="ignore"):
+            sizes = [shortening(float(own), self._a) for own in block.multiply(block).sum(axis=1)]
+        block.data *= np.repeat(sizes, np.diff(block.indptr))
+        known = sparse.csr_array((self._values, self._indices.astype(np.int64), self._starts), shape=(n, dim))
+        near, solved = np.zeros((m, n + m)), np.zeros((m, n + m))
+        near[:, :n] = (block @ known.T).toarray()
+        solved[:, :n] = near[:, :n] @ self._G[:n, :n]
+        more = np.empty(block.nnz)
+        examples = (
+            np.concatenate([self._indices, more.astype(np.uint32)]),
+            np.concatenate([self._values, more]),
+            np.concatenate([self._starts, np.zeros(m, np.int64)]),
+        )
+        own = (block.indices.astype(np.uint32), block.data, block.indptr.astype(np.int64))
+        return AskedRows(
+            counts=np.array([n, n]),
+            start=self._a,
+            squares=np.array([float(self._values @ self._values)]),
+            w=self._w,
+            examples=examples,
+            y=np.concatenate([self._y, np.empty(m)]),
+            rows=own,
+            inner=(block @ block.T).toarray(),
+            near=near,
+            solved=solved,
+            pivots=np.empty(m),
+            learnt=np.empty(m, np.int64),
+        )
+
+    def take_over(self, asked: AskedRows) -> None:
+        """Keep what was learnt of the rows that asked: G grows by all of it at once."""
+        n, before = asked.counts
+        added = n - before
+        if not added:
+            return
+        U = np.zeros((added, n))
+        for k, i in enumerate(asked.learnt[:added]):
+            U[k, : before + k] = asked.solved[i, : before + k]
+            U[k, before + k] = -1.0
+        self._make_room(n)
+        self._G[before:n, :n] = self._G[:before, before:n] = 0.0
+        self._G[:n, :n] += (U / asked.pivots[:added, None]).T @ U
+        end = int(asked.examples[2][n])
+        self._indices, self._values = asked.examples[0][:end].copy(), asked.examples[1][:end].copy()
+        self._starts, self._y = asked.examples[2][: n + 1].copy(), asked.y[:n].copy()
 
     def _forget_oldest(self) -> None:
         """Drop the first example and find w anew: w = Xᵀ(Gram + aI)⁻¹y."""

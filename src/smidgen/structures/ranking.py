@@ -84,16 +84,13 @@ def ranked(scores: FloatArray) -> IntArray:
 
 
 @kernel
-def _write_merged(
+def write_merged(
     better: IntArray, shown: IntArray, discounts: FloatArray, n: int, touched: IntArray, weights: FloatArray
-) -> bool:
+) -> None:
     """The documents that φ(better) − φ(shown) touches, and their coefficients; those that cancel are left out.
 
-    What is left of the two arrays is filled with zeros. Says no if one of the rankings does not hold distinct documents
-    below n.
+    What is left of the two arrays, which hold twice the discounts, is filled with zeros.
     """
-    if _first_fault(better, n) >= 0 or _first_fault(shown, n) >= 0:
-        return False
     weight = np.zeros(n)
     for i in range(min(better.shape[0], discounts.shape[0])):
         weight[better[i]] += discounts[i]
@@ -105,7 +102,43 @@ def _write_merged(
             touched[k], weights[k] = i, weight[i]
             k += 1
     touched[k:], weights[k:] = 0, 0.0
+
+
+@kernel
+def _write_checked(
+    better: IntArray, shown: IntArray, discounts: FloatArray, n: int, touched: IntArray, weights: FloatArray
+) -> bool:
+    """`write_merged`; says no if one of the rankings does not hold distinct documents below n."""
+    if _first_fault(better, n) >= 0 or _first_fault(shown, n) >= 0:
+        return False
+    write_merged(better, shown, discounts, n, touched, weights)
     return True
+
+
+@kernel
+def put_first(front: IntArray, shown: IntArray, top: int) -> IntArray:
+    """The first ``top`` documents of a ranking that has these in front, and then the others in the order shown."""
+    better, lifted = np.empty(top, np.int64), np.zeros(shown.shape[0], np.bool_)
+    filled = min(front.shape[0], top)
+    for i in range(filled):
+        better[i] = front[i]
+        lifted[front[i]] = True
+    place = 0
+    while filled < top:
+        if not lifted[shown[place]]:
+            better[filled] = shown[place]
+            filled += 1
+        place += 1
+    return better
+
+
+@kernel
+def utility(order: IntArray, scores: FloatArray, discounts: FloatArray) -> float:
+    """w·φ(x, y) from the scores of the documents."""
+    total = 0.0
+    for i in range(discounts.shape[0]):
+        total += discounts[i] * scores[order[i]]
+    return total
 
 
 @structure
@@ -236,7 +269,7 @@ class Ranking(Structure):
                 order, before = self._resolve(better)[1], self._resolve(shown)[1]  # one of them is refused
         discounts, most = extended.discounts, 2 * extended.discounts.size
         touched, weights = np.empty(most, np.int64), np.empty(most)
-        if not _write_merged(order, before, discounts, extended.rows.shape[0], touched, weights):
+        if not _write_checked(order, before, discounts, extended.rows.shape[0], touched, weights):
             self._resolve(better)
             self._resolve(shown)
             raise InvalidFeedback("one of the two rankings holds strange documents", _way_out(n))

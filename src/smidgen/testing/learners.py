@@ -8,7 +8,7 @@ from typing import Any
 from smidgen.errors import InvalidArgument
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Learner
-from smidgen.testing import class_laws, deciding_laws, memory_laws, refusing_laws
+from smidgen.testing import class_laws, deciding_laws, memory_laws, playing_laws, refusing_laws
 from smidgen.testing.case import Case
 from smidgen.testing.forms import Clicking, Coactive, Form, Rewarded
 from smidgen.testing.laws import kept
@@ -47,6 +47,9 @@ LAWS: tuple[Law, ...] = (
     memory_laws.a_decision_is_learnt_at_most_once,
     memory_laws.decisions_of_others_are_refused,
     memory_laws.taught_saved_loaded_and_continued_is_bit_identical,
+    playing_laws.a_played_user_is_the_two_verbs,
+    playing_laws.a_played_stream_of_answers_is_the_two_verbs,
+    playing_laws.a_played_stream_of_losses_is_the_two_verbs,
     refusing_laws.a_refused_call_changes_nothing,
     refusing_laws.a_refused_example_changes_nothing,
     refusing_laws.a_step_beyond_floating_point_is_refused_whole,

@@ -90,6 +90,8 @@ def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) 
     )
     due = [found.id for found in store.due(1e9) if found.slot == row.slot]
     hold(due == [f"{2100:024x}"], "what was shown is due when its window is over")
+    batch(store, lambda: store.unwait(row.slot))
+    hold(not [found for found in store.due(1e9) if found.slot == row.slot], "silence can be made to mean nothing")
 
 
 def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:

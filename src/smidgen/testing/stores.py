@@ -53,6 +53,7 @@ _LAWS: tuple[Law, ...] = (
     store_batches.a_batch_is_all_or_nothing,
     store_batches.a_command_is_undone_alone,
     store_batches.readers_see_what_is_committed,
+    store_batches.a_moment_is_one,
     store_decisions.decisions_are_found,
     store_decisions.feedback_counts_once,
     store_decisions.the_fold_is_in_order,

@@ -13,6 +13,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Clicks, from_clicks
 from smidgen.users.labels import Labels
+from smidgen.users.person import CLICKING, Person
 
 #: What a click user gives when called.
 TELLS = {"clicks": "the clicks", "better": "the better ranking that they stand for"}
@@ -35,6 +36,26 @@ def click_down(grades: IntArray, attract: FloatArray, stop: FloatArray, draws: F
             count += 1
             if draws[1, i] < stop[row, grades[i]]:
                 break
+    return count
+
+
+@kernel
+def click_into(
+    user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator, draws: FloatArray, clicked: IntArray
+) -> int:
+    """Write the documents that are clicked to the first row of ``clicked``, by the user's own random numbers; how many.
+
+    ``draws`` and ``clicked`` have two rows, of a place or more for each document that the user looks at.
+    """
+    looks = min(user.depth, shown.shape[0])
+    for row in range(2):
+        for i in range(looks):
+            draws[row, i] = rng.random()
+    for i in range(looks):
+        clicked[1, i] = int(labels[shown[i]])
+    count = click_down(clicked[1, :looks], user.attract, user.stop, draws, clicked[0])
+    for i in range(count):
+        clicked[0, i] = shown[clicked[0, i]]
     return count
 
 
@@ -90,13 +111,18 @@ class ClickUser:
         self.feedback = checks.one_of("feedback", feedback, TELLS)
         self._rng = np.random.default_rng(checks.seed(seed))
 
+    def person(self) -> Person:
+        """The user in compiled loops of rankings."""
+        depth, tells = self.depth or np.iinfo(np.int64).max, self.feedback == "clicks"
+        return Person(CLICKING, depth=depth, attract=self.attract, stop=self.stopping, tells=tells)
+
     def clicks(self, context: Any, action: Any) -> list[int]:
         """The clicked documents, in the order of the clicks."""
-        seen = context.check(action)[: self.depth]
-        grades = self.grades(self._labels(context), seen)
-        places: IntArray = np.empty(len(seen), np.int64)
-        count = click_down(grades, self.attract, self.stopping, self._rng.random((2, len(seen))), places)
-        return [int(document) for document in seen[places[:count]]]
+        shown, labels = context.check(action), self._labels(context)
+        self.grades(labels, shown[: self.depth])
+        draws, clicked = np.empty((2, len(shown))), np.empty((2, len(shown)), np.int64)
+        count = click_into(self.person(), shown, labels, self._rng, draws, clicked)
+        return [int(document) for document in clicked[0, :count]]
 
     def grades(self, labels: Any, seen: Any) -> IntArray:
         """The labels of some documents as whole numbers that the tables know, or a refusal."""

@@ -7,9 +7,38 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
-from smidgen.users.strict_alpha import StrictAlpha, as_alpha
+from smidgen.structures.ranking import ranked, utility
+from smidgen.users.person import EXPECTED, Person
+from smidgen.users.strict_alpha import StrictAlpha, as_alpha, inspect
+
+
+@kernel
+def random_mass(target: float, strict: float, random: float) -> float:
+    """The largest mass p on the random objects with (1 − p)·strict + p·random ≥ target, all of them gains."""
+    return 1.0 if random >= min(target, strict) else min(1.0, max(0.0, (strict - target) / (strict - random)))
+
+
+@kernel
+def mixed(
+    shown: IntArray, scores: FloatArray, discounts: FloatArray, user: Person, rng: np.random.Generator
+) -> IntArray:
+    """A ranking by the user's own random numbers: a strict one, or at times one of some random rankings."""
+    n, before = shown.shape[0], utility(shown, scores, discounts)
+    sure = inspect(scores, shown, discounts, user.strict)
+    others = np.empty((user.randoms, n), np.int64)
+    random = 0.0
+    for k in range(user.randoms):
+        others[k] = rng.permutation(n)
+        random += utility(others[k], scores, discounts) - before
+    target = user.alpha * (utility(ranked(scores), scores, discounts) - before)
+    strict = utility(sure, scores, discounts) - before
+    if rng.random() < random_mass(target, strict, random / user.randoms):
+        sure = others[rng.integers(0, user.randoms)]
+    return sure
 
 
 class ExpectedAlpha:
@@ -53,8 +82,15 @@ class ExpectedAlpha:
         self._randoms = checks.whole("randoms", randoms, "leave it out for 5")
         self._rng = np.random.default_rng(checks.seed(seed))
 
+    def person(self) -> Person:
+        """The user in compiled loops of rankings."""
+        return Person(EXPECTED, alpha=self.alpha, strict=self.strict.alpha, randoms=self._randoms)
+
     def __call__(self, context: Any, action: Any) -> Any:
         """The improved object, or, at times, a random one."""
+        if isinstance(context, Ranking):
+            scores = context.scores(self.w_star)
+            return mixed(context.check(action), scores, context.discounts, self.person(), self._rng)
         answer = self.strict(context, action)
         others = [self._random_object(context) for _ in range(self._randoms)]
 
@@ -67,16 +103,11 @@ class ExpectedAlpha:
             gain(answer),
             float(np.mean([gain(y) for y in others])),
         )
-        # the largest mass p on the random objects with (1 − p)·strict + p·random ≥ target
-        enough = random >= min(target, strict)
-        mass = 1.0 if enough else min(1.0, max(0.0, (strict - target) / (strict - random)))
-        if self._rng.random() < mass:
+        if self._rng.random() < random_mass(target, strict, random):
             return others[self._rng.integers(self._randoms)]
         return answer
 
     def _random_object(self, context: Any) -> Any:
-        if isinstance(context, Ranking):
-            return self._rng.permutation(len(context))
         if isinstance(context, Choice):
             return int(self._rng.choice(np.flatnonzero(context.available)))
         if hasattr(context, "candidates"):

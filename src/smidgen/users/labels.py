@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,12 @@ class Labels:
                 self._fixed = np.asarray(labels)
             else:
                 self._rest = iter(labels)
+
+    def as_it_is(self) -> Labels:
+        """A copy that uses up what is left from here on."""
+        made = copy(self)
+        made._rest = copy(self._rest)
+        return made
 
     def __call__(self, context: Any) -> FloatArray:
         """The labels of the documents of ``context``, in their given order."""

@@ -7,8 +7,24 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen.decision import IntArray
+from smidgen._kernel import kernel
+from smidgen.decision import FloatArray, IntArray
+from smidgen.structures.ranking import put_first, ranked
 from smidgen.users.labels import Labels
+from smidgen.users.person import NOISY, Person
+
+
+@kernel
+def best_seen(shown: IntArray, labels: FloatArray, depth: int, top: int) -> IntArray:
+    """The ``top`` documents of highest label among those seen, best first, equals in the order shown."""
+    seen = np.empty(min(depth, shown.shape[0]))
+    for i in range(seen.shape[0]):
+        seen[i] = labels[shown[i]]
+    places = ranked(seen)
+    front = np.empty(min(top, seen.shape[0]), np.int64)
+    for i in range(front.shape[0]):
+        front[i] = shown[places[i]]
+    return front
 
 
 class NoisyDepth:
@@ -37,10 +53,12 @@ class NoisyDepth:
         self._labels = Labels(labels)
         self.depth = checks.whole("depth", depth, "give the number of documents that the user looks at, e.g. 10")
 
+    def person(self) -> Person:
+        """The user in compiled loops of rankings."""
+        return Person(NOISY, depth=self.depth)
+
     def __call__(self, context: Any, action: Any) -> IntArray:
         """The improved ranking."""
         labels = self._labels(context)
         shown = context.check(action)
-        seen = shown[: self.depth]
-        front = seen[np.argsort(-labels[seen], kind="stable")[: context.top]]
-        return np.concatenate([front, shown[~np.isin(shown, front)]])
+        return put_first(best_seen(shown, labels, self.depth, context.top), shown, len(shown))

@@ -11,6 +11,8 @@ from smidgen._kernel import kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
+from smidgen.structures.ranking import put_first, utility
+from smidgen.users.person import STRICT, Person
 
 _ROUNDING = 1e-12
 
@@ -32,15 +34,19 @@ def as_alpha(alpha: float) -> float:
 
 
 @kernel
-def _inspect(scores: FloatArray, shown: IntArray, discounts: FloatArray, alpha: float, rounding: float) -> IntArray:
+def enough(before: float, best: float, alpha: float) -> float:
+    """The utility that gains the share alpha of what could be gained (eq. 5), less what may be rounding."""
+    return before + alpha * (best - before) - _ROUNDING * (abs(best) + abs(before))
+
+
+@kernel
+def inspect(scores: FloatArray, shown: IntArray, discounts: FloatArray, alpha: float) -> IntArray:
     """Go down the list; stop at the first prefix whose best documents, put on top, gain enough."""
     n, top = shown.shape[0], discounts.shape[0]
-    before, by_score = 0.0, np.sort(scores)[::-1]
-    best = 0.0
+    by_score, best = np.sort(scores)[::-1], 0.0
     for i in range(top):
-        before += discounts[i] * scores[shown[i]]
         best += discounts[i] * by_score[i]
-    target = before + alpha * (best - before) - rounding * (abs(best) + abs(before))
+    target = enough(utility(shown, scores, discounts), best, alpha)
     found = np.empty(top, np.int64)  # the best documents so far, best first; equals in the order shown
     filled = 0
     for k in range(n):
@@ -57,17 +63,7 @@ def _inspect(scores: FloatArray, shown: IntArray, discounts: FloatArray, alpha: 
             gained += discounts[i] * scores[found[i] if i < filled else shown[i]]
         if gained >= target:
             break
-    lifted = np.zeros(n, np.bool_)
-    better = np.empty(n, np.int64)
-    for i in range(filled):
-        better[i] = found[i]
-        lifted[found[i]] = True
-    place = filled
-    for k in range(n):
-        if not lifted[shown[k]]:
-            better[place] = shown[k]
-            place += 1
-    return better
+    return put_first(found[:filled], shown, n)
 
 
 class StrictAlpha:
@@ -96,12 +92,16 @@ class StrictAlpha:
     def __init__(self, *, w_star: Any, alpha: float) -> None:
         self.w_star, self.alpha = as_utility(w_star), as_alpha(alpha)
 
+    def person(self) -> Person:
+        """The user in compiled loops of rankings."""
+        return Person(STRICT, alpha=self.alpha)
+
     def __call__(self, context: Any, action: Any) -> Any:
         """The improved object."""
         if isinstance(context, Ranking):
             shown = context.check(action)
             scores = context.scores(self.w_star)
-            return _inspect(scores, shown, context.discounts, self.alpha, _ROUNDING)
+            return inspect(scores, shown, context.discounts, self.alpha)
         if isinstance(context, Choice):
             candidates: Any = np.flatnonzero(context.available)
             scores = context.scores(self.w_star)
@@ -115,8 +115,6 @@ class StrictAlpha:
         best = utilities.max()
         if before >= best:
             return action
-        enough = np.flatnonzero(
-            utilities >= before + self.alpha * (best - before) - _ROUNDING * (abs(best) + abs(before))
-        )
-        choice = candidates[enough[np.argmin(utilities[enough])]]
+        useful = np.flatnonzero(utilities >= enough(float(before), float(best), self.alpha))
+        choice = candidates[useful[np.argmin(utilities[useful])]]
         return int(choice) if isinstance(context, Choice) else choice

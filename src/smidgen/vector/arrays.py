@@ -34,6 +34,13 @@ def shift(out: FloatArray, x: FloatArray, y: FloatArray, factor: float) -> None:
 
 
 @inlined
+def copy(out: FloatArray, x: FloatArray) -> None:
+    """Out = x."""
+    for i in range(out.shape[0]):
+        out[i] = x[i]
+
+
+@inlined
 def clear(out: FloatArray) -> None:
     """Out = 0."""
     n = out.shape[0]

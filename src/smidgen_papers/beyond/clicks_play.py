@@ -9,9 +9,7 @@ import numpy as np
 
 from smidgen import users
 from smidgen.decision import FloatArray, IntArray
-from smidgen.evaluate.drawn_state import features_for
-from smidgen.evaluate.ranking_play import play_rankings
-from smidgen.evaluate.ranking_table import QueryTable
+from smidgen.evaluate import QueryTable, play_rankings
 from smidgen.features import dense_scores
 from smidgen.learners.rank import PDGD, FairPairs, PerturbedPreferencePerceptron, RankLearner
 from smidgen_papers.coactive.algorithms import ALGORITHMS
@@ -115,7 +113,7 @@ def make_user(name: str, data: Web, seed: int) -> Any:
 
 def predicted(model: Any, table: QueryTable, queries: IntArray) -> IntArray:
     """The first documents of what a learner would rank without exploration, −1 where a query has fewer."""
-    X = features_for(model, table.X, table.starts) if isinstance(model, RankLearner) else table.X
+    X = model.seen_features(table.X, table.starts) if isinstance(model, RankLearner) else table.X
     scores = dense_scores(X, getattr(model, "mean_weights", model.weights))
     out = np.full((len(queries), DEPTH), -1)
     for row, query in zip(out, queries, strict=True):

@@ -15,7 +15,6 @@ from smidgen.learners.filter import RidgeFil
 from smidgen_papers.beyond import paper
 from smidgen_papers.catalogue import add_figure, add_study
 from smidgen_papers.filtering import documents
-from smidgen_papers.filtering.exact import ridge_fil
 from smidgen_papers.outcome import Outcome, Table
 from smidgen_papers.part import Answers, Part, Place, Run, Values, part
 
@@ -46,7 +45,8 @@ def topics(place: Place, *, source: str, rule: str, most: int) -> Values:
     """F of one rule on every topic, over the whole stream."""
     X, Y, names = _texts(place, source, most)
     X = sparse.csr_matrix(X)
-    scores = [ridge_fil(X, np.ascontiguousarray(Y[:, k]), explore=rule).f_measure for k in range(len(names))]
+    filters = [RidgeFil(dim=X.shape[1], explore=rule) for _ in names]
+    scores = [filters[k].run(X, np.ascontiguousarray(Y[:, k])).f_measure for k in range(len(names))]
     return {"topics": names, "f": np.array(scores)}
 
 

@@ -12,7 +12,7 @@ from smidgen.data.rating_model import rating_matrix
 from smidgen.data.svd import choose_features, movie_features
 from smidgen.data.tastes import UserUtilities, user_utilities
 from smidgen.decision import FloatArray
-from smidgen.evaluate.item_table import ItemTable
+from smidgen.evaluate import ItemTable
 from smidgen_papers.part import Place, Run
 from smidgen_papers.store import Arrays, prepared
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import users
-from smidgen.evaluate.choice_play import play_choices
+from smidgen.evaluate import play_choices
 from smidgen.learners.coactive import ExponentiatedPreferencePerceptron
 from smidgen_papers.coactive.algorithms import ALGORITHMS
 from smidgen_papers.coactive.movies_data import FITS, Movies, features, halves, movies

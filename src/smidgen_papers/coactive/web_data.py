@@ -11,7 +11,7 @@ import numpy as np
 from smidgen.data.letor import RankedQueries, letor
 from smidgen.data.ranking_model import ranked_queries
 from smidgen.decision import FloatArray
-from smidgen.evaluate.ranking_table import QueryTable
+from smidgen.evaluate import QueryTable
 from smidgen_papers.part import Place, Run
 from smidgen_papers.store import Arrays, prepared
 

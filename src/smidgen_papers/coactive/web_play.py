@@ -9,8 +9,7 @@ import numpy as np
 
 from smidgen import users
 from smidgen.decision import IntArray
-from smidgen.evaluate import losses
-from smidgen.evaluate.ranking_play import play_rankings
+from smidgen.evaluate import losses, play_rankings
 from smidgen.learners.coactive import ExponentiatedPreferencePerceptron
 from smidgen_papers.coactive.algorithms import ALGORITHMS
 from smidgen_papers.coactive.web_data import Web, web

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from smidgen.data.filter_model import FilterStream, filter_stream
-from smidgen.geometry.ball import project_on_ball
 from smidgen.learners.filter import AppleTasting, PRidgeFil, RidgeFil, RidgeFull
+from smidgen.learners.filter.p_ridge_fil import to_unit_ball
+from smidgen.state.full import FullClasses
+from smidgen.state.ridge import ridge_full, ridge_full_learn
 from smidgen_papers.outcome import checkpoints
 from smidgen_papers.part import Place, Values
 
@@ -81,26 +83,25 @@ def lemma(place: Place, *, printed: bool, dim: int, margin: float, items: int, r
         stream = _stream(items, dim, margin, seed, run)
         coins = np.random.default_rng([seed, run, 7]).random(items)
         p = (1.0 + 1.0 / np.sqrt(items)) / (2.0 * np.sqrt(items))
-        A, inverse, w, u = np.eye(dim), np.eye(dim), np.zeros(dim), stream.u
-        actions = np.zeros(items, np.bool_)
+        A, state, w, u = np.eye(dim), FullClasses(dim, 1, 1.0, np.float64), np.zeros(dim), stream.u
+        actions, product, every = np.zeros(items, np.bool_), np.empty((1, dim)), np.arange(dim, dtype=np.uint32)
         over, length = [], 0.0
         for t, x in enumerate(stream.X):
-            guess = float(w @ x)
+            guess, width = ridge_full(state.W, state.B, every, x, product)
             actions[t] = guess >= 0.0 or coins[t] < p
             if not actions[t]:
                 continue
             y = 1.0 if stream.y[t] else -1.0
-            product = inverse @ x
-            width = float(x @ product)
-            new = inverse - np.outer(product, product) / (1.0 + width)
-            step = w + (y - guess) * (product if printed else product / (1.0 + width))
-            length = max(length, float(np.linalg.norm(step)))
-            after = project_on_ball(new, step, 1.0, 1e-12) if step @ step > 1.0 else step
+            told = guess + (y - guess) * (1.0 + width) if printed else y  # the old inverse goes that much further
+            ridge_full_learn(state.W, state.B, product, told, guess, width)
+            length = max(length, float(np.linalg.norm(state.W)))
+            to_unit_ball(state.W, state.B)
+            after = state.W[0].copy()
             larger = A + np.outer(x, x)
             left = 0.5 * (guess - y) ** 2 - 0.5 * (float(u @ x) - y) ** 2
             progress = 0.5 * (u - w) @ A @ (u - w) - 0.5 * (u - after) @ larger @ (u - after)
             over.append(left - 2.0 * np.log1p(width) - float(progress))
-            A, inverse, w = larger, new, after
+            A, w = larger, after
         excess.append(over)
         regret.append(float(stream.regret(actions)[-1]))
         longest.append(length)

@@ -9,7 +9,7 @@ import numpy as np
 
 from smidgen.learners.filter import AppleTasting, FilterHistory, PerceptronFilter, PRidgeFil, RidgeFil, RidgeFull
 from smidgen_papers.filtering.documents import labels, matrix, stream, tasks
-from smidgen_papers.filtering.exact import Flags, apple_tasting, ridge_fil, ridge_full
+from smidgen_papers.filtering.exact import Flags, ridge_full
 from smidgen_papers.part import Place, Values
 
 #: Stretches of a stream of which the counts are kept.
@@ -60,12 +60,8 @@ def play(
 
 def _filter(learner: str, dim: int, settings: dict[str, Any]) -> Filtered:
     """A filter by its name, fresh for every topic; a "form" is the learner itself with a covariance or a window."""
-    if learner == "RIDGE-FIL":
-        return lambda X, y: ridge_fil(X, y, **settings)
-    if learner == "STAP on RIDGE-FULL":
-        return lambda X, y: apple_tasting(X, y, **settings)
-    if learner == "STAP on perceptron":
-        inner = PerceptronFilter(dim=dim)
+    if learner.startswith("STAP on "):
+        inner = PerceptronFilter(dim=dim) if learner == "STAP on perceptron" else RidgeFull(dim=dim)
         return lambda X, y: AppleTasting(learner=inner, **settings).run(X, y)
     if learner == "perceptron":
         return lambda X, y: PerceptronFilter(dim=dim).run(X, y)

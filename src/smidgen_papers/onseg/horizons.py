@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.evaluate.tune_play import play_tuning
+from smidgen.evaluate import play_tuning
 from smidgen.learners.tune import OGDEG, ONSEG, Tuner
 from smidgen_papers.onseg.plays import order_of
 from smidgen_papers.onseg.readings import READINGS, losses, space_of

@@ -8,8 +8,8 @@ import numpy as np
 
 from smidgen.data import price_stream, read_prices, require
 from smidgen.decision import FloatArray
+from smidgen.evaluate import play_tuning
 from smidgen.evaluate.point_losses import Portfolio
-from smidgen.evaluate.tune_play import play_tuning
 from smidgen.geometry import L1Ball, Simplex, Space
 from smidgen.learners.tune import OGD, OGDEG, ONSEG, Tuner
 from smidgen.theory import one_point

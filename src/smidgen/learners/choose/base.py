@@ -13,9 +13,9 @@ from smidgen import checks
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Rows
+from smidgen.history import History
 from smidgen.learners.base import Learner
 from smidgen.learners.choose.candidates import candidates, chosen
-from smidgen.learners.choose.history import RewardHistory
 from smidgen.learners.choose.round import (
     ROUNDS,
     TOO_MUCH,
@@ -120,7 +120,7 @@ class RewardLearner(Learner):
         """The form of A in force: "full" or "diagonal"."""
         return self._ridge.covariance
 
-    def run(self, items: Any, rewards: Any, *, available: Any = None) -> RewardHistory:
+    def run(self, items: Any, rewards: Any, *, available: Any = None) -> History:
         """Play a stream in which the reward of every candidate is known: round for round what the two verbs would do.
 
         The learner hears the reward of what it shows and of nothing else. What it learns, it keeps; call it again to
@@ -153,12 +153,19 @@ class RewardLearner(Learner):
         except BaseException:
             self._ridge, self._numbers = before
             raise
-        self._learnt.add_range(first, first + T)
-        self._decided += T
+        self._learnt_next(T)
         actions, greedy, p = shown
         masks = played[2].reshape(-1, table.shape[1]) if len(played[2]) else np.ones((1, 1), np.bool_)
         best = np.where(masks, table, -np.inf).max(axis=1)
-        return RewardHistory(actions, greedy, table[np.arange(T), actions], best, p)
+        return History(
+            actions,
+            greedy,
+            learner=self._kind,
+            loop="choose",
+            rewards=table[np.arange(T), actions],
+            best=best,
+            propensities=p,
+        )
 
     def _play(self, played: Played, first: int, shown: Shown) -> None:
         """Play the rounds; where the state must change its form, do so and go on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,23 @@ from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
 from smidgen.learners.coactive.base import PAPER, better_than, present
 from smidgen.optim.rule import moved
-from smidgen.randomness import COIN, DIRECTION, perturb, stream_key, uniforms
+from smidgen.randomness import COIN, DIRECTION, U64, perturb, stream_key, uniforms
 from smidgen.records import same
 from smidgen.structures import Clicks, ExtendedRanking, Ranking
 
 
+class Duel(NamedTuple):
+    """What a dueling bandit is set to, in compiled loops."""
+
+    plays: bool
+    explore: float = 1.0
+    step: float = 1.0
+    directions: U64 = np.zeros(2, np.uint64)  # keys of its random streams
+    coins: U64 = np.zeros(2, np.uint64)
+
+
 @kernel
-def _team_draft(first: IntArray, second: IntArray, coins: FloatArray) -> tuple[IntArray, IntArray]:
+def team_draft(first: IntArray, second: IntArray, coins: FloatArray) -> tuple[IntArray, IntArray]:
     """Two captains pick in turn, a coin per turn decides who begins; each takes its best document that is left."""
     n = first.shape[0]
     order, teams = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -41,14 +51,14 @@ def _team_draft(first: IntArray, second: IntArray, coins: FloatArray) -> tuple[I
 
 
 @kernel
-def _credit(shown: IntArray, teams: IntArray, better: IntArray, top: int) -> int:
+def credit(shown: IntArray, teams: IntArray, better: IntArray, top: int) -> int:
     """How many more of the user's first ``top`` documents the second team contributed than the first."""
-    credit = np.zeros(better.max() + 1, np.int64)  # a document that nobody contributed counts for nobody
+    side = np.zeros(max(shown.shape[0], better.max() + 1), np.int64)  # who contributed nothing counts for nobody
     for i in range(shown.shape[0]):
-        credit[shown[i]] = 1 if teams[i] == 1 else -1
+        side[shown[i]] = 1 if teams[i] == 1 else -1
     total = 0
     for i in range(min(top, better.shape[0])):
-        total += credit[better[i]]
+        total += side[better[i]]
     return total
 
 
@@ -131,6 +141,10 @@ class DuelingBandit(Learner):
         self._w: FloatArray = np.zeros(self.dim)
         self._directions = stream_key(self._seed, DIRECTION)
 
+    def duel(self) -> Duel:
+        """The learner in compiled loops."""
+        return Duel(True, self._explore, self._step, self._directions, stream_key(self._seed, COIN))
+
     def _decide(self, context: Any, number: int) -> Decision:
         u, other = np.empty(self.dim), np.empty(self.dim)
         perturb(self._directions, number, self._w, self._explore, u, other)
@@ -140,7 +154,7 @@ class DuelingBandit(Learner):
         teams = None
         if isinstance(context, Ranking):
             coins = uniforms(self._seed, number, (len(context) + 1) // 2, stream=COIN)
-            action, teams = _team_draft(greedy, rival, coins)
+            action, teams = team_draft(greedy, rival, coins)
         return Decision(
             kind=self._kind,
             settings=self._settings,
@@ -205,7 +219,7 @@ def _duel_won(decision: Decision, feedback: Any) -> bool:
         return team_clicks(shown, sides, feedback.documents) > 0
     better = context.check(feedback)
     order = better.order if isinstance(better, ExtendedRanking) else better
-    return _credit(shown, ordinary(sides), order, context.top) > 0
+    return credit(shown, ordinary(sides), order, context.top) > 0
 
 
 def _second(feedback: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +17,7 @@ from smidgen.errors import MissingExtra, NotFinite
 from smidgen.learners.card import Card, register
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Rule
-from smidgen.optim.rule import State, count
+from smidgen.optim.rule import RETRAINED, Program, State, count
 
 EARLY_C = 100.0
 EARLY_PAIRS = 50
@@ -31,7 +32,7 @@ class Retrained(Rule):
     def __init__(self, *, dim: int, seed: int) -> None:
         self.dim = checks.dimension(dim)
         self._seed = seed
-        self._pairs: FloatArray = np.empty((0, self.dim))  # room for more than are filled
+        self._pairs: FloatArray = np.empty((0, self.dim))  # more than are filled
         self._filled = self._trained_on = 0
         self._w: FloatArray = np.zeros(self.dim)
         self._C = EARLY_C
@@ -66,6 +67,15 @@ class Retrained(Rule):
             C = self._cross_validate(pairs) if now > EARLY_PAIRS else EARLY_C
             self._w, self._C, self._trained_on = self._fit(pairs, C), C, now
         self._filled = now
+
+    def program(self) -> Program:
+        """The rule for compiled loops: they collect pairs until it is time to train."""
+        return Program(RETRAINED)
+
+    @property
+    def missing(self) -> int:
+        """How many pairs there will have to be before it trains again."""
+        return max(1, math.ceil(GROWTH * self._trained_on) - self._filled)
 
     def _fit(self, pairs: FloatArray, C: float) -> FloatArray:
         from sklearn.exceptions import ConvergenceWarning

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from smidgen.history import History as FilterHistory
 from smidgen.learners.discovery import discover
 from smidgen.learners.filter.base import Filter, FullInformationFilter
-from smidgen.learners.filter.history import FilterHistory
 
 if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.filter.apple_tasting import AppleTasting

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.learners.base import State
 from smidgen.learners.card import Card, register
-from smidgen.learners.filter.base import Filter, FullInformationFilter
+from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
+from smidgen.learners.filter.exploring import TASTING, Exploring, tasting_chance
 from smidgen.learners.filter.perceptron_filter import PerceptronFilter
+from smidgen.learners.filter.ridge_fil import RidgeFull
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.randomness import COIN, first_uniform, stream_key
 
@@ -82,7 +84,7 @@ class AppleTasting(Filter):
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._inner._row(context)
         margin = self._inner._margin(row)
-        chance = min(1.0, math.sqrt((1.0 + self._surprises) / (number + 1.0)))
+        chance = tasting_chance(float(self._surprises), number)
         greedy = margin >= 0.0
         forward = greedy or first_uniform(self._key, number) < chance
         propensity = 1.0 if greedy else chance if forward else 1.0 - chance
@@ -91,6 +93,25 @@ class AppleTasting(Filter):
     def _hear(self, decision: Decision, relevant: bool) -> None:
         self._inner._step(self._take_row(decision), relevant)
         self._surprises += decision.explored and relevant
+
+    def _play(self, stream: Stream, first: int, shown: Shown) -> None:
+        if not isinstance(self._inner, RidgeFull):
+            super()._play(stream, first, shown)
+            return
+        tasted = np.array([float(self._surprises)])
+        tasting = Exploring(TASTING, key=self._key)
+        self._inner._play_ridge(tasting, tasted, stream, first, shown, partial(self._taste, tasted))
+        self._surprises = int(tasted[0])
+
+    def _taste(self, tasted: FloatArray, stream: Stream, first: int, shown: Shown) -> None:
+        """A stretch of a stream by the two verbs."""
+        super()._play(stream, first, shown)
+        tasted[0] = self._surprises
+
+    @property
+    def exact_stream(self) -> bool:
+        """Whether `run` is the two verbs to the last bit, as that of the inner filter is."""
+        return self._inner.exact_stream
 
     def _predict(self, context: Any) -> bool:
         return bool(self._inner._predict(context))

@@ -13,8 +13,8 @@ from smidgen._kernel import ordinary
 from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import LONGEST, Row, as_row, as_stream
+from smidgen.history import History
 from smidgen.learners.base import Learner
-from smidgen.learners.filter.history import FilterHistory
 from smidgen.learners.rows import kept_row
 
 #: A stream for compiled code: CSR indices, values and row starts; relevance; the order of play.
@@ -29,7 +29,7 @@ class Filter(Learner):
     #: Whether the relevance of dropped items is heard too.
     sees_everything: ClassVar[bool] = False
 
-    def run(self, X: Any, y: Any, *, epochs: int = 1) -> FilterHistory:
+    def run(self, X: Any, y: Any, *, epochs: int = 1) -> History:
         """Play a labelled stream: round for round what the two verbs would do.
 
         The filter hears the relevance of what it forwards and of nothing else (a full-information one hears all).
@@ -54,8 +54,13 @@ class Filter(Learner):
             for start, stop in _ranges(heard):
                 self._learnt.add_range(int(start), int(stop))
             self._decided += len(order)
-            parts.append(FilterHistory(actions, greedy, truth))
-        return FilterHistory.joined(parts)
+            parts.append(History(actions, greedy, truth, learner=self._kind, loop="filter"))
+        return History.joined(parts)
+
+    @property
+    def exact_stream(self) -> bool:
+        """Whether `run` is the two verbs to the last bit, however long the stream."""
+        return True
 
     def _stream(self, X: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
         return as_stream(X, self.dim, np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from smidgen._kernel import constant, kernel
 from smidgen.decision import FloatArray
 from smidgen.features import Row
+from smidgen.randomness import U64, first_uniform
 
 #: The rules by name, as kernels know them.
 RULES = {"paper": 0, "found": 1, "scarce": 2}
+#: In the place of a rule: forward by the sign of the margin, and hear every label; or taste what would be dropped.
+EVERYTHING, TASTING = -1, -2
 #: What the ridge is multiplied with, by rule.
 RIDGES = {"paper": 1.0, "found": 1.0, "scarce": 0.1}
 #: Where things stand in what was heard: labels N, relevant ones among them m, and the recent mean of widths xᵀA⁻¹x.
@@ -25,14 +28,38 @@ MEMORY = {"paper": 1, "found": 2, "scarce": 3}
 SOME, NEW = 50, 0.3
 
 
+class Exploring(NamedTuple):
+    """When a filter forwards, for compiled streams: the rule, its c (of "scarce", the ridge), the key of its coins."""
+
+    rule: int
+    c: float = 0.0
+    key: U64 = np.zeros(2, np.uint64)
+
+
+@kernel
+def threshold(c: float, t: int, N: float) -> float:
+    """−√(c·ln t / N), and −∞ while nothing has been heard."""
+    return -math.sqrt(c * math.log(t) / N) if N > 0.0 else -math.inf
+
+
+@kernel
+def tasting_chance(surprises: float, t: int) -> float:
+    """How likely item t is forwarded in spite of its margin, after so many relevant items found that way."""
+    return min(1.0, math.sqrt((1.0 + surprises) / (t + 1.0)))
+
+
+@kernel
+def margin_of(mean: float, width: float) -> float:
+    """b·A⁻¹x / (1 + xᵀA⁻¹x): the estimate w·x with x itself already counted in (eq. 3)."""
+    return mean / (1.0 + width)
+
+
 @kernel
 def threshold_of(rule: int, c: float, t: int, heard: FloatArray) -> float:
     """The margin that item t must reach; −∞ while nothing has been heard. For "scarce", c is the ridge."""
     N = heard[HEARD]
-    if N <= 0.0:
-        return -math.inf
-    if rule == 0:
-        return -math.sqrt(c * math.log(t) / N)
+    if rule == 0 or N <= 0.0:
+        return threshold(c, t, N)
     found = math.sqrt(0.1 * math.log(t) / (heard[RELEVANT] + 1.0))
     if rule == 1:
         return -max(found, math.sqrt(math.log(t) / N))
@@ -50,6 +77,23 @@ def count_label(heard: FloatArray, relevant: bool, keep: float, width: float) ->
         heard[RELEVANT] = keep * heard[RELEVANT] + relevant
     if heard.shape[0] > WIDTH:
         heard[WIDTH] += max(0.2, 1.0 / heard[HEARD]) * (width - heard[WIDTH])
+
+
+@kernel
+def forwards(e: Exploring, margin: float, t: int, heard: FloatArray, tasted: FloatArray) -> bool:
+    """Whether item t is forwarded; of a filter that tastes, ``tasted`` counts the surprises."""
+    if e.rule == EVERYTHING:
+        return margin >= 0.0
+    if e.rule == TASTING:
+        return margin >= 0.0 or first_uniform(e.key, t) < tasting_chance(tasted[0], t)
+    return margin >= threshold_of(e.rule, e.c, t, heard)
+
+
+@kernel
+def hear(heard: FloatArray, tasted: FloatArray, margin: float, relevant: bool, width: float) -> None:
+    """One more label of a stream."""
+    count_label(heard, relevant, 1.0, width)
+    tasted[0] += relevant and margin < 0.0
 
 
 def with_constant(row: Row) -> Row:

@@ -27,6 +27,13 @@ TOLERANCE = 1e-10
 
 
 @kernel
+def to_unit_ball(W: Block, B: Block) -> None:
+    """The projection of w on the unit ball in the norm of A."""
+    if np.sum(W[0] * W[0]) > 1.0:
+        W[0] = project_on_ball(B.reshape(W.size, W.size), W[0], 1.0, TOLERANCE)
+
+
+@kernel
 def _step(W: Block, B: Block, idx: Indices, val: Block, y: float) -> bool:
     """W ← w + (y − w·x)·A_new⁻¹x, A ← A + xxᵀ, then the projection of w on the unit ball in the norm of A.
 
@@ -35,8 +42,7 @@ def _step(W: Block, B: Block, idx: Indices, val: Block, y: float) -> bool:
     mean, width = ridge_full_hear(W, B, idx, val, y)
     if not (math.isfinite(mean) and math.isfinite(width)):
         return False
-    if np.sum(W[0] * W[0]) > 1.0:
-        W[0] = project_on_ball(B.reshape(W.size, W.size), W[0], 1.0, TOLERANCE)
+    to_unit_ball(W, B)
     return True
 
 

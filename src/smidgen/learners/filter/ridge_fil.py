@@ -16,22 +16,28 @@ from smidgen.errors import NotFinite, NoWeights
 from smidgen.features import Row
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
+from smidgen.learners.filter.dual_stream import ByVerbs, Counts, play_dual
 from smidgen.learners.filter.estimators import make_estimator, ridge_size
 from smidgen.learners.filter.exploring import (
+    EVERYTHING,
     HEARD,
     MEMORY,
     RELEVANT,
     RIDGES,
     RULES,
     WIDTH,
+    Exploring,
     count_label,
+    forwards,
+    hear,
+    margin_of,
     rows_with_constant,
     threshold_of,
     with_constant,
 )
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.state.classes import Block
-from smidgen.state.kernels import Kernel as KernelFunction
+from smidgen.state.kernel_functions import KernelFunction
 from smidgen.state.ridge import (
     DiagonalRidge,
     FullRidge,
@@ -44,42 +50,34 @@ from smidgen.state.ridge import (
 )
 from smidgen.state.sparse_ridge import SparseRidge
 
-EVERYTHING = -1  # in the place of a rule: the threshold is 0, and every label is heard
-
 
 @kernel
-def _stream_full(
-    W: Block, B: Block, heard: FloatArray, rule: int, c: float, stream: Stream, first: int, shown: Shown
-) -> None:
+def _stream_full(W: Block, B: Block, e: Exploring, counts: Counts, stream: Stream, first: int, shown: Shown) -> None:
     indices, values, starts, truth, order = stream
     product = np.empty(W.shape)
     for i in range(order.shape[0]):
         t = order[i]
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
         mean, width = ridge_full(W, B, idx, val, product)
-        margin = mean / (1.0 + width)
-        tau = 0.0 if rule == EVERYTHING else threshold_of(rule, c, first + i, heard)
-        shown[0][i], shown[1][i] = margin >= tau, margin >= 0.0
-        if shown[0][i] or rule == EVERYTHING:
+        margin = margin_of(mean, width)
+        shown[0][i], shown[1][i] = forwards(e, margin, first + i, *counts), margin >= 0.0
+        if shown[0][i] or e.rule == EVERYTHING:
             ridge_full_learn(W, B, product, 1.0 if truth[t] else -1.0, mean, width)
-            count_label(heard, truth[t], 1.0, width)
+            hear(*counts, margin, truth[t], width)
 
 
 @kernel
-def _stream_diagonal(
-    S: Block, heard: FloatArray, rule: int, c: float, stream: Stream, first: int, shown: Shown
-) -> None:
+def _stream_diagonal(S: Block, e: Exploring, counts: Counts, stream: Stream, first: int, shown: Shown) -> None:
     indices, values, starts, truth, order = stream
     for i in range(order.shape[0]):
         t = order[i]
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
         mean, width = ridge_diagonal(S, idx, val)
-        margin = mean / (1.0 + width)
-        tau = 0.0 if rule == EVERYTHING else threshold_of(rule, c, first + i, heard)
-        shown[0][i], shown[1][i] = margin >= tau, margin >= 0.0
-        if shown[0][i] or rule == EVERYTHING:
+        margin = margin_of(mean, width)
+        shown[0][i], shown[1][i] = forwards(e, margin, first + i, *counts), margin >= 0.0
+        if shown[0][i] or e.rule == EVERYTHING:
             ridge_diagonal_learn(S, idx, val, 1.0 if truth[t] else -1.0, mean, width)
-            count_label(heard, truth[t], 1.0, width)
+            hear(*counts, margin, truth[t], width)
 
 
 class _RidgeState:
@@ -90,31 +88,40 @@ class _RidgeState:
     _heard: FloatArray
     _constant: bool
 
+    @property
+    def exact_stream(self) -> bool:
+        """Whether `run` is the two verbs to the last bit, however long the stream: in the dual form, blocks round."""
+        return not isinstance(self._ridge, SparseRidge) or self._ridge.window is not None
+
     def _wide(self, row: Row) -> Row:
         """The row with its constant; a kernel has it already."""
         return row if isinstance(self._ridge, KernelRidge) else with_constant(row)
 
     def _margin(self, row: Row) -> float:
-        """b·A⁻¹x / (1 + xᵀA⁻¹x): the estimate with x itself already counted in (eq. 3)."""
-        mean, width = self._ridge.moments(self._wide(row) if self._constant else row)
-        margin = mean / (1.0 + width)
+        """How relevant the item seems: `margin_of` the ridge estimate."""
+        margin = margin_of(*self._ridge.moments(self._wide(row) if self._constant else row))
         if not math.isfinite(margin):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
         return margin
 
-    def _play_ridge(self, rule: int, c: float, stream: Stream, first: int, shown: Shown) -> bool:
-        """Play in compiled code, if the state has such a stream."""
-        if not isinstance(self._ridge, (FullRidge, DiagonalRidge)):
-            return False
+    def _play_ridge(
+        self, e: Exploring, tasted: FloatArray, stream: Stream, first: int, shown: Shown, by_verbs: ByVerbs
+    ) -> None:
+        """Play in compiled code where the state has such a stream, else by the two verbs."""
+        ridge, counts = self._ridge, (self._heard, tasted)
+        if not isinstance(ridge, (FullRidge, DiagonalRidge, SparseRidge)):
+            by_verbs(stream, first, shown)
+            return
         indices, values, starts, truth, order = stream
         if self._constant:
             indices, values, starts = rows_with_constant(indices, values, starts, self.dim)
         wide = indices, values, starts, truth, order
-        if isinstance(self._ridge, FullRidge):
-            _stream_full(self._ridge.blocks.W, self._ridge.blocks.B, self._heard, rule, c, wide, first, shown)
+        if isinstance(ridge, FullRidge):
+            _stream_full(ridge.blocks.W, ridge.blocks.B, e, counts, wide, first, shown)
+        elif isinstance(ridge, DiagonalRidge):
+            _stream_diagonal(ridge.blocks.S, e, counts, wide, first, shown)
         else:
-            _stream_diagonal(self._ridge.blocks.S, self._heard, rule, c, wide, first, shown)
-        return True
+            play_dual(ridge, e, counts, stream, wide, first, shown, by_verbs)
 
     @property
     def weights(self) -> FloatArray:
@@ -286,8 +293,7 @@ class RidgeFil(_RidgeState, Filter):
         return self._margin(self._row(context)) >= 0.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        if not self._play_ridge(self._rule, self._rate, stream, first, shown):
-            super()._play(stream, first, shown)
+        self._play_ridge(Exploring(self._rule, self._rate), np.zeros(1), stream, first, shown, super()._play)
 
 
 @register(
@@ -365,5 +371,4 @@ class RidgeFull(_RidgeState, FullInformationFilter):
         self._heard[0] += 1.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        if not self._play_ridge(EVERYTHING, 0.0, stream, first, shown):
-            super()._play(stream, first, shown)
+        self._play_ridge(Exploring(EVERYTHING), np.zeros(1), stream, first, shown, super()._play)

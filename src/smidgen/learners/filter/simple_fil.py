@@ -14,25 +14,33 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeatures, NoWeights
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, Shown, Stream
+from smidgen.learners.filter.exploring import threshold
 
 PAPER = "Cesa-Bianchi, Conconi & Gentile 2003"
+C = 4.0  # of the threshold
 
 
 @kernel
-def threshold(c: float, t: int, N: float) -> float:
-    """−√(c·ln t / N), and −∞ while nothing has been forwarded."""
-    return -math.sqrt(c * math.log(t) / N) if N > 0.0 else -math.inf
+def estimate_of(memory: FloatArray) -> float:
+    """p̂ − 1/2, given the labels heard and the relevant ones among them."""
+    return float(memory[1] / memory[0] - 0.5) if memory[0] > 0.0 else 0.0
 
 
 @kernel
-def _stream(memory: FloatArray, truth: NDArray[np.bool_], first: int, shown: Shown) -> None:
+def _hear(memory: FloatArray, relevant: bool) -> None:
+    memory[0] += 1.0
+    memory[1] += relevant
+
+
+@kernel
+def simple_stream(memory: FloatArray, c: float, truth: NDArray[np.bool_], first: int, shown: Shown) -> None:
+    """Forward iff p̂ − 1/2 ≥ −√(c·ln t / N), for all items in turn; c = 4 is SIMPLE-FIL."""
     for i in range(truth.shape[0]):
-        estimate = memory[1] / memory[0] - 0.5 if memory[0] > 0.0 else 0.0
-        shown[0][i] = estimate >= threshold(4.0, first + i, memory[0])
+        estimate = estimate_of(memory)
+        shown[0][i] = estimate >= threshold(c, first + i, memory[0])
         shown[1][i] = estimate >= 0.0
         if shown[0][i]:
-            memory[0] += 1.0
-            memory[1] += 1.0 if truth[i] else 0.0
+            _hear(memory, truth[i])
 
 
 @register(
@@ -84,14 +92,13 @@ class SimpleFil(Filter):
         self._memory = np.zeros(2)  # forwarded items heard of, relevant ones among them
 
     def _decide(self, context: Any, number: int) -> Decision:
-        tau = threshold(4.0, number, self._memory[0])
+        tau = threshold(C, number, self._memory[0])
         shown = None if math.isinf(tau) else tau
         margin = self.estimate
         return self._record(number, None, bool(margin >= tau), margin >= 0.0, margin, shown)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
-        self._memory[0] += 1.0
-        self._memory[1] += relevant
+        _hear(self._memory, relevant)
 
     def _row(self, context: Any) -> None:
         """Items have no features."""
@@ -110,13 +117,12 @@ class SimpleFil(Filter):
         return np.empty(0, np.uint32), np.empty(0), np.zeros(shape[0] + 1, np.int64)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        _stream(self._memory, stream[3], first, shown)
+        simple_stream(self._memory, C, stream[3], first, shown)
 
     @property
     def estimate(self) -> float:
         """p̂ − 1/2: by how much more than half of the forwarded items were relevant."""
-        heard, relevant = self._memory.tolist()
-        return relevant / heard - 0.5 if heard else 0.0
+        return estimate_of(self._memory)
 
     @property
     def weights(self) -> FloatArray:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from smidgen.history import History as LabelHistory
 from smidgen.learners.discovery import discover
 from smidgen.learners.label.base import LabelLearner
-from smidgen.learners.label.history import LabelHistory
 
 if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.label.arow import AROW

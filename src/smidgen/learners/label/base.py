@@ -15,9 +15,9 @@ from smidgen._kernel import kernel, ordinary
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
+from smidgen.history import History
 from smidgen.learners.base import Learner
 from smidgen.learners.label.classes import Classes
-from smidgen.learners.label.history import LabelHistory
 from smidgen.state.classes import Block, best_class, class_scores, padded
 from smidgen.state.full import sparse_dot
 
@@ -115,7 +115,7 @@ class LabelLearner(Learner):
         feedback: str | None = None,
         epochs: int = 1,
         shuffle: bool = False,
-    ) -> LabelHistory:
+    ) -> History:
         """Play the protocol on a labelled data set in compiled code: round for round what the two verbs would do.
 
         The learner sees only what the protocol reveals: whether its label was right ("one-bit"), or the true label
@@ -150,10 +150,10 @@ class LabelLearner(Learner):
                 np.random.default_rng([self._seed, self._decided]).shuffle(order)
             actions, greedy = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
             self._play((*csr, truth, order), self._decided + 1, (actions, greedy))
-            self._learnt.add_range(self._decided + 1, self._decided + 1 + len(order))
-            self._decided += len(order)
-            histories.append(LabelHistory(actions, greedy, truth[order], self.labels))
-        return LabelHistory.joined(histories)
+            self._learnt_next(len(order))
+            shown = History(actions, greedy, truth[order], self.labels, learner=self._kind, loop="label")
+            histories.append(shown)
+        return History.joined(histories)
 
     def scores(self, X: Any) -> FloatArray:
         """The score of every class for many rows at once: what `decide` would write into ``decision.scores``.
@@ -245,11 +245,11 @@ class LabelLearner(Learner):
     @property
     @abstractmethod
     def _columns(self) -> int:
-        """How many classes there is room for."""
+        """How many classes it can hold."""
 
     @abstractmethod
     def _widen(self, columns: int) -> None:
-        """Make room for more classes."""
+        """Make places for more classes."""
 
     @abstractmethod
     def _score_rows(self, rows: Csr, out: Block) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,25 @@ from smidgen.errors import DecisionMismatch, InvalidArgument, NotFinite
 from smidgen.features import Rows
 from smidgen.learners.base import Learner
 from smidgen.learners.rank.answers import Answer, read_answer
-from smidgen.randomness import COIN, stream_key
+from smidgen.randomness import COIN, U64, stream_key
 from smidgen.structures import Clicks, Ranking
 from smidgen.structures.ranking import _write_ranked
 
 DEPTH = "give how many of the first places are drawn and learnt from, e.g. depth=10"
+
+
+DRAWN, FAIR, PERTURBED = range(3)  # kinds of learners in compiled loops
+
+
+class Drawing(NamedTuple):
+    """What a learner is set to, in compiled loops. A kind reads its own fields."""
+
+    kind: int
+    depth: int
+    coins: U64
+    step: float = 1.0
+    swap: float = 0.5
+    alternate: bool = True
 
 
 class RankLearner(Learner):
@@ -33,6 +47,14 @@ class RankLearner(Learner):
         self._w: FloatArray = np.zeros(self.dim)
         self._uninformative = 0
         self._coins = stream_key(self._seed, COIN)
+
+    def drawing(self) -> Drawing | None:
+        """The learner in compiled loops; None: by the two verbs only."""
+        return None
+
+    def seen_features(self, X: FloatArray, starts: IntArray) -> FloatArray:
+        """The features of many queries, which begin at ``starts``, as the learner sees them."""
+        return X
 
     def _decide(self, context: Any, number: int) -> Decision:
         rows = self._rows(context)

@@ -16,7 +16,7 @@ from smidgen.errors import NotFinite
 from smidgen.features.differences import differences
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
-from smidgen.learners.rank.base import RankLearner
+from smidgen.learners.rank.base import FAIR, Drawing, RankLearner
 from smidgen.learners.rank.swaps import kept_pairs, swap_with_chance
 
 BEGIN = 1e-8  # G₀ of AdaGrad
@@ -137,6 +137,10 @@ class FairPairs(RankLearner):
         super().__init__(dim=dim, depth=depth, params=params, seed=seed)
         self._squares: FloatArray = np.full(self.dim, BEGIN)
         self._total: FloatArray = np.zeros(self.dim)
+
+    def drawing(self) -> Drawing:
+        """The learner in compiled loops."""
+        return Drawing(FAIR, self.depth, self._coins, step=self.step, alternate=self.alternate)
 
     def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
         order[:] = greedy

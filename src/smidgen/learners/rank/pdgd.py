@@ -12,10 +12,10 @@ from smidgen._kernel import kernel, ordinary
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch
 from smidgen.features import Rows
-from smidgen.features.columns import unit_columns
+from smidgen.features.columns import unit_columns, unit_queries
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.rank.answers import Answer
-from smidgen.learners.rank.base import RankLearner
+from smidgen.learners.rank.base import DRAWN, Drawing, RankLearner
 from smidgen.learners.rank.plackett_luce import draw_with_chance, exchange_odds, suffix_sums
 from smidgen.optim.rule import moved
 
@@ -26,7 +26,7 @@ def pair_coefficients(
 ) -> bool:
     """What each document is worth to the step: Σ over pairs of step·ρ·σ(s_a − s_b)·σ(s_b − s_a), + for a, − for b.
 
-    Pairs are those within the first ``places``. The first numbers of ``out``, by place, are the answer; it has room for
+    Pairs are those within the first ``places``. The first numbers of ``out``, by place, are the answer; it holds
     three numbers per place, and one more. Says whether there was a pair.
     """
     n, found = shown.shape[0], False
@@ -120,6 +120,14 @@ class PDGD(RankLearner):
         self.normalize = checks.flag("normalize", normalize, "leave it out for False")
         params = {"step": self.step, "depth": depth, "normalize": self.normalize}
         super().__init__(dim=dim, depth=depth, params=params, seed=seed)
+
+    def drawing(self) -> Drawing:
+        """The learner in compiled loops."""
+        return Drawing(DRAWN, self.depth, self._coins, step=self.step)
+
+    def seen_features(self, X: FloatArray, starts: IntArray) -> FloatArray:
+        """The features of many queries, those of each brought to [0, 1] if ``normalize`` says so."""
+        return unit_queries(X, starts) if self.normalize else X
 
     def _rows(self, context: Any) -> Rows:
         rows = super()._rows(context)

@@ -11,7 +11,7 @@ from smidgen._kernel import kernel
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
-from smidgen.learners.rank.base import RankLearner
+from smidgen.learners.rank.base import PERTURBED, Drawing, RankLearner
 from smidgen.learners.rank.swaps import kept_pairs, swap_with_chance
 from smidgen.optim.rule import moved
 
@@ -86,6 +86,10 @@ class PerturbedPreferencePerceptron(RankLearner):
     def __init__(self, *, dim: int, swap: float = 0.5, depth: int = 10, seed: int = 0) -> None:
         self.swap = checks.number("swap", swap, "leave it out for 0.5", at_least=0.0, at_most=1.0)
         super().__init__(dim=dim, depth=depth, params={"swap": self.swap, "depth": depth}, seed=seed)
+
+    def drawing(self) -> Drawing:
+        """The learner in compiled loops."""
+        return Drawing(PERTURBED, self.depth, self._coins, swap=self.swap)
 
     def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
         order[:] = greedy

@@ -14,12 +14,11 @@ from smidgen._kernel import constant, ordinary
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
+from smidgen.history import History
 from smidgen.learners.base import Learner, State
 from smidgen.learners.card import Card, Loop, register
 from smidgen.learners.coactive import PreferencePerceptron
-from smidgen.learners.filter.history import FilterHistory
 from smidgen.learners.label.base import LabelLearner
-from smidgen.learners.label.history import LabelHistory
 from smidgen.learners.records.explanation import Explanation, Named, of_candidates, of_record
 from smidgen.learners.records.streams import played
 from smidgen.structures import Candidates, Choice, Ranking
@@ -154,7 +153,7 @@ class Pipeline(Learner):
         context = _prepared(inner, self._context(encoded, self._features.planned(encoded)[1]))
         return structs.replace(decision, kind=inner._kind, settings=inner._settings, context=context)
 
-    def run(self, records: Any, y: Any) -> LabelHistory | FilterHistory:
+    def run(self, records: Any, y: Any) -> History:
         """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
 
         For the label and the filter loop; gives the history that the inner learner's own ``run`` would give.

@@ -9,16 +9,15 @@ import numpy as np
 from smidgen.errors import InvalidArgument
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.many import listed
+from smidgen.history import History
 from smidgen.learners.filter.base import Filter, as_relevance
-from smidgen.learners.filter.history import FilterHistory
 from smidgen.learners.label.base import LabelLearner
-from smidgen.learners.label.history import LabelHistory
 
 if TYPE_CHECKING:
     from smidgen.learners.records.pipeline import Pipeline
 
 
-def played(pipeline: Pipeline, records: Any, y: Any) -> LabelHistory | FilterHistory:
+def played(pipeline: Pipeline, records: Any, y: Any) -> History:
     """Play labelled records in their order."""
     given: list[Any] = frame_records(records) if is_frame(records) else listed(records)
     inner = pipeline.learner
@@ -31,7 +30,7 @@ def played(pipeline: Pipeline, records: Any, y: Any) -> LabelHistory | FilterHis
     )
 
 
-def _labels(pipeline: Pipeline, inner: LabelLearner, records: list[Any], y: Any) -> LabelHistory:
+def _labels(pipeline: Pipeline, inner: LabelLearner, records: list[Any], y: Any) -> History:
     truth = inner._classes.indices(y)
     _check(len(records), len(truth))
     actions, greedy = np.empty(len(truth), np.int64), np.empty(len(truth), np.int64)
@@ -40,10 +39,10 @@ def _labels(pipeline: Pipeline, inner: LabelLearner, records: list[Any], y: Any)
         actions[t], greedy[t] = inner._classes.index(decision.action), inner._classes.index(decision.greedy)
         true = inner.labels[truth[t]]
         pipeline.learn(decision, bool(actions[t] == truth[t]) if inner.feedback == "one-bit" else true)
-    return LabelHistory(actions, greedy, truth, inner.labels)
+    return History(actions, greedy, truth, inner.labels, learner=inner._kind, loop="label")
 
 
-def _filter(pipeline: Pipeline, inner: Filter, records: list[Any], y: Any) -> FilterHistory:
+def _filter(pipeline: Pipeline, inner: Filter, records: list[Any], y: Any) -> History:
     truth = as_relevance(y)
     _check(len(records), len(truth))
     actions, greedy = np.empty(len(truth), np.bool_), np.empty(len(truth), np.bool_)
@@ -52,7 +51,7 @@ def _filter(pipeline: Pipeline, inner: Filter, records: list[Any], y: Any) -> Fi
         actions[t], greedy[t] = decision.action, decision.greedy
         if decision.action or inner.sees_everything:
             pipeline.learn(decision, bool(truth[t]))
-    return FilterHistory(actions, greedy, truth)
+    return History(actions, greedy, truth, learner=inner._kind, loop="filter")
 
 
 def _check(records: int, labels: int) -> None:

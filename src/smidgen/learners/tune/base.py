@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,31 @@ from smidgen.knobs import Best, Knobs
 from smidgen.learners.base import Learner
 from smidgen.optim import Rule
 from smidgen.optim.rule import as_direction
-from smidgen.randomness import DIRECTION, perturb, stream_key
+from smidgen.randomness import DIRECTION, U64, perturb, stream_key
+
+
+class Pace(NamedTuple):
+    """How a learner tries points and hears of them, for compiled loops.
+
+    Attributes
+    ----------
+    reach
+        δ; 0 if the gradient is heard.
+    gain
+        What the loss is multiplied with, to estimate a gradient.
+    longest
+        The length of the longest gradient, or the size of the largest loss, that is heard as it is.
+    key
+        Of the stream of directions.
+    clips
+        Whether one beyond that counts as one of that size; else it is only counted.
+    """
+
+    reach: float
+    gain: float
+    longest: float
+    key: U64
+    clips: bool = True
 
 
 class Tuner(Learner):
@@ -40,6 +64,18 @@ class Tuner(Learner):
     def tell(self, decision: Decision, value: Any) -> None:
         """`learn`, under the name that people who come from Optuna look for."""
         self.learn(decision, value)
+
+    def pace(self) -> Pace | None:
+        """How it goes in compiled loops; None: by the two verbs only."""
+        return None
+
+    def alike(self) -> float:
+        """For how many rounds `pace` and rule will stay what they are."""
+        return math.inf
+
+    def note_clipped(self, count: int) -> None:
+        """Count what a compiled loop has met beyond a declared bound."""
+        return
 
     def _predict(self, context: Any) -> Any:
         return self.best().point if self.knobs else self.weights
@@ -98,6 +134,14 @@ class GradientTuner(Tuner):
     def clipped(self) -> int:
         """How many gradients were longer than ``gradient_bound``, and were scaled down to it."""
         return self._clipped
+
+    def pace(self) -> Pace:
+        """How it goes in compiled loops."""
+        return Pace(0.0, -1.0, self.gradient_bound, stream_key(self._seed, DIRECTION))
+
+    def note_clipped(self, count: int) -> None:
+        """Count gradients beyond the bound that a compiled loop has met."""
+        self._clipped += count
 
     def _decide(self, context: Any, number: int) -> Decision:
         point = self._point(self._rule.weights)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.tune.base import ValueTuner, as_reach
+from smidgen.learners.tune.base import Pace, ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
 from smidgen.theory import one_point
 
@@ -28,6 +29,8 @@ COUNTED, MEAN, LARGEST, CLIPPED, TOLD = 0, 1, 2, 3, 4
 class Phased(ValueTuner):
     """A value learner whose constants come from the horizon, or, without one, from phases of doubling length."""
 
+    settings_version = 2
+    older_settings = MappingProxyType({1: {"beyond": "take"}})
     _phase: one_point.Phase | None
 
     def __init__(
@@ -40,6 +43,7 @@ class Phased(ValueTuner):
         gamma: float | None,
         lipschitz: float | None,
         baseline: str | None,
+        beyond: str,
         params: Mapping[str, Any],
         seed: int,
     ) -> None:
@@ -50,6 +54,8 @@ class Phased(ValueTuner):
         if baseline is not None:
             checks.one_of("baseline", baseline, {"mean": 0})
         self._baseline = baseline
+        checks.one_of("beyond", beyond, {"clip": 0, "take": 1})
+        self.clips = beyond == "clip" or baseline is not None  #: whether a loss beyond F counts as one of F
         self.plain = not self._running and baseline is None  #: whether steps go by the loss as it was told
         self._told = np.zeros(TOLD)
         self._horizon = None if horizon is None else checks.whole("horizon", horizon, "leave it out if unknown")
@@ -57,7 +63,7 @@ class Phased(ValueTuner):
         self._given = (delta, gamma)
         bound = None if self._running else self._F
         settings: dict[str, Any] = {"loss_bound": bound, "horizon": self._horizon, "delta": delta, "gamma": gamma}
-        settings |= {"lipschitz": self._L, "baseline": baseline, **params}
+        settings |= {"lipschitz": self._L, "baseline": baseline, "beyond": beyond, **params}
         kept = {name: value for name, value in settings.items() if value is not None}
         super().__init__(space=space, params=kept, seed=seed)
         fixed = self._horizon is not None or delta is not None
@@ -73,8 +79,18 @@ class Phased(ValueTuner):
         """A fresh update rule for this reach, on the shrunk space."""
 
     @abstractmethod
-    def _direction(self, loss: float, v: FloatArray, reach: float) -> FloatArray:
-        """Where the rule should step, given what the point at that reach along v cost."""
+    def _gain(self, reach: float) -> float:
+        """The rule steps along gain·loss·v, given what the point at that reach along v cost."""
+
+    def pace(self) -> Pace | None:
+        """How it goes in compiled loops, where losses count as they are."""
+        if not self.plain:
+            return None
+        return Pace(self._reach, self._gain(self._reach), self._F, self._key, self.clips)
+
+    def alike(self) -> float:
+        """For how many rounds `pace` and rule will stay what they are: to the end of the phase."""
+        return self._phase.start + self._phase.length - self.rounds if self._phase else math.inf
 
     def _enter(self, rounds: int) -> None:
         """Set the constants of the phase that the round count falls in."""
@@ -87,12 +103,12 @@ class Phased(ValueTuner):
 
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
         if self.plain and -self._F <= loss <= self._F:
-            self._rule.step(self._direction(loss, v, reach))
+            self._rule.step(self._gain(reach) * loss * v)
         else:
             told = self._told.copy()
             residual = self._residual(loss, told)
             if residual is not None:
-                self._rule.step(self._direction(residual, v, reach))
+                self._rule.step(self._gain(reach) * residual * v)
             self._told = told
         if self._phase and self.rounds + 1 == self._phase.start + self._phase.length:
             y = self._rule.weights
@@ -107,7 +123,7 @@ class Phased(ValueTuner):
             residual = 0.0 if first else loss - told[MEAN]
         if not self._running and abs(residual) > self._F:
             told[CLIPPED] += 1.0
-            residual = math.copysign(self._F, residual) if self._baseline else residual
+            residual = math.copysign(self._F, residual) if self.clips else residual
         if self._baseline:
             told[COUNTED] += 1.0
             told[MEAN] = loss if first else told[MEAN] + max(0.02, 1.0 / told[COUNTED]) * residual
@@ -120,6 +136,10 @@ class Phased(ValueTuner):
     def clipped(self) -> int:
         """How many losses lay beyond the bound that was declared."""
         return int(self._told[CLIPPED])
+
+    def note_clipped(self, count: int) -> None:
+        """Count losses beyond the bound that a compiled loop has met."""
+        self._told[CLIPPED] += count
 
     def best(self) -> Best:
         """The base point, in own units, and the running mean of the losses around it, if there is a baseline."""
@@ -186,6 +206,10 @@ class OGDEG(Phased):
     baseline
         ``"mean"`` takes the running mean of the losses off each of them, so that an offset does no harm: the whole bill
         may be told. Left out: losses count as they are.
+    beyond
+        What becomes of a loss beyond ``loss_bound``: ``"clip"`` takes it for one of that size, so that one wild loss
+        does no more than the bound allows; ``"take"`` takes it as it is, for those who use the bound to set the step.
+        Either way `clipped` counts it.
     seed
         Seeds the directions; each is a function of the decision's number.
 
@@ -194,8 +218,8 @@ class OGDEG(Phased):
     **Update** x = y + δv, v uniform on the sphere; y ← Π_{(1−γ)P}(y − D/(F√t)·f(x)·v) in the t-th learnt round of
     the phase; y starts in the centre.
     With a baseline f(x) − m takes the place of f(x), m ← m + max(.02, 1/t)(f(x) − m) afterwards, and the first loss is
-    its own mean; a residual beyond F is clipped, and `clipped` counts it. Without a baseline a loss beyond F is taken
-    as it is, and counted. Without ``loss_bound`` no step is taken while F = 0.
+    its own mean. A loss beyond F, or with a baseline a residual beyond it, counts as one of F, and `clipped` counts it.
+    Without ``loss_bound`` no step is taken while F = 0.
     **Symbols** x: ``decision.action``, y: ``decision.greedy``, v: ``decision.perturbation``, δ: ``decision.reach``,
     f(x): ``feedback``, D: ``space.diameter``, F: ``loss_bound``.
     **Assumes** convex losses with |f| ≤ F.
@@ -233,6 +257,7 @@ class OGDEG(Phased):
         gamma: float | None = None,
         lipschitz: float | None = None,
         baseline: str | None = None,
+        beyond: str = "clip",
         seed: int = 0,
     ) -> None:
         super().__init__(
@@ -243,6 +268,7 @@ class OGDEG(Phased):
             gamma=gamma,
             lipschitz=lipschitz,
             baseline=baseline,
+            beyond=beyond,
             params={},
             seed=seed,
         )
@@ -253,5 +279,5 @@ class OGDEG(Phased):
     def _make_rule(self, delta: float, space: Space) -> Gradient[Space]:
         return Gradient(space=space, scale=self.space.diameter / self._F)
 
-    def _direction(self, loss: float, v: FloatArray, reach: float) -> FloatArray:
-        return np.asarray(-loss * v)
+    def _gain(self, reach: float) -> float:
+        return -1.0

@@ -12,6 +12,7 @@ from typing import TypeVar
 from smidgen.errors import SmidgenError
 from smidgen.service.insight.quality import at_a_glance
 from smidgen.service.messages import (
+    AmendBody,
     BatchBody,
     DecisionBody,
     ExamplesBody,
@@ -25,6 +26,7 @@ from smidgen.service.messages import (
     TaughtReply,
     UndoneReply,
 )
+from smidgen.service.models.amending import Amending
 from smidgen.service.models.answers import Answers
 from smidgen.service.models.decisions import Decisions
 from smidgen.service.models.forgetting import Forgetting
@@ -94,6 +96,7 @@ class Engine:
         self._showings = Showings(self._models, self.store, self.events, clock)
         self._undoing = Undoing(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._forgetting = Forgetting(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._amending = Amending(self._models, self.store, self.learners, self._recent, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self._refused: set[str] = set()
         self.unclean = False  #: whether something was erased that may still be in a file
@@ -198,6 +201,15 @@ class Engine:
     def create(self, name: str, body: ModelBody) -> tuple[bool, ModelReply]:
         """Make a model; whether it is new, and the model."""
         return self.run(lambda: (self._models.create(name, body, self.clock()), self.describe(name)))
+
+    def amend(self, name: str, body: AmendBody) -> ModelReply:
+        """Change settings of a model that lives; the model as it is then."""
+
+        def command() -> ModelReply:
+            self._amending.take(name, body)
+            return self.describe(name)
+
+        return self.run(command)
 
     def archive(self, name: str) -> ModelReply:
         """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""

@@ -152,6 +152,12 @@ class MemoryWrites(MemoryReads):
         self._close(row, seq, None, counts.version)
         return Verdict("learnt", seq, counts.version)
 
+    def unwait(self, slot: int) -> None:
+        """Let the silence of the open decisions of a slot mean nothing any more."""
+        for row in list(self._tables.decisions.values()):
+            if row.slot == slot and row.waits and row.feedback_seq is None:
+                self._note(row.id, waits=False)
+
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
         """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
         made = self._own(slot, decision)

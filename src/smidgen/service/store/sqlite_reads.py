@@ -6,7 +6,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ _CHANGES = """
            d.seq, d.type, d.version, d.at, d.decision, d.key, d.made, d.salt, d.chain, d.body
     FROM events f {index} LEFT JOIN decisions x ON x.id = f.decision
     LEFT JOIN events d ON d.slot = x.slot AND d.seq = x.seq
-    WHERE f.slot = ?1 AND f.seq > ?2 AND f.made IS NOT NULL AND {key}
+    WHERE f.slot = ?1 AND f.seq > ?2 AND (f.made IS NOT NULL OR f.type = 'amended') AND {key}
 """
 _CHANGES_ALL = _CHANGES.format(index="", key="?3 IS NULL") + " ORDER BY 1"
 _CHANGES_BY_KEY = (
@@ -94,6 +94,19 @@ class SQLiteReads:
             if of_disk(error):
                 raise refusal(error) from error
             raise
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Answer all questions within the block as of one moment; an open batch, or another block, is one already."""
+        with self._lock:
+            if self.connection.in_transaction:
+                yield
+                return
+            self._rows("BEGIN")
+            try:
+                yield
+            finally:
+                self._rows("COMMIT")
 
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""
@@ -289,6 +302,12 @@ class SQLiteReaders(SQLiteReads):
 
     def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
         return self._mine()._each(sql, values, size)
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Answer all questions of this thread within the block as of one moment."""
+        with self._mine().moment():
+            yield
 
     def close(self) -> None:
         """Close all connections."""

@@ -149,6 +149,10 @@ class SQLiteWrites(SQLiteReads):
         reach("expiry-appended")
         return Verdict("learnt", seq, counts.version)
 
+    def unwait(self, slot: int) -> None:
+        """Let the silence of the open decisions of a slot mean nothing any more."""
+        self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
+
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
         """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
         made = self._own(slot, decision)
