@@ -111,6 +111,17 @@ def test_labels_given_twice_are_refused(labels: Any) -> None:
         Banditron(dim=2, labels=labels)
 
 
+def test_labels_given_later_are_refused_if_they_are_known() -> None:
+    learner = Banditron(dim=2, labels=["a", "b"])
+    before = learner.to_bytes()
+    for more in (["b"], ["c", "c"], ["c", "a"]):
+        with pytest.raises(InvalidArgument, match="already"):
+            learner.add_classes(*more)
+        assert learner.to_bytes() == before
+    with pytest.raises(InvalidArgument, match="not equal to itself"):
+        Banditron(dim=2, labels=[float("nan"), "a"])
+
+
 @pytest.mark.parametrize("labels", [3, "ab", b"ab", 0.5, object(), np.array(2.0)])
 def test_labels_are_several(labels: Any) -> None:
     with pytest.raises(InvalidArgument, match="labels"):

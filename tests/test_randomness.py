@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from smidgen import randomness
 from smidgen._kernel import kernel
-from smidgen.randomness import COIN, DIRECTION, directions_room, stream_key, uniforms, unit_directions, unit_vector
+from smidgen.randomness import COIN, DIRECTION, directions_scratch, stream_key, uniforms, unit_directions, unit_vector
 from smidgen.vector.normals import NORMALS, box_muller, take_apart
 
 words = st.integers(0, 2**64 - 1)
@@ -84,9 +84,9 @@ def test_the_ends_of_the_uniforms_give_the_right_normals(first: int, second: int
 @pytest.mark.parametrize("dim", [1, 2, 3, 7, 8, 9, 15, 16, 17, 20, 33, 100])
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_directions_drawn_together_are_those_drawn_one_by_one(dim: int, count: int) -> None:
-    room = directions_room(dim, count)
-    for number in (1, 77):  # the room is used again
-        together = draw_together(stream_key(9, DIRECTION), number, dim, room)
+    scratch = directions_scratch(dim, count)
+    for number in (1, 77):  # the scratch is used again
+        together = draw_together(stream_key(9, DIRECTION), number, dim, scratch)
         for k in range(count):
             np.testing.assert_array_equal(together[k, :dim], unit_vector(9, number + k, dim, stream=DIRECTION))
         assert not together[:, dim:].any()
@@ -100,7 +100,7 @@ def draw(first: Any, second: Any, scratch: Any) -> None:
 
 
 @kernel
-def draw_together(key: Any, number: int, dim: int, room: Any) -> Any:
-    out, words, scratch = room
+def draw_together(key: Any, number: int, dim: int, scratch: Any) -> Any:
+    out, words, scratch = scratch
     unit_directions(key, np.uint64(number), dim, out, words, scratch)
     return out

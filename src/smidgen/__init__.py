@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from smidgen.history import Comparison, History
     from smidgen.knobs import Best, Knobs
     from smidgen.learners import Card, Learner, Recommended, load, register
-    from smidgen.learners.choose.history import RewardHistory
-    from smidgen.learners.filter.history import FilterHistory
-    from smidgen.learners.label.history import LabelHistory
+    from smidgen.learners.choose import RewardHistory
+    from smidgen.learners.filter import FilterHistory
+    from smidgen.learners.label import LabelHistory
     from smidgen.learners.recommended import recommended
     from smidgen.learners.records import Explanation
     from smidgen.records import structure
-    from smidgen.state.kernels import register_kernel
+    from smidgen.state.kernel_functions import register_kernel
     from smidgen.structures import (
         Candidates,
         Choice,
@@ -122,7 +122,7 @@ _HOME = {
     "recommend": "theory.recommend",
     "recommended": "learners.recommended",
     "register": "learners",
-    "register_kernel": "state.kernels",
+    "register_kernel": "state.kernel_functions",
     "simulate": "evaluate.simulate",
     "structure": "records",
     "tune": "evaluate.tuning",

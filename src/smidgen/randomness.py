@@ -50,7 +50,7 @@ def _to_unit(word: np.uint64) -> float:
 
 @kernel
 def fill_uniforms(key: U64, number: np.uint64, out: FloatArray) -> None:
-    """As many uniforms as there is room for, that belong to decision ``number``."""
+    """As many uniforms as fit, that belong to decision ``number``."""
     n = out.shape[0]
     for i in range(0, n - n % 4, 4):
         x0, x1, x2, x3 = philox(key, np.uint64(i // 4), number)
@@ -79,7 +79,7 @@ def _inverse_norm(normals: FloatArray, start: int, n: int) -> float:
 
 @inlined
 def unit_direction(key: U64, number: np.uint64, out: FloatArray, words: U64, scratch: FloatArray) -> None:
-    """A uniform direction: normals, divided by their norm. `direction_room` makes words and scratch."""
+    """A uniform direction: normals, divided by their norm. `direction_scratch` makes words and scratch."""
     for block in range(words.shape[0] // 4):
         x0, x1, x2, x3 = philox(key, np.uint64(block), number)
         words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = x0, x1, x2, x3
@@ -95,16 +95,16 @@ def unit_direction(key: U64, number: np.uint64, out: FloatArray, words: U64, scr
 
 
 @kernel
-def direction_room(dim: int) -> tuple[U64, FloatArray]:
-    """Room to draw directions in: words in blocks of four, and their normals, eight pairs at a time."""
+def direction_scratch(dim: int) -> tuple[U64, FloatArray]:
+    """Scratch to draw directions in: words in blocks of four, and their normals, eight pairs at a time."""
     return np.empty(dim + -dim % 4, np.uint64), np.zeros((NORMALS + 2, (dim + 15) // 16 * 8))
 
 
 @inlined
 def fill_normals(key: U64, number: np.uint64, part: int, out: FloatArray, words: U64, scratch: FloatArray) -> None:
-    """As many normal numbers as there is room for: the part-th portion of those that belong to decision ``number``.
+    """As many normal numbers as fit: the part-th portion of those that belong to decision ``number``.
 
-    `direction_room` makes words and scratch.
+    `direction_scratch` makes words and scratch.
     """
     blocks = words.shape[0] // 4
     for block in range(blocks):
@@ -122,7 +122,7 @@ def fill_normals(key: U64, number: np.uint64, part: int, out: FloatArray, words:
 def unit_directions(key: U64, number: np.uint64, dim: int, out: FloatArray, words: U64, scratch: FloatArray) -> None:
     """The directions of as many decisions as ``out`` has rows, from ``number`` on, each as `unit_direction` has it.
 
-    Together they cost less. `directions_room` makes out, which has 0 in its columns beyond dim, words and scratch.
+    Together they cost less. `directions_scratch` makes out, which has 0 in its columns beyond dim, words and scratch.
     """
     blocks, start, columns = (dim + 3) // 4, NORMALS * scratch.shape[1], out.shape[1]
     for k in range(out.shape[0]):
@@ -140,10 +140,11 @@ def unit_directions(key: U64, number: np.uint64, dim: int, out: FloatArray, word
             store(out, k * columns + i, factor * only(load(scratch, first + i), dim - i))
 
 
-def directions_room(dim: int, count: int) -> tuple[FloatArray, U64, FloatArray]:
-    """Room to draw so many directions at once: for them, for their words, and for their normals.
+def directions_scratch(dim: int, count: int) -> tuple[FloatArray, U64, FloatArray]:
+    """Scratch to draw so many directions at once: for them, for their words, and for their normals.
 
-    Rows of directions have room for blocks of eight. Normals have a row to spare, as blocks of eight reach beyond them.
+    Rows of directions are as long as whole blocks of eight. Normals have a row to spare, as blocks of eight reach
+    beyond them.
     """
     places = (-(-dim // 4) * 2 * count + 7) // 8 * 8
     out, words = zeros((count, dim + -dim % 8), np.float64), zeros((2, places), np.uint64)
@@ -153,7 +154,7 @@ def directions_room(dim: int, count: int) -> tuple[FloatArray, U64, FloatArray]:
 @kernel
 def perturb(key: U64, number: int, y: FloatArray, reach: float, v: FloatArray, z: FloatArray) -> None:
     """Write the direction v that belongs to decision ``number``, and z = y + reach·v."""
-    words, scratch = direction_room(v.shape[0])
+    words, scratch = direction_scratch(v.shape[0])
     unit_direction(key, np.uint64(number), v, words, scratch)
     for i in range(y.shape[0]):
         z[i] = y[i] + reach * v[i]
@@ -173,7 +174,7 @@ def uniforms(seed: int, number: int, count: int, *, stream: int) -> FloatArray:
 
 @kernel
 def _write_normals(key: U64, number: np.uint64, part: int, out: FloatArray) -> None:
-    words, scratch = direction_room(out.shape[0])
+    words, scratch = direction_scratch(out.shape[0])
     fill_normals(key, number, part, out, words, scratch)
 
 
@@ -187,5 +188,5 @@ def normals(seed: int, number: int, count: int, *, stream: int, part: int = 0) -
 def unit_vector(seed: int, number: int, dim: int, *, stream: int) -> FloatArray:
     """A direction, uniform on the unit sphere, that belongs to decision ``number``."""
     out = np.empty(dim)
-    unit_direction(stream_key(seed, stream), np.uint64(number), out, *direction_room(dim))
+    unit_direction(stream_key(seed, stream), np.uint64(number), out, *direction_scratch(dim))
     return out

@@ -37,8 +37,8 @@ def draw(outcome: Outcome, title: str) -> Figure | None:
         _panel(one, panel, colours)
     for one in axes[len(panels) :]:
         one.set_visible(False)
-    room = int(10 * figure.get_figwidth())  # letters of this size in a line
-    figure.suptitle(textwrap.fill(title, room), x=0.01, ha="left", fontsize=12, fontweight="bold")
+    width = int(10 * figure.get_figwidth())  # letters of this size in a line
+    figure.suptitle(textwrap.fill(title, width), x=0.01, ha="left", fontsize=12, fontweight="bold")
     return figure
 
 
@@ -102,7 +102,7 @@ def _panel(axes: Axes, panel: Panel, colours: dict[str, int]) -> None:
 
 
 def _legend(axes: Axes, panel: Panel) -> None:
-    """Where it hides least; below the panel if the names take much room, or the panel is full of bars or points."""
+    """Where it hides least; below the panel if the names take much space, or the panel is full of bars or points."""
     longest = max(len(one.name) for one in panel.curves)
     crowded = panel.ticks is not None and len(panel.curves) > 2
     if len(panel.curves) * max(longest, 10) <= 90 and not crowded:

@@ -107,22 +107,24 @@ def test_an_argument_added_to_an_inner_class_changes_nothing(case: Case, monkeyp
 @every_writable
 def test_a_default_that_changes_leaves_the_old_ones_as_they_were(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     old, asked, cls = Old(case), Old(case, seed=5), learners[case.name]
+    then = cls.settings_version
     with_init(monkeypatch, cls, {"seed": 5}, added=False)
-    monkeypatch.setattr(cls, "settings_version", 2)
-    monkeypatch.setattr(cls, "older_settings", {1: {"seed": 0}})
+    older = {number: {**defaults, "seed": 0} for number, defaults in {**cls.older_settings, then: {}}.items()}
+    monkeypatch.setattr(cls, "settings_version", then + 1)
+    monkeypatch.setattr(cls, "older_settings", older)
     saved = Learner.from_bytes(old.saved)
-    assert (saved.built_at, saved.params["seed"]) == (1, 0)
-    assert repr(saved).startswith(f"{case.name}.at(1, ")
+    assert (saved.built_at, saved.params["seed"]) == (then, 0)
+    assert repr(saved).startswith(f"{case.name}.at({then}, ")
     again = Learner.from_bytes(saved.to_bytes())
-    assert (again.built_at, again._settings, again.asked.keys()) == (1, saved._settings, saved.asked.keys())
+    assert (again.built_at, again._settings, again.asked.keys()) == (then, saved._settings, saved.asked.keys())
     old.assert_continued_by(again)
     old.assert_replayed_by(saved.fresh())
     settings = {name: value for name, value in saved.asked.items() if name != "seed"}
-    old.assert_replayed_by(cls.at(1, **settings))
-    asked.assert_replayed_by(cls.at(1, **settings, seed=5))
+    old.assert_replayed_by(cls.at(then, **settings))
+    asked.assert_replayed_by(cls.at(then, **settings, seed=5))
     asked.assert_continued_by(Learner.from_bytes(asked.saved))
     new = case.make()
-    assert (new.built_at, new.params["seed"]) == (2, 5)
+    assert (new.built_at, new.params["seed"]) == (then + 1, 5)
     assert new._settings not in (old.settings, asked.settings)
     assert Learner.from_bytes(new.to_bytes()).params["seed"] == 5
 
@@ -178,13 +180,14 @@ def test_the_arrays_of_an_inner_learner_have_their_own_version(monkeypatch: pyte
 @every_learner
 def test_numbers_of_settings_that_are_not_known_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cls, example = learners[name], cards[name].example
-    for version in (0, 2, -1, "1", 1.5, None):
+    now = cls.settings_version
+    for version in (0, now + 1, -1, "1", 1.5, None):
         with pytest.raises(InvalidArgument, match="settings version"):
             cls.at(version, **example)  # the first of them are of the right type, at least
-    assert cls.at(1, **example)._settings == cls(**example)._settings
+    assert cls.at(now, **example)._settings == cls(**example)._settings
     saved = cls(**example)
     with monkeypatch.context() as later:
-        later.setattr(cls, "settings_version", 2)
+        later.setattr(cls, "settings_version", now + 1)
         newer = cls(**example).to_bytes()
     with monkeypatch.context() as later:
         later.setattr(cls, "state_version", 2)

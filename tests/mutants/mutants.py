@@ -178,6 +178,13 @@ MUTANTS = [
         CONTRACT,
     ),
     Mutant(
+        "counts and figures are of different moments",
+        "service/insight/quality.py",
+        "    with reading.moment():",
+        "    if reading is not None:",
+        "tests/service/test_concurrent_reads.py::test_an_answer_of_several_questions_is_of_one_moment",
+    ),
+    Mutant(
         "a log is told from one event too early",
         STORE + "sqlite_reads.py",
         'sql = f"{_EVENTS} WHERE slot = ? AND seq > ? ORDER',

@@ -246,7 +246,7 @@ def test_names_are_never_markup(visit: Visit) -> None:
         )
         assert (found, page.evaluate("() => window.hit")) == ([], None)
         page.keyboard.press("Escape")
-    visit.leave()
+    visit.leave(allowed="Applying inline style")  # plotly would have words under the pointer bold
 
 
 def test_light_and_dark_by_the_system_and_by_hand(dark: Any, address: str) -> None:

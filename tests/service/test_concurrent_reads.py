@@ -14,13 +14,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.bodies import engine_with
+from service.bodies import MODELS, decision_body, engine_with, model, request, told
 from service.victims import NAMES, OPTIONS, Line, Nursery, Writer, all_work
 from smidgen import records
 from smidgen.decision import Decision
 from smidgen.learners import Learner
+from smidgen.service.insight.quality import LAST, at_a_glance
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.engine import Engine
+from smidgen.service.store.memory import MemoryStore, Shelf
 
 
 class Reader:
@@ -130,7 +133,9 @@ def observed(nursery: Nursery, folder: Path, seconds: float) -> tuple[list[Reade
     def meanwhile() -> None:
         for thread in threads:
             thread.start()
-        time.sleep(seconds)
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends or (time.monotonic() < ends + 60 and not enough(readers)):
+            time.sleep(0.05)
         stop.set()
         for thread in threads:
             thread.join(60)
@@ -149,21 +154,30 @@ def observed(nursery: Nursery, folder: Path, seconds: float) -> tuple[list[Reade
     return readers, logs
 
 
+def enough(readers: list[Reader]) -> bool:
+    """Whether so much was seen that it shows something."""
+    lines = sum(len(lines) for reader in readers for log in reader.logs.values() for _, lines in log)
+    versions = {seen["model_version"] for reader in readers for seen in reader.weights}
+    return min(len(reader.stories) for reader in readers) > 0 and lines > 100 and len(versions) > 3
+
+
 def check(readers: list[Reader], logs: dict[str, Prefixes]) -> None:
     for reader in readers:
         for name, log in logs.items():
-            seen = [(glance["decisions"], glance["model_version"]) for glance in reader.glances[name]]
-            assert set(seen) <= log.counts, "a count that the log never had"
-            assert seen == sorted(seen), "a reader has gone back"
+            counts = [(glance["decisions"], glance["model_version"]) for glance in reader.glances[name]]
+            assert set(counts) <= log.counts, "a count that the log never had"
+            assert counts == sorted(counts), "a reader has gone back"
+            figures = [(glance["quality"]["of"], glance["model_version"]) for glance in reader.glances[name]]
+            assert all(of == min(version, LAST) for of, version in figures), "figures of other events than the counts"
             for after, lines in reader.logs[name]:
                 assert lines == log.lines[after : after + len(lines)], "the log is not a piece of the log"
             longest = [after + len(lines) for after, lines in reader.logs[name]]
             assert longest == sorted(longest), "the log has become shorter"
-        for told in reader.weights:
-            found = {each["name"]: each["weight"] for each in told["weights"]}
-            expected = {name: weight for name, weight in logs["rank"].versions[told["model_version"]].items() if weight}
+        for seen in reader.weights:
+            found = {each["name"]: each["weight"] for each in seen["weights"]}
+            expected = {name: weight for name, weight in logs["rank"].versions[seen["model_version"]].items() if weight}
             assert found == expected, "weights that are not those of their version"
-        versions = [told["model_version"] for told in reader.weights]
+        versions = [seen["model_version"] for seen in reader.weights]
         assert versions == sorted(versions)
         for reply, learnt, story in reader.stories:
             _check_story(reply, learnt, story, logs[story["model"]])
@@ -182,11 +196,40 @@ def _check_story(reply: dict[str, Any], learnt: bool, story: dict[str, Any], log
 
 
 def test_every_answer_is_that_of_a_prefix(nursery: Nursery, tmp_path: Path) -> None:
-    readers, logs = observed(nursery, tmp_path, 1.5)
+    readers, logs = observed(nursery, tmp_path, 1.0)
     check(readers, logs)
-    assert min(len(reader.stories) for reader in readers) > 0
-    assert sum(len(lines) for reader in readers for log in reader.logs.values() for _, lines in log) > 100
-    assert len({told["model_version"] for reader in readers for told in reader.weights}) > 3
+    assert enough(readers)
+
+
+@pytest.mark.parametrize("store", ["disk", "memory"])
+def test_an_answer_of_several_questions_is_of_one_moment(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Feedback that is committed between two questions of one answer is in both, or in neither."""
+    engine = Engine(tmp_path if store == "disk" else MemoryStore(Shelf()), synchronous="OFF")
+    engine.create("rank", model(MODELS["rank"]))
+    rng = random.Random(1)
+    made = [engine.decide("rank", request(decision_body("rank", rng)))["decision"] for _ in range(6)]
+    reading = engine.store.reader()
+    ask, threads = reading.look, list[threading.Thread]()
+
+    def look(*given: Any, **named: Any) -> Any:
+        if made:
+            feedback = told(clicked=["d3"])
+            threads.append(threading.Thread(target=engine.feedback, args=(made.pop(), feedback)))
+            threads[-1].start()
+            threads[-1].join(0.3)
+        return ask(*given, **named)
+
+    monkeypatch.setattr(reading, "look", look)
+    while made:
+        found = at_a_glance(reading, engine.models["rank"], engine.clock())
+        assert found.quality.of == found.model_version
+        for thread in threads:
+            thread.join(30)
+    assert at_a_glance(reading, engine.models["rank"], engine.clock()).quality.of == 6
+    reading.close()
+    engine.store.close()
 
 
 @pytest.mark.long

@@ -485,6 +485,8 @@ def test_files_are_sent_once_and_only_ours(call: Caller) -> None:
     assert (again.status_code, again.content) == (304, b"")
     for name in ("..%2Fapp.py", "%2Fetc%2Fpasswd", "nothing.js", "app.py", ".", "..%5Capp.py"):
         assert call.get(f"/ui/files/{name}").status_code == 404, name
+    for name in ("x" * 300 + ".js", "x" * 60_000, "%00.js", "a" * 255 + ".css", "%F0%9F%98%80" * 100):
+        assert call.get(f"/ui/files/{name}").status_code == 404, name[:20]
     request = Request({"type": "http", "path": "/", "headers": [], "query_string": b"", "server": ("here", 80)})
     for name in ("../pages/app.js", str(assets.PAGES / "app.js"), "sub/../app.js"):
         with pytest.raises(Unknown):

@@ -269,6 +269,9 @@ def test_models_are_made_once(tmp_path: Path) -> None:
         ({"params": {"seed": -1}}, "seed"),
         ({"params": {"dim": {"type": "os.system"}}, "features": None}, "no 'os.system' to build"),
         ({"labels": ["x"]}, "takes no labels"),
+        ({"features": []}, "no name in it"),
+        ({"loop": "label", "learner": "Banditron", "labels": ["x", "y", "x"]}, "labels has 'x' twice"),
+        ({"loop": "label", "learner": "Confidit", "labels": ["x", "x"]}, "labels has 'x' twice"),
     ],
 )
 def test_impossible_models_are_refused(change: dict[str, Any], match: str, tmp_path: Path) -> None:

@@ -158,7 +158,19 @@ class TestSound:
         report = fsck(tmp_path / "data")
         assert report.events > 50
         told = {(each.code, each.problem) for each in report.findings}
-        assert {code for code, _ in told} <= {"settings", "token", "state", "snapshot"}, told  # bodies that say nothing
+        assert {code for code, _ in told} <= {"learner", "settings", "token", "state", "snapshot"}, (
+            told
+        )  # bodies that say nothing
+
+    def test_a_learner_that_is_not_installed_here_can_be_kept_all_the_same(self, data: Path) -> None:
+        sql = "UPDATE {} SET {} = CAST(replace({}, 'PreferencePerceptron', 'SomebodyElses') AS BLOB) WHERE id = 1"
+        shutil.rmtree(data)
+        engine_with(data, ["rank"]).close()
+        execute(data, sql.format("models", "resolved", "resolved"))
+        report = fsck(data)
+        assert codes(report) == {"learner", "settings"}
+        assert [finding.code for finding in report.broken] == ["settings"]
+        assert "--import MODULE" in next(each.hint for each in report.findings if each.code == "learner")
 
     def test_tables_of_an_earlier_smidgen(self, data: Path) -> None:
         shutil.rmtree(data)
@@ -218,7 +230,7 @@ class TestNotSound:
             ),
             (
                 "UPDATE models SET resolved = CAST(replace(resolved, 'Perceptron', 'Gone') AS BLOB) WHERE id = 1",
-                "settings",
+                "learner",
                 "its learner cannot be made here",
             ),
             ("UPDATE tokens SET hash = x'00'", "token", "has a hash of 1 bytes"),

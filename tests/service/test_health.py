@@ -515,6 +515,28 @@ def test_quality_counts_every_closed_decision() -> None:
     assert now() == (20, 15, pytest.approx(0.125))
 
 
+def test_silence_that_is_learnt_is_no_complaint_and_still_silent() -> None:
+    body = {**REWARD, "default_reward": 0.25, "window_s": 60.0}
+    world = World(body, items, lambda a, r, g, n: {"reward": 1.0} if n % 4 == 0 else None).play(MOST)
+    assert "nothing_to_learn" not in world.codes()  # the first window is open
+    world.wait(DAY).sweep()
+    assert {"silence", "nothing_to_learn"}.isdisjoint(world.codes())
+    told = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
+    assert (told.of, told.silent, told.value) == (40, 30, pytest.approx(0.25 + 0.75 / 4))
+    plain = World(REWARD, items, lambda a, r, g, n: {"reward": 1.0} if n % 4 == 0 else None).play(MOST).wait(DAY)
+    assert {"silence", "nothing_to_learn"} <= set(plain.codes())
+
+
+def test_silence_is_worth_the_least_reward_and_what_was_not_shown_counts_nowhere() -> None:
+    body = {**REWARD, "reward_range": [1, 5]}
+    world = World(body, items, lambda a, r, g, n: {"reward": 5.0} if n % 2 else None).play(10).wait(2 * DAY)
+    told = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
+    assert (told.of, told.silent, told.value) == (10, 5, pytest.approx(3.0))
+    hidden = World(REWARD, lambda rng, n: {**items(rng, n), "activate": False}, lambda *_: None).play(MOST).wait(DAY)
+    told = quality(hidden.engine.store.reader(), hidden.engine.model("m"), hidden.clock.now)
+    assert (told.of, hidden.codes()) == (0, [])
+
+
 def test_quality_of_filters_and_losses() -> None:
     body = {"loop": "filter", "learner": "PRidgeFil", "params": {"dim": 2, "p": 0.0}}
     world = World(body, lambda rng, n: {"features": [1.0, rng.random()]}, lambda a, r, g, n: None)

@@ -20,7 +20,7 @@ from smidgen.service.insight import audit
 from smidgen.service.insight.audit import Audit
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import bodies, crash_points, head, modes, schema, upgrade
+from smidgen.service.store import bodies, crash_points, head, modes, schema, still, upgrade
 from smidgen.service.store.events import erased
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.log import _KEPT, EventLog
@@ -211,6 +211,14 @@ class TestReading:
         store.rollback()
         store.close()
 
+    @pytest.mark.parametrize(
+        ("error", "told"),
+        [(sqlite3.OperationalError, StorageFailed), (sqlite3.ProgrammingError, sqlite3.ProgrammingError)],
+    )
+    def test_what_the_disk_refuses_is_our_refusal(self, error: type[Exception], told: type[Exception]) -> None:
+        with pytest.raises(told), schema.told():
+            raise error("no")
+
     def test_a_reader_knows_the_latest_numbers_too(self, folder: Path) -> None:
         engine = Engine(folder)
         reader = SQLiteReader(folder)
@@ -220,6 +228,81 @@ class TestReading:
         assert engine.store.last_number(9, None) == 0
         reader.close()
         engine.store.close()
+
+    def test_a_log_that_ends_elsewhere_is_refused_at_the_start(self, folder: Path) -> None:
+        connection = sqlite3.connect(folder / schema.FILE)
+        connection.execute("UPDATE slots SET seq = seq + 1 WHERE id = 1")
+        connection.commit()
+        connection.close()
+        with pytest.raises(StorageFailed, match="does not end with event"):
+            SQLiteStore(folder)
+
+    def test_there_is_no_writing_to_a_slot_that_is_not_there(self, folder: Path) -> None:
+        store = SQLiteStore(folder)
+        store.begin()
+        with pytest.raises(KeyError, match="no slot 99"):
+            store.append(99, "rumour", 0.0, None)
+        store.rollback()
+        store.close()
+
+
+class TestStill:
+    """A folder that is looked at while somebody writes to it."""
+
+    @pytest.fixture
+    def killed(self, folder: Path) -> Path:
+        """As a kill leaves it: part of the log is in the write-ahead file, and no shared memory."""
+        engine = Engine(folder)
+        play(engine, ["rank"], 5, seed=2)
+        copy = Path(shutil.copytree(folder, folder.parent / "killed", ignore=shutil.ignore_patterns("*-shm", "lock")))
+        engine.store.close()
+        return copy
+
+    def test_it_is_asked_again_if_it_could_not_be_read_meanwhile(self, killed: Path) -> None:
+        asked: list[int] = []
+
+        def question(seen: Inspection) -> int:
+            asked.append(1)
+            if len(asked) == 1:
+                (killed / f"{schema.FILE}-wal").open("ab").close()
+                os.utime(killed / schema.FILE)
+                raise StorageFailed("half a page", "wait")
+            return len(seen.models())
+
+        assert still.look(killed, question) == 2
+        assert len(asked) == 2
+
+    def test_a_copy_that_cannot_be_made_is_told(self, killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(*_: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(shutil, "copyfile", full)
+        with pytest.raises(StorageFailed, match="cannot be read: No space"):
+            still.look(killed, lambda seen: seen.models())
+
+
+class TestModes:
+    def test_what_is_gone_is_closed_and_what_refuses_is_not(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: Any, **__: Any) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        assert modes._close(tmp_path / "gone")
+        (tmp_path / "open").touch(0o644)
+        monkeypatch.setattr(Path, "chmod", refuse)
+        assert not modes._close(tmp_path / "open")
+
+    def test_a_user_without_a_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def homeless() -> Path:
+            raise RuntimeError("Could not determine home directory.")
+
+        monkeypatch.setattr(Path, "home", homeless)
+        assert modes._shared() == {Path("/")}
+
+    def test_a_snapshot_without_a_mark_bears_no_witness(self, folder: Path) -> None:
+        (folder / "snapshots" / "1" / "000000000009999.smidgen").write_bytes(b"of an earlier version")
+        SQLiteStore(folder).close()
 
 
 class TestCommands:

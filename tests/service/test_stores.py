@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,16 @@ class Forgets(MemoryStore):
 class Dirty(MemoryStore):
     def reader(self) -> Reading:
         return MemoryReads(self._tables, self._lock)
+
+
+class Hasty(MemoryReads):
+    def moment(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class Restless(MemoryStore):
+    def reader(self) -> Reading:
+        return Hasty(self.shelf.tables, self.shelf.lock)
 
 
 class NeverUndoes(MemoryStore):
@@ -144,6 +155,7 @@ class ForgetsSettings(MemoryStore):
 
 BROKEN: dict[type[MemoryStore], str] = {
     Forgets: "a rollback takes",
+    Restless: "all answers within a moment",
     Dirty: "does not see what is not committed",
     NeverUndoes: "takes only itself back",
     UndoesAll: "takes only itself back",

@@ -57,6 +57,11 @@ class World:
         self.clock.now += seconds
         return self
 
+    def sweep(self) -> World:
+        """Let the model learn the silence of windows that are over."""
+        self.engine.sweep_all()
+        return self
+
     def report(self) -> Report:
         """What is found now."""
         reading = self.engine.store.reader()

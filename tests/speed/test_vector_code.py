@@ -24,7 +24,7 @@ from smidgen.features.rows import scores_ahead
 from smidgen.geometry.symmetric import _shrink_panels, multiply, shrink, shrink_and_multiply
 from smidgen.learners.rank.fair_pairs import adagrad_pairs
 from smidgen.optim.newton import newton_move
-from smidgen.randomness import directions_room, unit_directions
+from smidgen.randomness import directions_scratch, unit_directions
 from smidgen.state.classes import class_scores
 from smidgen.state.diagonal import diagonal_moments
 from smidgen.state.full import full_absorb, full_products
@@ -38,7 +38,7 @@ pytestmark = [
 
 IDX = np.arange(8, dtype=np.uint32)
 
-ROOT, ROOMS = (np.zeros((8, 16)), np.zeros(0, np.int32)), (np.zeros(0, np.uint32), np.zeros(0))
+ROOT, SCRATCH = (np.zeros((8, 16)), np.zeros(0, np.int32)), (np.zeros(0, np.uint32), np.zeros(0))
 STARTS, SPREADS = np.zeros(0, np.int64), (np.zeros(16), np.zeros((3, 1)))
 NEAR, GRAM, PAIRS = np.zeros(128, np.int16), np.zeros(128, np.int8), np.zeros((1, 2, 256), np.int16)
 
@@ -84,9 +84,9 @@ KERNELS: list[tuple[str, Callable[..., Any], tuple[Any, ...], int]] = [
     ("W2b: rank-one update", shrink, (numbers(8, 8), numbers(8)), 1),
     ("W3: utilities", _write_utilities, (numbers(1, 4, 32), numbers(1, 4), numbers(1, 32)), 4),
     ("W7: AdaGrad on pairs", adagrad_pairs, (numbers(2, 8), 1.0, numbers(8), numbers(8)), 2),
-    ("W8: estimates and spreads", write_moments, (*ROOT, (IDX, numbers(8), STARTS), 0, 1.0, ROOMS, *SPREADS), 40),
-    ("W8: step of the root", write_step, (*ROOT, np.ones(1, np.int64), IDX, numbers(8), 1.0, ROOMS, numbers(16)), 40),
-    ("W4: directions", directions, (np.zeros(2, np.uint64), *directions_room(20, 8)), 40),
+    ("W8: estimates and spreads", write_moments, (*ROOT, (IDX, numbers(8), STARTS), 0, 1.0, SCRATCH, *SPREADS), 40),
+    ("W8: step of the root", write_step, (*ROOT, np.ones(1, np.int64), IDX, numbers(8), 1.0, SCRATCH, numbers(16)), 40),
+    ("W4: directions", directions, (np.zeros(2, np.uint64), *directions_scratch(20, 8)), 40),
     ("W4: Newton step", newton_move, (numbers(8, 8), *[numbers(8)] * 3, 1.0, 1.0, numbers(8), False), 4),
 ]
 

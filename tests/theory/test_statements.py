@@ -16,7 +16,7 @@ from reference_theory import BOUNDS
 from smidgen import Ball, Card, bounds, theory
 from smidgen.errors import InvalidArgument
 from smidgen.learners import cards, learners
-from smidgen.theory import Guarantee, Terms, Theorem, promised, state, stated
+from smidgen.theory import Guarantee, Premises, Theorem, promised, state, stated
 
 SRC = Path(smidgen.__file__).parent
 
@@ -79,7 +79,7 @@ class TestFormulas:
     def test_one_bit(self) -> None:
         def share(T: int) -> float:
             known = theory.find("one bit").terms(settings("one bit", **PROVED, alpha=1.0), T)
-            assert isinstance(known, Terms)
+            assert isinstance(known, Premises)
             return float(stated["one bit"].per_round({"T": T, **known.known}))
 
         order = [share(T) / math.sqrt(math.log(T) ** 2 / T) for T in (10**30, 10**60)]

@@ -13,12 +13,12 @@ from smidgen.vector.arrays import clear, dot, scale, shift
 from smidgen.vector.lanes import (
     add_to,
     add_words,
-    fetch,
-    fetch_later,
     fill,
     load,
     multiply_words,
     only,
+    prefetch,
+    prefetch_later,
     root,
     shuffled,
     store,
@@ -48,8 +48,8 @@ def _everything(A: Any, out: Any) -> float:
     rows = totals(a, b, load(A, 16), load(A, 17), load(A, 32), load(A, 40), load(A, 48), load(A, 56))
     store(out, 32, rows)
     add_to(out, 0, rows)
-    fetch(A, 9)
-    fetch_later(A, 10**6)
+    prefetch(A, 9)
+    prefetch_later(A, 10**6)
     for count in range(10):
         store(out, 40 + 8 * count, only(b, count))
     return float(total(b))

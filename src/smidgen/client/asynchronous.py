@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 
@@ -133,6 +134,10 @@ class AsyncClient:
         found: list[dict[str, Any]] = replies.plain(await self._send("GET", model_path(name) + "/health"))["findings"]
         return found
 
+    async def amend(self, name: str, **changes: Any) -> dict[str, Any]:
+        """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
+        return replies.plain(await self._send("PATCH", model_path(name), bodies.encode(changes)))
+
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))
@@ -165,6 +170,12 @@ class AsyncClient:
         body = bodies.encode({"version": version})
         made: int = replies.plain(await self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
+
+    async def forget(self, name: str, key: str) -> int:
+        """Forget a key of a model exactly: its events are erased; how many there were."""
+        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
+        events: int = replies.plain(await self._send("DELETE", path))["forgotten"]
+        return events
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""

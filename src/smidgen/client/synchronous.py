@@ -168,6 +168,10 @@ class Client:
         found: list[dict[str, Any]] = replies.plain(self._send("GET", model_path(name) + "/health"))["findings"]
         return found
 
+    def amend(self, name: str, **changes: Any) -> dict[str, Any]:
+        """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
+        return replies.plain(self._send("PATCH", model_path(name), bodies.encode(changes)))
+
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
         return replies.plain(self._send("DELETE", model_path(name)))
@@ -200,6 +204,12 @@ class Client:
         body = bodies.encode({"version": version})
         made: int = replies.plain(self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
+
+    def forget(self, name: str, key: str) -> int:
+        """Forget a key of a model exactly: its events are erased; how many there were."""
+        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
+        events: int = replies.plain(self._send("DELETE", path))["forgotten"]
+        return events
 
     def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did, in a second or in a day; once is enough, and twice does no harm.

@@ -12,7 +12,7 @@ from smidgen.errors import InvalidArgument
 from smidgen.features import limits
 from smidgen.features.book import Book, bounded
 from smidgen.features.gathered import Gathered
-from smidgen.features.told import Known, Told
+from smidgen.features.told import Known, NamedValue
 
 SIGN = " × "
 Pairs = tuple[tuple[str, str], ...]
@@ -67,7 +67,7 @@ class Crossing:
         self._tables = {}
 
     def cross(
-        self, context: list[Told], known: Known, fresh: list[tuple[int, str, float, bool]], into: Gathered
+        self, context: list[NamedValue], known: Known, fresh: list[tuple[int, str, float, bool]], into: Gathered
     ) -> Any:
         """Cross a context with all candidates.
 
@@ -102,7 +102,7 @@ class Crossing:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), new
         return np.concatenate(rows), np.concatenate(ids), np.concatenate(values), new
 
-    def within(self, features: list[Told], into: Gathered) -> list[tuple[int, float]]:
+    def within(self, features: list[NamedValue], into: Gathered) -> list[tuple[int, float]]:
         """Crosses of a record with itself, by pairs: ids and values; new names go into what was gathered."""
         out: list[tuple[int, float]] = []
         if isinstance(self.pairs, str):
@@ -132,7 +132,7 @@ class Crossing:
             self._tables.setdefault(name, {})[other] = found
         return found
 
-    def _fitting(self, told: Told, known: Known) -> Known:
+    def _fitting(self, told: NamedValue, known: Known) -> Known:
         """The features that one of the context is crossed with."""
         part = known
         if told.number:  # a number with a number: only where it is asked for

@@ -13,7 +13,7 @@ from smidgen.features.gathered import Gathered
 from smidgen.features.memory import CONTEXT, Memory
 from smidgen.features.one_row import one_row
 from smidgen.features.reading import Reader
-from smidgen.features.told import Known, Told, known, new_names, told, weighed
+from smidgen.features.told import Known, NamedValue, known, new_names, told, weighed
 from smidgen.features.words import weigh
 
 
@@ -92,7 +92,7 @@ class Encoder:
         n = n if self._constant else 0
         return Some(np.arange(n), np.zeros(n, np.int64), np.ones(n), [])
 
-    def _shared(self, each: Told, n: int, g: Gathered) -> Some:
+    def _shared(self, each: NamedValue, n: int, g: Gathered) -> Some:
         """What the context says by itself, the same in every row."""
         found = self._memory.book.find(each.name)
         if found < 0:

@@ -13,7 +13,7 @@ from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
 from smidgen.features.frames import Coded, frame_columns, is_frame
 from smidgen.features.gathered import Gathered
-from smidgen.features.reading import Field, Reader
+from smidgen.features.reading import Reader, RecordField
 from smidgen.features.record import refuse_many, shown
 
 FEW = 4  # records that are not worth the trouble
@@ -81,7 +81,7 @@ def read_columns(reader: Reader, keys: Sequence[Any], columns: Sequence[Any], n:
         into.end_row()
 
 
-def _from_frame(reader: Reader, field: Field, column: Any, into: Gathered) -> list[Any] | None:
+def _from_frame(reader: Reader, field: RecordField, column: Any, into: Gathered) -> list[Any] | None:
     """A column of a frame at once; if that cannot be done, as a list that is read value by value."""
     if isinstance(column, Coded):
         return None if _coded(reader, field, column, into) else column.listed()
@@ -99,7 +99,7 @@ def _from_frame(reader: Reader, field: Field, column: Any, into: Gathered) -> li
     return None
 
 
-def _coded(reader: Reader, field: Field, column: Coded, into: Gathered) -> bool:
+def _coded(reader: Reader, field: RecordField, column: Coded, into: Gathered) -> bool:
     """A column of categories, if they are categories and all of them are known."""
     if field.words or any(not _is_category(value) for value in column.values):
         return False
@@ -122,7 +122,7 @@ def _told(row: int, error: InvalidFeatures) -> InvalidFeatures:
     return InvalidFeatures(f"record {row}: {error.problem}", error.hint)
 
 
-def _numbers(reader: Reader, field: Field, column: Sequence[Any], into: Gathered) -> bool:
+def _numbers(reader: Reader, field: RecordField, column: Sequence[Any], into: Gathered) -> bool:
     """A column of numbers, if its statistics are known and every number can be taken."""
     if field.slot < 0:
         field.slot = reader.scaling.slots.get(field.path, -1)
@@ -134,7 +134,7 @@ def _numbers(reader: Reader, field: Field, column: Sequence[Any], into: Gathered
     return True
 
 
-def _categories(reader: Reader, field: Field, column: Sequence[Any], into: Gathered) -> bool:
+def _categories(reader: Reader, field: RecordField, column: Sequence[Any], into: Gathered) -> bool:
     """A column of categories, if all of them are known."""
     found: list[Any] = list(map(field.table.get, column))
     if None in found:

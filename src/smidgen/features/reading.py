@@ -15,13 +15,13 @@ from smidgen.features.dates import as_moment, parts
 from smidgen.features.gathered import Gathered
 from smidgen.features.record import as_record, plain, refuse_kind, refuse_many, refuse_number, shown
 from smidgen.features.scaling import Scaling
-from smidgen.features.scanning import COUNT, ID, Index
+from smidgen.features.scanning import COUNT, ID, TermIndex
 from smidgen.features.words import spelt, terms
 
-NOTHING = Index()
+NOTHING = TermIndex()
 
 
-class Field:
+class RecordField:
     """What is known of one field: its path, its categories by value, and, of a number, where its statistics stand.
 
     The tables are only quick ways to what the book says. They hold known names only, so they cannot outgrow it.
@@ -34,8 +34,8 @@ class Field:
         self.words = words
         self.slot = -1
         self.table: dict[Any, int] = {}  # value -> id; of a text: word or pair -> id
-        self.fields: dict[str, Field] = {}
-        self.index = Index() if words else NOTHING
+        self.fields: dict[str, RecordField] = {}
+        self.index = TermIndex() if words else NOTHING
 
 
 class Reader:
@@ -49,16 +49,16 @@ class Reader:
 
     def forget(self) -> None:
         """Drop the tables; they fill up again."""
-        self._roots: dict[str, dict[str, Field]] = {}
+        self._roots: dict[str, dict[str, RecordField]] = {}
         self._fields = 0
 
-    def root(self, prefix: str) -> dict[str, Field]:
+    def root(self, prefix: str) -> dict[str, RecordField]:
         """The fields of one kind of record: of contexts ("context.") or of all else ("")."""
         if self._fields > limits.TABLES:
             self.forget()
         return self._roots.setdefault(prefix, {})
 
-    def field(self, fields: dict[str, Field], key: Any, prefix: str) -> Field:
+    def field(self, fields: dict[str, RecordField], key: Any, prefix: str) -> RecordField:
         """The field of that name, made if it is new."""
         found = fields.get(key) if type(key) is str else None
         if found is not None:
@@ -72,11 +72,11 @@ class Reader:
             )
         path = prefix + str(key)
         bare = path.removeprefix("context.")
-        made = fields[str(key)] = Field(path, path in self.texts or bare in self.texts)
+        made = fields[str(key)] = RecordField(path, path in self.texts or bare in self.texts)
         self._fields += 1
         return made
 
-    def read(self, record: Any, fields: dict[str, Field], prefix: str, into: Gathered, depth: int = 1) -> None:
+    def read(self, record: Any, fields: dict[str, RecordField], prefix: str, into: Gathered, depth: int = 1) -> None:
         """Read one record, or one object inside a record."""
         if type(record) is not dict:
             record = as_record(record, prefix[:-1] or "the record")
@@ -105,7 +105,7 @@ class Reader:
             elif value is not None:
                 self._rest(field, value, into, depth)
 
-    def value(self, field: Field, value: Any, into: Gathered, depth: int = 1) -> None:
+    def value(self, field: RecordField, value: Any, into: Gathered, depth: int = 1) -> None:
         """Read the value of one field."""
         kind = type(value)
         if kind is str or kind is bool:
@@ -115,7 +115,7 @@ class Reader:
         elif value is not None:
             self._rest(field, value, into, depth)
 
-    def number(self, field: Field, value: float, into: Gathered) -> None:
+    def number(self, field: RecordField, value: float, into: Gathered) -> None:
         """A number: to its statistics, if it has any yet."""
         if not -limits.LARGEST <= value <= limits.LARGEST:
             refuse_number(field.path, value)
@@ -127,7 +127,7 @@ class Reader:
         elif self.book.find(field.path) < 0:
             into.new_numbers.append((into.row, into.place(field.path), float(value)))
 
-    def category(self, field: Field, value: Any) -> int | str:
+    def category(self, field: RecordField, value: Any) -> int | str:
         """The id of a category; its name, if it has none yet."""
         found = field.table.get(value)
         if found is not None:
@@ -139,7 +139,7 @@ class Reader:
             field.table[value] = place
         return place if place >= 0 else name
 
-    def _said(self, field: Field, value: str | bool, into: Gathered) -> None:
+    def _said(self, field: RecordField, value: str | bool, into: Gathered) -> None:
         """A string or a bool: a category, a text, or a moment."""
         if field.words and type(value) is str:
             self.text(field, value, into)
@@ -163,7 +163,7 @@ class Reader:
         else:
             into.add_new(found)
 
-    def text(self, field: Field, value: str, into: Gathered) -> None:
+    def text(self, field: RecordField, value: str, into: Gathered) -> None:
         """Words and pairs of neighbours."""
         if len(value) > limits.TEXT:
             raise InvalidFeatures(
@@ -186,7 +186,7 @@ class Reader:
         for k, weight in often.items():
             into.weights[first + k] = weight
 
-    def _scanned(self, field: Field, value: str, into: Gathered) -> None:
+    def _scanned(self, field: RecordField, value: str, into: Gathered) -> None:
         """The same for ASCII, by compiled code."""
         found, simple = field.index.scan(value.encode())
         ids = found[ID].tolist()
@@ -202,7 +202,7 @@ class Reader:
                     ids[k] = self._term(field, spelt(value, found[:, k]), first + k, into)
         into.terms += ids
 
-    def texts_at_once(self, field: Field, column: Sequence[str | None], into: Gathered) -> bool:
+    def texts_at_once(self, field: RecordField, column: Sequence[str | None], into: Gathered) -> bool:
         """The texts of many rows; says no if one is not ASCII or too long."""
         whole = ["" if value is None else value for value in column]
         sizes = list(map(len, whole))
@@ -222,7 +222,7 @@ class Reader:
         into.text_blocks.append((field.path, starts, ids, weights, places))
         return True
 
-    def _named(self, field: Field, term: str) -> int | str:
+    def _named(self, field: RecordField, term: str) -> int | str:
         """The id of a term that the tables do not know; its name, if it has none yet."""
         name = bounded(f"{field.path}:{term}")
         found = self.book.find(name)
@@ -231,7 +231,7 @@ class Reader:
             field.index.add(term, found)
         return found if found >= 0 else name
 
-    def _term(self, field: Field, term: str, at: int, into: Gathered) -> int:
+    def _term(self, field: RecordField, term: str, at: int, into: Gathered) -> int:
         """The id of such a term; −1 if it has none yet."""
         found = self._named(field, term)
         if isinstance(found, int):
@@ -239,7 +239,7 @@ class Reader:
         into.places[at] = into.place(found)
         return -1
 
-    def _rest(self, field: Field, value: Any, into: Gathered, depth: int) -> None:
+    def _rest(self, field: RecordField, value: Any, into: Gathered, depth: int) -> None:
         """Lists, objects, and what Python has beside JSON's kinds."""
         value = plain(value)
         kind = type(value)
@@ -257,7 +257,7 @@ class Reader:
         else:
             refuse_kind(field.path, value)
 
-    def _set(self, field: Field, values: list[Any], into: Gathered) -> None:
+    def _set(self, field: RecordField, values: list[Any], into: Gathered) -> None:
         """A list of strings: a set of categories."""
         if len(values) > limits.LIST:
             raise InvalidFeatures(

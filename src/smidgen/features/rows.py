@@ -16,7 +16,7 @@ from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features.blocks import in_blocks, write_block_scores
-from smidgen.vector.lanes import fetch_later
+from smidgen.vector.lanes import prefetch_later
 
 #: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.
 LONGEST = 1e100
@@ -82,7 +82,7 @@ def write_scores_ahead(X: FloatArray, first: int, last: int, then: int, w: Float
             at += (then - last) * d
         for j in range(0, whole, 8):
             for line in range(0, 32, 8):
-                fetch_later(X, at + line)
+                prefetch_later(X, at + line)
             at += 32
             sums = _add_four(X, i, w, j, j + 8, sums)
         out[k], out[k + 1], out[k + 2], out[k + 3] = _add_four(X, i, w, whole, d, sums)

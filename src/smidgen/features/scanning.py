@@ -146,7 +146,7 @@ def _room(longest: int) -> IntArray:
     return np.empty((ROWS, size), np.int64)
 
 
-class Index:
+class TermIndex:
     """The terms of one text field that are known, for compiled code: derived from the book, and never saved."""
 
     __slots__ = ("_filled", "ids", "keys", "seed")

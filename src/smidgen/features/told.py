@@ -13,7 +13,7 @@ from smidgen.features.scaling import standardise
 from smidgen.features.words import weigh
 
 
-class Told(NamedTuple):
+class NamedValue(NamedTuple):
     """A feature by its name: its value, and whether it is a number."""
 
     name: str
@@ -67,22 +67,22 @@ def new_names(g: Gathered) -> list[str]:
     return [names[place] for _, place in g.new]
 
 
-def told(g: Gathered, memory: Memory, scale: bool, constant: bool) -> list[Told]:
+def told(g: Gathered, memory: Memory, scale: bool, constant: bool) -> list[NamedValue]:
     """The features of one record: categories, numbers that are not 0, and the single words of its texts."""
     names, capacity = memory.book.names, memory.book.capacity
     ids = g.cats[:-1] if constant else g.cats
-    out = [Told(names[i] if i < capacity else f"#{i - capacity}", 1.0, False) for i in ids]
-    out += [Told(name, 1.0, False) for name in new_names(g)]
+    out = [NamedValue(names[i] if i < capacity else f"#{i - capacity}", 1.0, False) for i in ids]
+    out += [NamedValue(name, 1.0, False) for name in new_names(g)]
     if g.slots:
         z = np.empty(len(g.slots))
         scaled(memory, np.array(g.slots, np.int64), np.array(g.raw, np.float64), z, scale)
         paths = memory.scaling.paths
-        out += [Told(paths[slot], value, True) for slot, value in zip(g.slots, z.tolist(), strict=True) if value]
+        out += [NamedValue(paths[slot], value, True) for slot, value in zip(g.slots, z.tolist(), strict=True) if value]
     if g.terms:
         fresh = list(g.names)
         for at, (i, value) in enumerate(zip(g.terms, weighed(g, memory).tolist(), strict=True)):
             if i < capacity:
                 name = names[i] if i >= 0 else fresh[g.places[at]]
                 if " " not in name.rpartition(":")[2]:
-                    out.append(Told(name, value, False))
+                    out.append(NamedValue(name, value, False))
     return out

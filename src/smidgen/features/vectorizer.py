@@ -54,9 +54,9 @@ class Vectorizer(Versioned):
 
     Notes
     -----
-    Encoding changes nothing. What a vectorizer knows (names and their columns, statistics of numbers, frequencies of
-    words) changes in `learn` only; inside a `Pipeline`, when the pipeline learns. A name that is not known yet is put
-    into the column that it would get if it were learnt next.
+    Encoding changes nothing, but for tables of the names that were met, which save time. What a vectorizer knows (names
+    and their columns, statistics of numbers, frequencies of words) changes in `learn` only; inside a `Pipeline`, when
+    the pipeline learns. A name that is not known yet is put into the column that it would get if it were learnt next.
 
     A z is 0 until two different values are known. Of each number the lowest and the highest value so far are held back;
     what is counted is brought within four standard deviations. So one value of 1e100 spoils nothing.

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeAlias
 
+import msgspec
 from numpy.typing import NDArray
 
 from smidgen import checks, markup, records
@@ -100,7 +101,10 @@ class Learner(Versioned, ABC):
         return type(self).at(self.built_at, **{**self._asked, **changes})
 
     def decide(self, context: Any = None) -> Decision:
-        """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions."""
+        """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions.
+
+        A learner may keep what it computed at hand until the decision is learnt; that changes the time, not the step.
+        """
         number = self._decided + 1
         decision = self._decide(context, number)
         self._decided = number
@@ -224,6 +228,12 @@ class Learner(Versioned, ABC):
         """The decision that `brief` wrote, of this learner or of a twin."""
         return briefs.read(content, self._kind, self._settings)
 
+    def adopt(self, decision: Decision) -> Decision:
+        """A decision of this learner as it was before some of its settings changed, as one of its own."""
+        if decision.settings == self._settings or decision.kind != self._kind:
+            return decision
+        return msgspec.structs.replace(decision, settings=self._settings)
+
     def reserve(self, number: int) -> None:
         """Take the numbers up to this one as given out: by a log of decisions that are still unanswered, say."""
         self._decided = max(self._decided, checks.whole("number", number, "give the number of a decision", at_least=0))
@@ -258,7 +268,7 @@ class Learner(Versioned, ABC):
 
     @abstractmethod
     def _decide(self, context: Any, number: int) -> Decision:
-        """Make the decision of that number; change nothing."""
+        """Make the decision of that number; change nothing, but for what is kept at hand until it is learnt."""
 
     @abstractmethod
     def _learn(self, decision: Decision, feedback: Any) -> None:

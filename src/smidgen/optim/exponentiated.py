@@ -52,7 +52,7 @@ class Exponentiated(Rule):
     dim
         The number of features.
     bound
-        S, the largest absolute value of a joint feature.
+        S, the largest absolute value of a joint feature; it sets the rate, and is not held against directions.
     horizon
         T, the number of rounds to come: η = 1/(2S√T). Without it η = 1/(2S√t), t counting the steps.
     signed

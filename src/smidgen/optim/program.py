@@ -1,7 +1,7 @@
 """The rules in compiled loops: one step of any of them, by the kernels that the rules themselves step by.
 
-A rule's `program` says what it is set to; a `Memory` holds what it remembers, in place. `step` is the whole update: the
-move of the rule, and the way back to its space.
+A rule's `program` says what it is set to; a `RuleMemory` holds what it remembers, in place. `step` is the whole update:
+the move of the rule, and the way back to its space.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from smidgen.optim.rule import ADDITIVE, EXPONENTIATED, GRADIENT, NEWTON, RETRAI
 from smidgen.vector.arrays import copy
 from smidgen.vector.memory import zeros
 
-STEPS, WAITING, SILENT, DECIDED, FILLED, PROJECTED = range(6)  # what `Memory.counts` counts
+STEPS, WAITING, SILENT, DECIDED, FILLED, PROJECTED = range(6)  # what `RuleMemory.counts` counts
 COUNTS = 6
 
 
-class Memory(NamedTuple):
+class RuleMemory(NamedTuple):
     """What a rule remembers. The kernels write to it; arrays that it does not need are empty."""
 
-    dim: int  # of the weights; arrays may have room for more, which stays 0
+    dim: int  # of the weights; arrays may hold more, which stays 0
     w: FloatArray
-    end: FloatArray  # room for the next weights
+    end: FloatArray  # space for the next weights
     theta: FloatArray  # exponentiated: the log-weights
     inverse: FloatArray  # Newton: A⁻¹ is inverse − waiting·waitingᵀ, by its lower triangle
     waiting: FloatArray
     total: FloatArray  # batch: the sum of its Δ so far
-    pairs: FloatArray  # retrained: room for the Δ until the next training
-    scratch: FloatArray  # room for a point of the space
+    pairs: FloatArray  # retrained: space for the Δ until the next training
+    scratch: FloatArray  # space for a point of the space
     counts: IntArray
 
 
@@ -49,23 +49,23 @@ def program_of(rule: Rule) -> Program | None:
     return rule.program() if written_for(rule, "program", "step") else None
 
 
-def memory_of(state: Mapping[str, NDArray[Any]], w: FloatArray, decided: int, room: int = 1) -> Memory:
-    """A copy of what a rule at w remembers; vectors have room for multiples of so many numbers."""
+def memory_of(state: Mapping[str, NDArray[Any]], w: FloatArray, decided: int, multiple: int = 1) -> RuleMemory:
+    """A copy of what a rule at w remembers; vectors are as long as a multiple of so many numbers."""
     n, inverse = len(w), state.get("inverse", np.empty((0, 0)))
-    width, kept = n + -n % room, len(inverse)
+    width, kept = n + -n % multiple, len(inverse)
     base, end = zeros((2, width), np.float64)
     waiting = zeros((kept and width,), np.float64)
-    B = zeros((kept + -kept % min(room, 4), kept and width), np.float64)
+    B = zeros((kept + -kept % min(multiple, 4), kept and width), np.float64)
     base[:n], B[:kept, :kept] = w, inverse
     counts = np.zeros(COUNTS, np.int64)
     counts[DECIDED] = decided
     for place, name in ((STEPS, "t"), (WAITING, "batch_waiting"), (SILENT, "uninformative")):
         counts[place] = int(state.get(name, 0))
     theta, total = (np.array(state.get(name, np.empty(0)), order="C") for name in ("theta", "batch_sum"))
-    return Memory(n, base, end, theta, B, waiting, total, np.empty((0, n)), np.empty(n + 1), counts)
+    return RuleMemory(n, base, end, theta, B, waiting, total, np.empty((0, n)), np.empty(n + 1), counts)
 
 
-def state_of(m: Memory, before: Mapping[str, NDArray[Any]]) -> State:
+def state_of(m: RuleMemory, before: Mapping[str, NDArray[Any]]) -> State:
     """What a rule should take over after a loop: ``before`` says what it remembers, and what the loop does not know."""
     settle(m.inverse, m.waiting)
     mirror(m.inverse)
@@ -81,7 +81,7 @@ def state_of(m: Memory, before: Mapping[str, NDArray[Any]]) -> State:
     return {name: now.get(name, old) for name, old in before.items()}
 
 
-def is_finite(m: Memory) -> bool:
+def is_finite(m: RuleMemory) -> bool:
     """Whether sums have stayed finite: those that overflow once never come back."""
     return all(bool(np.isfinite(array).all()) for array in (m.w, m.theta, m.total))
 
@@ -102,13 +102,13 @@ def goes_along(p: Program) -> bool:
 
 
 @borrowing
-def rate(p: Program, m: Memory) -> float:
+def rate(p: Program, m: RuleMemory) -> float:
     """The rate of the present step, of rules that go along their directions."""
     return rate_of(p.scale, m.counts[STEPS]) if p.kind == GRADIENT else 1.0
 
 
 @borrowing
-def step(p: Program, m: Memory, d: FloatArray, factor: float) -> bool:
+def step(p: Program, m: RuleMemory, d: FloatArray, factor: float) -> bool:
     """One step of the rule along factor·d; False if the step leaves the finite numbers, and must not be kept."""
     m.counts[STEPS] += 1
     t = m.counts[STEPS]
@@ -142,14 +142,14 @@ def step(p: Program, m: Memory, d: FloatArray, factor: float) -> bool:
 
 
 @borrowing
-def _within(p: Program, m: Memory, squares: float) -> bool:
+def _within(p: Program, m: RuleMemory, squares: float) -> bool:
     if p.region.kind == BALL:
         return math.sqrt(squares) <= float(p.region.bounds[0])
     return inside(p.region, m.end[: m.dim], math.sqrt(squares), m.scratch)
 
 
 @borrowing
-def learn(p: Program, m: Memory, d: FloatArray) -> bool:
+def learn(p: Program, m: RuleMemory, d: FloatArray) -> bool:
     """Step along d, or, of a batch, along the sum when it is full."""
     m.counts[SILENT] += silent(d)
     if p.batch > 1:

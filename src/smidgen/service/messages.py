@@ -10,7 +10,7 @@ import hashlib
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.service.refusals import Impossible
 
@@ -65,6 +65,21 @@ class ModelBody(Message):
     default_reward: float | None = None
     explore: Share | None = None
     min_share: Share | None = None
+
+
+class AmendBody(Message):
+    """What of a model's settings is to change; what is left out stays."""
+
+    add_labels: Annotated[list[Id], Meta(max_length=LABELS)] | UnsetType = UNSET
+    add_text: Annotated[list[Id], Meta(max_length=1000)] | UnsetType = UNSET
+    window_s: Seconds | UnsetType = UNSET
+    default_reward: float | UnsetType | None = UNSET
+    explore: Share | UnsetType = UNSET
+    min_share: Share | UnsetType = UNSET
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were sent."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
 
 
 class Compact(Message):
@@ -167,6 +182,13 @@ class SeveralReply(Struct, kw_only=True):
 class UndoneReply(Struct, kw_only=True):
     """The version that the undoing made."""
 
+    model_version: int
+
+
+class ForgottenReply(Struct, kw_only=True):
+    """How many events were erased, and the version that this made."""
+
+    forgotten: int
     model_version: int
 
 
@@ -284,7 +306,11 @@ class HealthReply(Struct, kw_only=True):
 
 
 class ModelReply(Struct, kw_only=True):
-    """A model at a glance."""
+    """A model at a glance.
+
+    ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
+    that were in memory since the start.
+    """
 
     name: str
     loop: str

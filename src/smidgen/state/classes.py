@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, kernel
-from smidgen.vector.lanes import fetch
+from smidgen.vector.lanes import prefetch
 from smidgen.vector.row_sums import AHEAD, sum_rows
 
 Block = NDArray[Any]  # float64 or float32
@@ -39,14 +39,14 @@ def add_to_class(W: Block, c: int, idx: Indices, val: Block, rate: float) -> Non
 
 
 @borrowing
-def fetch_rows(W: Block, idx: Indices) -> None:
+def prefetch_rows(W: Block, idx: Indices) -> None:
     """Ask for the first rows that an example needs, before its turn comes."""
     width, line = W.shape[1], 64 // W.itemsize
     for k in range(min(idx.shape[0], AHEAD)):
         row = np.int64(idx[k]) * width
         for c in range(0, width, line):
-            fetch(W, row + c)
-        fetch(W, row + width - 1)
+            prefetch(W, row + c)
+        prefetch(W, row + width - 1)
 
 
 @borrowing

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from smidgen._kernel import kernel
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
-from smidgen.state.kernels import Kernel
+from smidgen.state.kernel_functions import KernelFunction
 
 #: A squared length beyond this many times A's start is shortened to it: what comes of the inverse of a Gram matrix has
 #: an error that grows with the square of this, times a rounding.
@@ -43,7 +43,7 @@ class DualClasses:
     Parameters
     ----------
     dim, columns
-        Features, and room for classes.
+        Features, and places for classes.
     start
         A starts as start·I.
     kernel
@@ -52,7 +52,7 @@ class DualClasses:
 
     covariance = "kernel"
 
-    def __init__(self, dim: int, columns: int, start: float, kernel: Kernel) -> None:
+    def __init__(self, dim: int, columns: int, start: float, kernel: KernelFunction) -> None:
         self._start, self._kernel = start, kernel
         self.points: FloatArray = np.empty((0, dim))
         self.coefficients: FloatArray = np.empty((columns, 0))
@@ -68,11 +68,11 @@ class DualClasses:
 
     @property
     def columns(self) -> int:
-        """Room for classes."""
+        """Places for classes."""
         return len(self.members)
 
     def widen(self, columns: int) -> None:
-        """Make room for more classes, which start as all started."""
+        """Make places for more classes, which start as all started."""
         more = columns - self.columns
         self.coefficients = np.vstack([self.coefficients, np.zeros((more, len(self.points)))])
         self.members += [[] for _ in range(more)]

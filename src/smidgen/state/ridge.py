@@ -17,7 +17,7 @@ from smidgen.state.classes import Block, Indices
 from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, full_width, sparse_dot
-from smidgen.state.kernels import Kernel
+from smidgen.state.kernel_functions import KernelFunction
 
 
 class Ridge(ABC):
@@ -230,7 +230,7 @@ class ForgettingRidge(Ridge):
 class KernelRidge(Ridge):
     """In a kernel's feature space, by the examples learnt from: n² operations and memory for n of them."""
 
-    def __init__(self, dim: int, a: float, kernel: Kernel) -> None:
+    def __init__(self, dim: int, a: float, kernel: KernelFunction) -> None:
         self.dual = DualClasses(dim, 1, a, kernel)
 
     def moments(self, row: Row) -> tuple[float, float]:

@@ -79,7 +79,7 @@ def _drop_first(G: FloatArray, n: int) -> None:
             G[i - 1, j - 1] = G[i, j] - first[i] * first[j] / first[0]
 
 
-class Asked(NamedTuple):
+class AskedRows(NamedTuple):
     """A ridge estimator that a block of rows asks, and learns from some of them, in compiled code.
 
     Attributes
@@ -89,13 +89,13 @@ class Asked(NamedTuple):
     start, squares
         A starts as start·I; the squared lengths of all examples, added up.
     w, indices, values, starts, y
-        As `SparseRidge` keeps them, with room for the rows of the block.
+        As `SparseRidge` keeps them, as long as the rows of the block need.
     rows
         The rows of the block: indices, values and where each begins.
     inner
         Their inner products with each other.
     near, solved
-        A row for each: k(x) and G·k(x), with room for the block; the last ones, of what was learnt in it.
+        A row for each: k(x) and G·k(x), as long as the block needs; the last ones, of what was learnt in it.
     pivots
         a(1 + xᵀA⁻¹x) of what was learnt, in turn; and which rows these were.
     """
@@ -115,7 +115,7 @@ class Asked(NamedTuple):
 
 
 @kernel
-def asked_moments(r: Asked, i: int) -> tuple[float, float]:
+def asked_moments(r: AskedRows, i: int) -> tuple[float, float]:
     """w·x and xᵀA⁻¹x of the i-th row."""
     indices, values, starts = r.rows
     idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.counts[0]
@@ -125,7 +125,7 @@ def asked_moments(r: Asked, i: int) -> tuple[float, float]:
 
 
 @kernel
-def asked_learn(r: Asked, i: int, y: float, mean: float, width: float) -> None:
+def asked_learn(r: AskedRows, i: int, y: float, mean: float, width: float) -> None:
     """Learn the i-th row; those after it learn of it.
 
     With s = G·k(x) and the pivot p of x, a later row z has the product (G·k(z) − c·s, c) with the larger G,
@@ -211,7 +211,7 @@ class SparseRidge(Ridge):
         self._y = np.append(self._y, y)
 
     def _make_room(self, examples: int) -> None:
-        """Let G have room for so many."""
+        """Let G hold so many."""
         n = len(self._y)
         if examples > len(self._G):
             grown = np.empty((max(examples, 2 * n), max(examples, 2 * n)))
@@ -221,7 +221,7 @@ class SparseRidge(Ridge):
     def __len__(self) -> int:
         return len(self._y)
 
-    def asked(self, indices: Indices, values: Block, starts: IntArray, rows: IntArray) -> Asked:
+    def asked(self, indices: Indices, values: Block, starts: IntArray, rows: IntArray) -> AskedRows:
         """What some rows of a CSR matrix ask, all at once."""
         n, m, dim = len(self), len(rows), len(self._w)
         block = sparse.csr_array((values, indices.astype(np.int64), starts), shape=(len(starts) - 1, dim))[rows]
@@ -239,7 +239,7 @@ class SparseRidge(Ridge):
             np.concatenate([self._starts, np.zeros(m, np.int64)]),
         )
         own = (block.indices.astype(np.uint32), block.data, block.indptr.astype(np.int64))
-        return Asked(
+        return AskedRows(
             counts=np.array([n, n]),
             start=self._a,
             squares=np.array([float(self._values @ self._values)]),
@@ -254,7 +254,7 @@ class SparseRidge(Ridge):
             learnt=np.empty(m, np.int64),
         )
 
-    def take_over(self, asked: Asked) -> None:
+    def take_over(self, asked: AskedRows) -> None:
         """Keep what was learnt of the rows that asked: G grows by all of it at once."""
         n, before = asked.counts
         added = n - before

@@ -89,7 +89,7 @@ def write_merged(
 ) -> None:
     """The documents that φ(better) − φ(shown) touches, and their coefficients; those that cancel are left out.
 
-    What is left of the two arrays, which have room for twice the discounts, is filled with zeros.
+    What is left of the two arrays, which hold twice the discounts, is filled with zeros.
     """
     weight = np.zeros(n)
     for i in range(min(better.shape[0], discounts.shape[0])):

@@ -128,6 +128,25 @@ def readers_see_what_is_committed(make: Callable[[], Store], store: Store) -> No
     reader.close()
 
 
+def a_moment_is_one(make: Callable[[], Store], store: Store) -> None:
+    """What is asked within a moment is answered as of it, though others go on."""
+    row = model(store, "moments")
+    reader = store.reader()
+    committing = threading.Thread(target=lambda: batch(store, lambda: store.decided(row.slot, [asked(1251)])))
+    with reader.moment():
+        first = len(reader.events(row.slot))
+        committing.start()
+        committing.join(0.2)  # a store may let the writer wait
+        counts = reader.counts(row.slot)
+        with reader.moment():
+            again = len(reader.events(row.slot))
+        hold((first, again, counts and counts.seq) == (1, 1, 1), "all answers within a moment are of that moment")
+    committing.join(30)
+    hold(not committing.is_alive(), "the writer goes on when the moment is over")
+    hold(len(reader.events(row.slot)) == 2, "after a moment readers see what is committed")
+    reader.close()
+
+
 def a_probe_means_nothing(make: Callable[[], Store], store: Store) -> None:
     """A probe can be committed, and changes nothing."""
     row = model(store, "probed")

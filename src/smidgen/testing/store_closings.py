@@ -90,6 +90,8 @@ def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) 
     )
     due = [found.id for found in store.due(1e9) if found.slot == row.slot]
     hold(due == [f"{2100:024x}"], "what was shown is due when its window is over")
+    batch(store, lambda: store.unwait(row.slot))
+    hold(not [found for found in store.due(1e9) if found.slot == row.slot], "silence can be made to mean nothing")
 
 
 def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
@@ -135,6 +137,47 @@ def a_model_goes_back(make: Callable[[], Store], store: Store) -> None:
     hold([found.version for found in rows if found is not None] == [1, 2, 3], "and stays closed")
     again = batch(store, lambda: store.answered(row.slot, [feedback(2252)]))[0]
     hold(again.status == "duplicate", "the same feedback sent again is a duplicate")
+
+
+def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
+    """All that was said of a key can be erased; numbers keep no gap, and the chain holds."""
+    row = model(store, "forget")
+    whose = enumerate([("a", 1), ("b", 1), ("a", 2)])
+    made = [asked(2400 + n, key=key, number=i, request=f"r{n}", request_hash=b"h") for n, (key, i) in whose]
+    batch(store, lambda: store.decided(row.slot, made))
+    batch(store, lambda: store.answered(row.slot, [feedback(2400, key="a"), feedback(2401, key="b")]))
+    batch(store, lambda: store.append(row.slot, "taught", 40.0, b"to a", key="a", changes=True, call=("c", b"h")))
+    batch(store, lambda: store.publish(row.slot, "a", 7, b"state"))
+    count, verdict = batch(store, lambda: store.forget(row.slot, "a", 50.0))
+    hold((count, verdict.version) == (4, 4), "all events of the key are erased, and that makes a version")
+    hold(store.cleanse(), "between batches nothing is in the way of cleansing")
+    for view in (store, make()):
+        events = view.events(row.slot)
+        hold([event.seq for event in events] == list(range(1, 9)), "numbers keep no gap")
+        hold(Chain().follow(events) is None, "the chain holds over erased events")
+        erased = [event for event in events if event.salt is None]
+        hold([event.seq for event in erased] == [2, 4, 5, 7], "an erased event has no salt")
+        bare = all(event.key is None and event.decision is None and event.at == 0.0 for event in erased)
+        hold(bare and all(len(event.body or b"") == 16 for event in erased), "and says nothing but its digest")
+        hold({event.type for event in erased} == {"erased"}, "its type says so")
+        hold([event.made for event in events][4:] == [1, 2, 3, 4], "versions stay what they were")
+        hold(view.decision(f"{2400:024x}") is None and view.requested(row.slot, "r0") is None, "decisions are gone")
+        hold(view.decision(f"{2401:024x}") is not None, "those of others stay")
+        hold(view.called(row.slot, "c") is None, "calls are gone")
+        hold(not list(view.states(row.slot, "a")), "states are gone")
+        hold(
+            [event.seq for event, _ in view.changes(row.slot, 0, "a") if event.key == "a"] == [],
+            "nothing is left to learn",
+        )
+        counts = view.counts(row.slot)
+        hold(
+            counts is not None and (counts.decisions, counts.answered, counts.keys) == (1, 1, 1),
+            "counts are those of the others",
+        )
+        if view is not store:
+            view.close()
+    again, _ = batch(store, lambda: store.forget(row.slot, "a", 51.0))
+    hold(again == 0, "nothing is erased twice")
 
 
 def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) -> None:

@@ -69,6 +69,9 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         look("ended", [], now=1e6, limit=3)
         look("ended", [_outcome(asked[n], n, figures) for n in (5, 4)], now=1.5e6, limit=2)
         look("latest", [tuple(row) for row in latest if row is not None], before=6, limit=2)
+        batch(store, lambda: store.decided(slot, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
+        look("lately", [_outcome(asked[5], 5, figures)], limit=1)  # what was not shown does not count
+        look("ended", [_outcome(asked[5], 5, figures)], now=1.5e6, limit=1)
     finally:
         reader.close()
 

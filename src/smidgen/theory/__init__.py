@@ -2,12 +2,12 @@
 
 from smidgen.theory import bounds
 from smidgen.theory.guarantees import Guarantee, promised
-from smidgen.theory.theorems import Measured, Terms, Theorem, Verdict, bound_for, find, state, stated
+from smidgen.theory.theorems import Measured, Premises, Theorem, Verdict, bound_for, find, state, stated
 
 __all__ = [
     "Guarantee",
     "Measured",
-    "Terms",
+    "Premises",
     "Theorem",
     "Verdict",
     "bound_for",

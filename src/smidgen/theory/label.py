@@ -17,7 +17,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.theory.curves import Curve, plain, rounds, total
-from smidgen.theory.statement import Terms, Theorem, state
+from smidgen.theory.statement import Premises, Theorem, state
 
 
 def determinant_bound(*, T: Any, dim: int, n_classes: int, alpha: float) -> Curve:
@@ -117,7 +117,7 @@ def confidit_margin(
 _PROVED = {"eta": "theory", "covariance": "full", "project": True, "normalize": True}
 
 
-def _one_bit(settings: Mapping[str, Any], T: int) -> Terms | str:
+def _one_bit(settings: Mapping[str, Any], T: int) -> Premises | str:
     if any(settings[name] != value for name, value in _PROVED.items()):
         return 'Theorem 1 is for eta="theory", covariance="full", project=true, normalize=true'
     if settings.get("approximation") is not None:
@@ -126,7 +126,7 @@ def _one_bit(settings: Mapping[str, Any], T: int) -> Terms | str:
     if not 0.0 <= alpha <= 1.0:
         return f"Theorem 1 holds for 0 ≤ alpha ≤ 1, not for {alpha:g}"
     B3 = determinant_bound(T=T, dim=settings["dim"], n_classes=settings["n_classes"], alpha=alpha)
-    return Terms(
+    return Premises(
         {"alpha": alpha, "norm_bound": U, "delta": delta, "log_determinant": B3},
         f"Labels drawn by the paper's linear model with ‖U‖ ≤ {U:g}; the share of extra mistakes.",
         f"Theorem 1, with probability {1 - delta:g}",

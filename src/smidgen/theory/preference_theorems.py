@@ -11,7 +11,7 @@ from smidgen.geometry import Ball
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton
 from smidgen.theory import preferences as bounds
 from smidgen.theory.losses import Linear
-from smidgen.theory.statement import Known, Measured, Terms, Theorem, state
+from smidgen.theory.statement import Known, Measured, Premises, Theorem, state
 
 Settings = Mapping[str, Any]
 #: Users keep w* and α to themselves: bounds on models are multiples of them.
@@ -22,8 +22,8 @@ def _additive(rule: Additive, m: Measured) -> Known:
     return {"T": m.T, "R": m.R, "w_norm": m.w_norm, "alpha": m.alpha, "slack": m.slacks}
 
 
-def _perceptron(settings: Settings, T: int) -> Terms:
-    return Terms(
+def _perceptron(settings: Settings, T: int) -> Premises:
+    return Premises(
         OURS,
         "Users with a linear taste w*, feedback that is α-informative without slack, and features no longer than R:"
         " only your users know w* and α, so the bound is in their units.",
@@ -50,8 +50,8 @@ def _batched(rule: Batched, m: Measured) -> Known | str:
     return {**_additive(rule.rule, m), "batch": rule.size}
 
 
-def _batch(settings: Settings, T: int) -> Terms:
-    return Terms({**OURS, "batch": settings["batch"]}, "As Theorem 1: α-informative feedback without slack.")
+def _batch(settings: Settings, T: int) -> Premises:
+    return Premises({**OURS, "batch": settings["batch"]}, "As Theorem 1: α-informative feedback without slack.")
 
 
 state(
@@ -92,7 +92,7 @@ def _multiplicative(rule: Exponentiated, m: Measured) -> Known | str:
     }
 
 
-def _exponentiated(settings: Settings, T: int) -> Terms | str:
+def _exponentiated(settings: Settings, T: int) -> Premises | str:
     horizon = settings.get("horizon")
     if why_not := _no_fixed_rate(horizon, T):
         return why_not
@@ -100,7 +100,7 @@ def _exponentiated(settings: Settings, T: int) -> Terms | str:
     known = {"S": S, "n_features": settings["dim"] * (2 if signed else 1), "horizon": horizon}
     positive = "" if signed else ", and w* ≥ 0"
     assumes = f"α-informative feedback without slack, and features within S = {S:g}{positive}."
-    return Terms({**known, "w_norm": 1.0, "alpha": 1.0}, assumes)
+    return Premises({**known, "w_norm": 1.0, "alpha": 1.0}, assumes)
 
 
 state(

@@ -38,8 +38,8 @@ class Measured:
         return float(np.linalg.norm(self.w_star))
 
 
-class Terms(NamedTuple):
-    """On which terms a theorem speaks of a model.
+class Premises(NamedTuple):
+    """On which premises a theorem speaks of a model.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Theorem:
     title: str
     formula: str
     bound: Callable[..., Curve]
-    terms: Callable[[Mapping[str, Any], int], Terms | str]
+    terms: Callable[[Mapping[str, Any], int], Premises | str]
     unit: str = ""
     counts: str = "T"
     rule: type[Rule] | None = None

@@ -11,9 +11,9 @@ import numpy as np
 from smidgen.decision import FloatArray
 from smidgen.optim import Rule
 from smidgen.theory import choose, filter, label, preference_theorems, tune
-from smidgen.theory.statement import Measured, Terms, Theorem, find, state, stated
+from smidgen.theory.statement import Measured, Premises, Theorem, find, state, stated
 
-__all__ = ["Measured", "Terms", "Theorem", "Verdict", "bound_for", "find", "state", "stated", "theorem"]
+__all__ = ["Measured", "Premises", "Theorem", "Verdict", "bound_for", "find", "state", "stated", "theorem"]
 
 #: The files that state them.
 FILES = (choose, filter, label, preference_theorems, tune)

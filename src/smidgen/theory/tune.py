@@ -20,7 +20,7 @@ import numpy as np
 from smidgen import checks
 from smidgen.theory import one_point
 from smidgen.theory.curves import Curve, rounds, total
-from smidgen.theory.statement import Terms, Theorem, state
+from smidgen.theory.statement import Premises, Theorem, state
 
 
 def ogd(*, T: Any, D: float, G: float, per_round: bool | None = None) -> Curve:
@@ -193,22 +193,22 @@ def onseg(
     return total(first + 5.0 * N * log / alpha, t, per_round)
 
 
-def _gradient(settings: Mapping[str, Any], T: int) -> Terms:
+def _gradient(settings: Mapping[str, Any], T: int) -> Premises:
     D, G = settings["space"].diameter, settings["gradient_bound"]
-    return Terms({"D": D, "G": G}, f"Convex losses whose gradients are at most G = {G:g} long.")
+    return Premises({"D": D, "G": G}, f"Convex losses whose gradients are at most G = {G:g} long.")
 
 
-def _newton(settings: Mapping[str, Any], T: int) -> Terms | str:
+def _newton(settings: Mapping[str, Any], T: int) -> Premises | str:
     if settings.get("beta") is not None:
         return "The bound is for the theory's own beta; this model was given another"
     space, G, alpha = settings["space"], settings["gradient_bound"], settings["exp_concavity"]
     if space.free_dim * math.log(T) < 4.0:
         return "The bound begins after a few rounds"
     known = {"dim": space.free_dim, "D": space.diameter, "G": G, "exp_concavity": alpha}
-    return Terms(known, f"Losses that are {alpha:g}-exp-concave, gradients within {G:g}.")
+    return Premises(known, f"Losses that are {alpha:g}-exp-concave, gradients within {G:g}.")
 
 
-def _value(settings: Mapping[str, Any], T: int) -> Terms | str:
+def _value(settings: Mapping[str, Any], T: int) -> Premises | str:
     if settings.get("delta") is not None or settings.get("gamma") is not None:
         return "The theorem is for its own delta and gamma; this model was given others"
     if (horizon := settings.get("horizon")) is None:
@@ -216,7 +216,7 @@ def _value(settings: Mapping[str, Any], T: int) -> Terms | str:
     space, F, L = settings["space"], settings["loss_bound"], settings.get("lipschitz")
     known = {"dim": space.free_dim, "F": F, "R": space.outer_radius, "r": space.inner_radius, "lipschitz": L}
     slopes = "" if L is None else f" and slopes within {L:g}"
-    return Terms(
+    return Premises(
         {**known, "mended": True, "T": horizon},
         f"Convex losses within ±{F:g}{slopes}; the bound is on the expected regret.",
         f"Flaxman, Kalai & McMahan 2005, mended; at the horizon, {horizon:,} rounds",

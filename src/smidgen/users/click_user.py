@@ -41,21 +41,21 @@ def click_down(grades: IntArray, attract: FloatArray, stop: FloatArray, draws: F
 
 @kernel
 def click_into(
-    user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator, draws: FloatArray, room: IntArray
+    user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator, draws: FloatArray, clicked: IntArray
 ) -> int:
-    """Write the documents that are clicked to the first row of ``room``, by the user's own random numbers; how many.
+    """Write the documents that are clicked to the first row of ``clicked``, by the user's own random numbers; how many.
 
-    ``draws`` and ``room`` have two rows, of a place or more for each document that the user looks at.
+    ``draws`` and ``clicked`` have two rows, of a place or more for each document that the user looks at.
     """
     looks = min(user.depth, shown.shape[0])
     for row in range(2):
         for i in range(looks):
             draws[row, i] = rng.random()
     for i in range(looks):
-        room[1, i] = int(labels[shown[i]])
-    count = click_down(room[1, :looks], user.attract, user.stop, draws, room[0])
+        clicked[1, i] = int(labels[shown[i]])
+    count = click_down(clicked[1, :looks], user.attract, user.stop, draws, clicked[0])
     for i in range(count):
-        room[0, i] = shown[room[0, i]]
+        clicked[0, i] = shown[clicked[0, i]]
     return count
 
 
@@ -120,9 +120,9 @@ class ClickUser:
         """The clicked documents, in the order of the clicks."""
         shown, labels = context.check(action), self._labels(context)
         self.grades(labels, shown[: self.depth])
-        draws, room = np.empty((2, len(shown))), np.empty((2, len(shown)), np.int64)
-        count = click_into(self.person(), shown, labels, self._rng, draws, room)
-        return [int(document) for document in room[0, :count]]
+        draws, clicked = np.empty((2, len(shown))), np.empty((2, len(shown)), np.int64)
+        count = click_into(self.person(), shown, labels, self._rng, draws, clicked)
+        return [int(document) for document in clicked[0, :count]]
 
     def grades(self, labels: Any, seen: Any) -> IntArray:
         """The labels of some documents as whole numbers that the tables know, or a refusal."""

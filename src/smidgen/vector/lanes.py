@@ -27,13 +27,13 @@ __all__ = [
     "LANES",
     "add_to",
     "add_words",
-    "fetch",
-    "fetch_later",
     "fill",
     "from_bits",
     "load",
     "multiply_words",
     "only",
+    "prefetch",
+    "prefetch_later",
     "root",
     "shuffled",
     "store",
@@ -96,15 +96,15 @@ def shuffled(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
 
 
 @_instruction
-def fetch(array: NDArray[Any], at: int) -> None:
-    """Ask for the line of memory around the ``at``-th number of a contiguous array before it is needed.
+def prefetch(array: NDArray[Any], at: int) -> None:
+    """Ask for the cache line around the ``at``-th number of a contiguous array before it is needed.
 
     It changes nothing but the time of later reads, and may be asked for places that are not there.
     """
 
 
 @_instruction
-def fetch_later(array: NDArray[Any], at: int) -> None:
+def prefetch_later(array: NDArray[Any], at: int) -> None:
     """The same for what is needed only after much else: it is brought near, but does not take the nearest places."""
 
 
@@ -222,7 +222,7 @@ def _intrinsics() -> dict[str, Any]:
         parts = [builder.shuffle_vector(*args, mask) for mask in masks]
         return context.make_tuple(builder, signature.return_type, parts)
 
-    def do_fetch(cache: int, context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def do_prefetch(cache: int, context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         ask_for(builder, builder.gep(data, [args[1]]), cache)
         return context.get_dummy_value()
@@ -272,8 +272,10 @@ def _intrinsics() -> dict[str, Any]:
         "load": intrinsic(lambda context, array, at: whole(array, lanes(array, types.intp), do_load)),
         "store": intrinsic(lambda context, array, at, value: whole(array, writing(array), do_store)),
         "add_to": intrinsic(lambda context, array, at, value: whole(array, writing(array), do_add_to)),
-        "fetch": intrinsic(lambda context, array, at: (types.void(array, types.intp), partial(do_fetch, 1))),
-        "fetch_later": intrinsic(lambda context, array, at: (types.void(array, types.intp), partial(do_fetch, 2))),
+        "prefetch": intrinsic(lambda context, array, at: (types.void(array, types.intp), partial(do_prefetch, 1))),
+        "prefetch_later": intrinsic(
+            lambda context, array, at: (types.void(array, types.intp), partial(do_prefetch, 2))
+        ),
         "fill": intrinsic(lambda context, number: (lanes(types.float64), do_fill)),
         "only": intrinsic(lambda context, value, count: (lanes(lanes, types.intp), do_only)),
         "root": intrinsic(lambda context, value: (lanes(lanes), do_root)),

@@ -117,7 +117,7 @@ def _random(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed:
 
 _TUNERS: dict[str, Callable[..., None]] = {
     "QuadraticTuner": _ours(lambda space, seed: QuadraticTuner(space=space, seed=seed)),
-    "OGDEG": _ours(lambda space, seed: OGDEG(space=space, loss_bound=1.0, delta=0.1, seed=seed)),
+    "OGDEG": _ours(lambda space, seed: OGDEG(space=space, loss_bound=1.0, delta=0.1, beyond="take", seed=seed)),
     "OGDEG, running mean": _ours(lambda space, seed: OGDEG(space=space, delta=0.1, baseline="mean", seed=seed)),
     "CMA-ES": _cmaes,
     "Optuna TPE": _tpe,

@@ -25,7 +25,7 @@ def learner_of(name: str, loss: LeastSquares | Logistic, space: Space, reach: fl
     """A one-point learner with δ = reach·r and a step that is factor times the usual one."""
     F, delta = loss.bound(space), reach * space.inner_radius
     if name == "OGDEG":
-        return OGDEG(space=space, loss_bound=F / factor, delta=delta, seed=seed)
+        return OGDEG(space=space, loss_bound=F / factor, delta=delta, beyond="take", seed=seed)
     beta = delta / (8.0 * space.free_dim * F * space.diameter) / factor
     return ONSEG(space=space, loss_bound=F, delta=delta, beta=beta, seed=seed)
 

@@ -91,10 +91,10 @@ def make(loss: LeastSquares | Logistic, space: Space, choice: Choice, *, data: s
     where, share = (space, gamma) if not outside else _widened(space, delta)
     if choice.learner == "OGDEG":
         bound = F * where.diameter / space.diameter  # so that the step D/(F√t) is that of P
-        plain = OGDEG(space=where, loss_bound=bound, delta=delta, gamma=share, seed=seed)
+        plain = OGDEG(space=where, loss_bound=bound, delta=delta, gamma=share, beyond="take", seed=seed)
         return Made(plain, delta, gamma, 0.0, outside)
     beta = beta_of(space, F, delta, choice.beta, data)
-    newton = ONSEG(space=where, loss_bound=F, delta=delta, gamma=share, beta=beta, seed=seed)
+    newton = ONSEG(space=where, loss_bound=F, delta=delta, gamma=share, beta=beta, beyond="take", seed=seed)
     if choice.learner == "frozen":
         _freeze(newton)
     return Made(newton, delta, gamma, beta, outside)

@@ -52,6 +52,11 @@ def test_losses_beyond_the_bound_are_counted() -> None:
         for loss in (0.5, 0.4, 30.0, 0.5):
             learner.tell(learner.ask(), loss)
         assert learner.clipped == 1
+    taken = OGDEG(**BOX, loss_bound=1.0, beyond="take")
+    for loss in (0.5, 0.4, 30.0, 0.5):
+        taken.tell(taken.ask(), loss)
+    assert taken.clipped == 1
+    assert np.linalg.norm(taken.weights - plain.weights) > 0.1, "it moved as far as it was told"
     inside = OGDEG(**BOX, loss_bound=1.0, baseline="mean")
     for loss in (0.5, 0.4):
         inside.tell(inside.ask(), loss)
@@ -73,7 +78,7 @@ def test_no_step_is_taken_while_all_losses_are_the_same() -> None:
 def test_without_the_new_arguments_nothing_changes() -> None:
     learner = OGDEG(**BOX, loss_bound=2.0)
     learner.tell(learner.ask(), 1.0)
-    assert learner.params.keys() == {"space", "loss_bound", "delta", "seed"}
+    assert learner.params.keys() == {"space", "loss_bound", "delta", "beyond", "seed"}
     assert set(learner._state()) == {"w", "t"}
 
 

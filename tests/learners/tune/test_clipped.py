@@ -1,4 +1,4 @@
-"""A gradient beyond the bound that was declared counts as one of that length, and is counted."""
+"""A gradient or a loss beyond the bound that was declared counts as one of that size, and is counted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import smidgen
-from smidgen import OGD, ONS, Ball, Box
+from smidgen import OGD, OGDEG, ONS, ONSEG, Ball, Box
 from smidgen.evaluate import play_tuning
 
 MAKERS: dict[str, Any] = {
@@ -65,3 +65,59 @@ def test_a_compiled_stream_clips_and_counts_alike(make: Any) -> None:
         twin.learn(decision, loss.gradient(t, decision.action))
     assert 0 < learner.clipped == twin.clipped < 60
     np.testing.assert_allclose(learner.weights, twin.weights, atol=1e-9)
+
+
+VALUES: dict[str, Any] = {
+    "OGDEG": lambda **more: OGDEG(space=Ball(dim=3), loss_bound=2.0, delta=0.2, **more),
+    "ONSEG": lambda **more: ONSEG(space=Box(low=np.zeros(3), high=1.0), loss_bound=2.0, delta=0.1, beta=0.02, **more),
+    "phases": lambda **more: OGDEG(space=Ball(dim=3), loss_bound=2.0, lipschitz=1.0, **more),
+}
+
+
+@pytest.mark.parametrize("size", [2.1, 1e10, 1e200, 1.7e308])
+@pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
+def test_a_large_loss_counts_as_one_of_the_bound(make: Any, size: float) -> None:
+    learner, twin = make(), make()
+    for t in range(10):
+        learner.tell(learner.ask(), size * (-1) ** t)
+        twin.tell(twin.ask(), 2.0 * (-1) ** t)
+    assert (learner.clipped, twin.clipped) == (10, 0)
+    np.testing.assert_array_equal(learner.weights, twin.weights)
+    again = smidgen.Learner.from_bytes(learner.to_bytes())
+    assert again.to_bytes() == learner.to_bytes()
+    assert again.clipped == 10
+
+
+@pytest.mark.parametrize("beyond", ["clip", "take"])
+@pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
+def test_a_compiled_stream_of_losses_clips_and_counts_alike(make: Any, beyond: str) -> None:
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(300, 3)) * rng.choice([0.5, 4.0], size=(300, 1), p=[0.8, 0.2])
+    loss = smidgen.losses.LeastSquares(Z=Z, y=Z @ [0.5, 0.2, 0.1])
+    learner, twin = make(beyond=beyond), make(beyond=beyond)
+    play_tuning(learner, loss)
+    for t in range(len(loss)):
+        decision = twin.decide()
+        twin.learn(decision, loss(t, decision.action))
+    assert 0 < learner.clipped == twin.clipped < 300
+    np.testing.assert_allclose(learner.weights, twin.weights, atol=1e-9)
+    assert smidgen.Learner.from_bytes(learner.to_bytes()).clipped == learner.clipped
+
+
+def test_what_was_made_before_losses_were_clipped_takes_them_as_they_are() -> None:
+    old = OGDEG.at(1, space=Ball(dim=3), loss_bound=2.0, delta=0.2)
+    new = OGDEG(space=Ball(dim=3), loss_bound=2.0, delta=0.2, beyond="take")
+    for learner in (old, new):
+        for loss in (1.0, 50.0, 1.0):
+            learner.tell(learner.ask(), loss)
+    np.testing.assert_array_equal(old.weights, new.weights)
+    again = smidgen.Learner.from_bytes(old.to_bytes())
+    assert again.to_bytes() == old.to_bytes()
+    again.tell(again.ask(), 50.0)
+    old.tell(old.ask(), 50.0)
+    np.testing.assert_array_equal(old.weights, again.weights)
+
+
+def test_beyond_is_one_of_two() -> None:
+    with pytest.raises(smidgen.errors.InvalidArgument, match="beyond"):
+        OGDEG(space=Ball(dim=3), loss_bound=2.0, delta=0.2, beyond="ignore")

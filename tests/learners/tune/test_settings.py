@@ -124,7 +124,7 @@ class TestBadFeedback:
 
     @ONE_POINT
     def test_a_step_beyond_floating_point_changes_nothing(self, kind: Any) -> None:
-        learner = kind(space=Ball(dim=2), loss_bound=1.0, delta=0.1)
+        learner = kind(space=Ball(dim=2), loss_bound=1.0, delta=0.1, beyond="take")
         with pytest.raises(NotFinite):
             learner.tell(learner.ask(), 1e308)
         assert (learner.weights == 0.0).all()

@@ -25,11 +25,11 @@ from smidgen.service.store.snapshots import Snapshots
 
 def test_the_power_fails(nursery: Nursery, tmp_path: Path, tally: Tally) -> None:
     torment = Torment(nursery, tmp_path, 0, tally)
-    for _ in range(5):
-        torment.power(folders=4)
+    for _ in range(3):
+        torment.power(folders=5)
     torment.finish()
     torment.close()
-    assert (tally.rows["power loss"]["folders"], tally.rows["power loss"]["lost"]) == (20, 0)
+    assert (tally.rows["power loss"]["folders"], tally.rows["power loss"]["lost"]) == (15, 0)
 
 
 @pytest.mark.long

@@ -51,7 +51,7 @@ _FAR = 12_000
 _LOWEST = FLOOR - _FAR
 
 
-class Candidates(NamedTuple):
+class CandidateTable(NamedTuple):
     """The items that are left for one user."""
 
     rows: FloatArray  # the features of all items
@@ -59,14 +59,14 @@ class Candidates(NamedTuple):
     features: Shorts  # less the mean, of the items that are left (with G: of all), in any order; see `write_products`
     items: IntArray  # the item of each column
     column: IntArray  # the column of each item; −1: gone
-    gram: Bytes  # G less the mean, in units of ENTRY, with room for whole blocks; empty if it is not used
+    gram: Bytes  # G less the mean, in units of ENTRY, as long as whole blocks; empty if it is not used
     reach: IntArray  # the largest size of a number in each row of it
     drift: FloatArray  # what the mean leaves out: x·mean, of each item
-    weights: Shorts  # room for w, and
+    weights: Shorts  # space for w, and
     products: Wholes  # for a product
-    near: Shorts  # near scores by column, with room for whole blocks: w·x is at most BASE + UNIT·near + ERROR
+    near: Shorts  # near scores by column, as long as whole blocks: w·x is at most BASE + UNIT·near + ERROR
     peaks: Shorts  # the highest near scores of each block (see `short_scores`)
-    places: Wholes  # room for the places of the highest peaks, and
+    places: Wholes  # space for the places of the highest peaks, and
     found: Wholes  # for the columns that may be the best, and
     scores: FloatArray  # for their scores
     # COLUMNS; TRAVEL: how far near scores may have moved since the last product; EXACT: how many true scores there were
@@ -80,7 +80,7 @@ class Candidates(NamedTuple):
 
 
 @borrowing
-def choose(c: Candidates, w: FloatArray) -> int:
+def choose(c: CandidateTable, w: FloatArray) -> int:
     """The item that is left of highest w·x, the first of equals."""
     if c.counts[STALE] == 1:
         if not w.any():  # all are equal: no need to score them one by one
@@ -105,13 +105,13 @@ def choose(c: Candidates, w: FloatArray) -> int:
 
 
 @borrowing
-def _units(c: Candidates, size: float) -> int:
+def _units(c: CandidateTable, size: float) -> int:
     """A size in units of near scores, towards zero; no more than all of them."""
     return int(min(65536.0, max(-65536.0, size / c.sizes[UNIT])))
 
 
 @borrowing
-def _high(c: Candidates, limit: int) -> int:
+def _high(c: CandidateTable, limit: int) -> int:
     """Find the columns whose near scores are at least the limit. Each belongs to a peak that is as high."""
     count = 0
     for i in range(places_from(c.peaks, 0, c.peaks.shape[0], limit, c.places)):
@@ -124,7 +124,7 @@ def _high(c: Candidates, limit: int) -> int:
 
 
 @borrowing
-def _score(c: Candidates, w: FloatArray, count: int) -> float:
+def _score(c: CandidateTable, w: FloatArray, count: int) -> float:
     """Score the columns found; gives the highest score."""
     top = -math.inf
     for i in range(count):
@@ -134,7 +134,7 @@ def _score(c: Candidates, w: FloatArray, count: int) -> float:
 
 
 @borrowing
-def _best_of(c: Candidates, w: FloatArray, count: int, top: float) -> int:
+def _best_of(c: CandidateTable, w: FloatArray, count: int, top: float) -> int:
     """The best of the columns found. Those that are as good as equal get sums in the order of the features.
 
     Such a sum differs from a score by 2·(dim + 2)·2⁻⁵³·‖x‖·‖w‖ at most, as both are rounded.
@@ -160,7 +160,7 @@ def _best_of(c: Candidates, w: FloatArray, count: int, top: float) -> int:
 
 
 @borrowing
-def _first(c: Candidates) -> int:
+def _first(c: CandidateTable) -> int:
     item = 0
     while c.column[item] < 0:
         item += 1
@@ -168,13 +168,13 @@ def _first(c: Candidates) -> int:
 
 
 @borrowing
-def moved(c: Candidates) -> None:
+def moved(c: CandidateTable) -> None:
     """Say that w has moved, no matter how."""
     c.counts[STALE] = 1
 
 
 @borrowing
-def moved_along(c: Candidates, better: int, shown: int, rate: float) -> None:
+def moved_along(c: CandidateTable, better: int, shown: int, rate: float) -> None:
     """Say that w has moved by rate·(x_better − x_shown), two items that are gone."""
     unit = c.sizes[UNIT]
     c.sizes[RATE] = rate
@@ -198,7 +198,7 @@ def moved_along(c: Candidates, better: int, shown: int, rate: float) -> None:
 
 
 @borrowing
-def remove(c: Candidates, item: int) -> None:
+def remove(c: CandidateTable, item: int) -> None:
     """Take one item out; it must still be there. The last column moves to its place, unless G has a say."""
     k = c.column[item]
     c.column[item] = -1
@@ -220,13 +220,13 @@ def remove(c: Candidates, item: int) -> None:
 
 
 @borrowing
-def _peak(c: Candidates, b: int) -> None:
+def _peak(c: CandidateTable, b: int) -> None:
     """The peaks of a block."""
     write_peaks(c.near, b * BLOCK, (b + 1) * BLOCK, c.peaks, b * WIDTH)
 
 
 @borrowing
-def _level(c: Candidates) -> None:
+def _level(c: CandidateTable) -> None:
     """Let near scores say nothing: all that are left will get true scores."""
     for k in range(c.near.shape[0]):
         c.near[k] = FLOOR if c.near[k] >= _LOWEST else GONE
@@ -236,7 +236,7 @@ def _level(c: Candidates) -> None:
 
 
 @kernel
-def _product(c: Candidates, w: FloatArray) -> None:
+def _product(c: CandidateTable, w: FloatArray) -> None:
     """Near scores of all that are left.
 
     Their unit is that of the next step, or else such that no score is lifted. They are wrong by half a unit, and by the

@@ -16,7 +16,7 @@ from smidgen import checks
 from smidgen._kernel import borrowing, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
-from smidgen.evaluate.players.candidates import Candidates, choose, moved, moved_along, remove
+from smidgen.evaluate.players.candidates import CandidateTable, choose, moved, moved_along, remove
 from smidgen.evaluate.players.choice_answers import COMPARE, Answers, ChoiceUser, answer, compiled, highest, take
 from smidgen.evaluate.players.forms import forms_of
 from smidgen.evaluate.players.item_table import ItemTable
@@ -28,7 +28,7 @@ from smidgen.optim.program import (
     FILLED,
     PROJECTED,
     STEPS,
-    Memory,
+    RuleMemory,
     goes_along,
     learn,
     memory_of,
@@ -90,15 +90,15 @@ class _Log(NamedTuple):
     shown: IntArray
     given: IntArray
     regret: FloatArray
-    delta: FloatArray  # room for x_given − x_shown
+    delta: FloatArray  # space for x_given − x_shown
 
 
 class _Seat(NamedTuple):
     """A user and the learner that serves it."""
 
-    c: Candidates
+    c: CandidateTable
     p: Program
-    m: Memory
+    m: RuleMemory
     duel: Duel
     a: Answers
     log: _Log
@@ -150,7 +150,7 @@ def _duel(seat: _Seat) -> None:
 
 
 @borrowing
-def _take_off(c: Candidates, a: Answers, one: int, other: int) -> None:
+def _take_off(c: CandidateTable, a: Answers, one: int, other: int) -> None:
     remove(c, one)
     take(a, one)
     if other != one:
@@ -288,10 +288,10 @@ def _serve_retrained(rule: Retrained, seat: _Seat, rng: np.random.Generator) -> 
     """Play up to the pair that makes it train, and so on."""
     played, m = 0, seat.m
     while played < len(seat.log.regret):
-        room = np.empty((rule.missing, rule.dim))
+        pairs = np.empty((rule.missing, rule.dim))
         m.counts[FILLED] = 0
-        played = _play(seat._replace(m=m._replace(pairs=room)), rng, played)
-        for pair in room[: m.counts[FILLED]]:
+        played = _play(seat._replace(m=m._replace(pairs=pairs)), rng, played)
+        for pair in pairs[: m.counts[FILLED]]:
             rule.step(pair)
         m.w[:] = rule.weights
         moved(seat.c)

@@ -11,7 +11,7 @@ import numpy as np
 
 from smidgen._kernel import borrowing
 from smidgen.decision import FloatArray, IntArray
-from smidgen.evaluate.players.candidates import BLOCK, FLOOR, GONE, LENGTH, ROUNDING, Candidates
+from smidgen.evaluate.players.candidates import BLOCK, FLOOR, GONE, LENGTH, ROUNDING, CandidateTable
 from smidgen.features import as_rows
 from smidgen.vector.lanes import LANES, fill, load, store
 from smidgen.vector.memory import aligned, zeros
@@ -54,7 +54,7 @@ class ItemTable:
         n, products = len(self), self._centred @ self._centred.T
         np.fill_diagonal(products, 0.0)
         unit = float(np.abs(products).max(initial=0.0)) / 127.0 or 1.0
-        gram = zeros((n, self._room), np.int8)
+        gram = zeros((n, self._padded), np.int8)
         gram[:, :n] = np.rint(products / unit)
         return gram, unit
 
@@ -65,7 +65,7 @@ class ItemTable:
     @cached_property
     def _level(self) -> Shorts:
         """Near scores to start from."""
-        return np.where(np.arange(self._room) < len(self), np.int16(FLOOR), np.int16(GONE))
+        return np.where(np.arange(self._padded) < len(self), np.int16(FLOOR), np.int16(GONE))
 
     @cached_property
     def _mean(self) -> FloatArray:
@@ -88,13 +88,13 @@ class ItemTable:
     def _reach(self) -> IntArray:
         return np.asarray(np.abs(self.gram[0].astype(np.int64)).max(axis=1))
 
-    def candidates(self, near: bool) -> Candidates:
+    def candidates(self, near: bool) -> CandidateTable:
         """All items, for one more user; ``near``: for weights that move along differences of items."""
-        n, room = len(self), self._room
+        n, padded = len(self), self._padded
         gram, entry = self.gram if near else (np.empty((0, 0), np.int8), 1.0)
         # two numbers, each rounded to half a unit; and what double precision rounds, of them and of scores
         blur = entry + 32.0 * (self.rows.shape[1] + 8) * ROUNDING * self._lengths[1] ** 2
-        return Candidates(
+        return CandidateTable(
             rows=self.rows,
             mean=self._mean,
             features=self._pairs if near else aligned(self._pairs),
@@ -104,24 +104,24 @@ class ItemTable:
             reach=self._reach if near else np.empty(0, np.int64),
             drift=self._drift if near else np.empty(0),
             weights=np.zeros(2 * self._pairs.shape[1], np.int16),
-            products=zeros((room,), np.int32),
+            products=zeros((padded,), np.int32),
             near=aligned(self._level),
-            peaks=zeros((room // BLOCK * WIDTH,), np.int16),
-            places=np.empty(room, np.int32),
-            found=np.empty(room, np.int32),
-            scores=np.empty(room),
+            peaks=zeros((padded // BLOCK * WIDTH,), np.int16),
+            places=np.empty(padded, np.int32),
+            found=np.empty(padded, np.int32),
+            scores=np.empty(padded),
             counts=np.array([n, 0, 0, 1, 0]),
             sizes=np.array([*self._lengths, entry, blur, 0.0, 1.0, 0.0, 0.0, 0.0]),
         )
 
     def utilities(self, weights: FloatArray) -> FloatArray:
         """The score of each item, for each of several weights: one row of scores per row of weights."""
-        out = np.empty((len(weights), self._room))
+        out = np.empty((len(weights), self._padded))
         _write_utilities(self._features, weights, out)
         return out[:, : len(self)]
 
     @property
-    def _room(self) -> int:
+    def _padded(self) -> int:
         """The number of items, rounded up to whole blocks."""
         return -(-len(self) // BLOCK) * BLOCK
 
@@ -129,7 +129,7 @@ class ItemTable:
     def _pairs(self) -> Shorts:
         """The features as 16-bit numbers, in blocks of items and pairs of features: see `write_products`."""
         n, dim = self.rows.shape
-        pairs = np.zeros((self._room, dim + dim % 2), np.int16)
+        pairs = np.zeros((self._padded, dim + dim % 2), np.int16)
         pairs[:n, :dim] = np.rint(self._centred * (LENGTH / (self._lengths[0] or 1.0)))
         blocks = pairs.reshape(-1, BLOCK, pairs.shape[1] // 2, 2).transpose(0, 2, 1, 3)
         return aligned(np.ascontiguousarray(blocks).reshape(len(blocks), -1, 2 * BLOCK))
@@ -137,7 +137,7 @@ class ItemTable:
     @cached_property
     def _features(self) -> FloatArray:
         """The features in blocks of items, of a few each: blocks × features × items."""
-        rows = np.zeros((self._room, self.rows.shape[1]))
+        rows = np.zeros((self._padded, self.rows.shape[1]))
         rows[: len(self)] = self.rows
         return aligned(rows.reshape(-1, _FEW, rows.shape[1]).transpose(0, 2, 1))
 

@@ -14,7 +14,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.features import dense_scores
 from smidgen.features.rows import combine_dense, scores_ahead
 from smidgen.learners.coactive.dueling_bandit import Duel, credit, team_clicks, team_draft
-from smidgen.optim.program import DECIDED, FILLED, Memory, learn
+from smidgen.optim.program import DECIDED, FILLED, RuleMemory, learn
 from smidgen.optim.rule import RETRAINED, Program, move
 from smidgen.randomness import fill_uniforms, perturb
 from smidgen.structures.ranking import put_first, ranked, utility, write_merged
@@ -47,8 +47,8 @@ class Record(NamedTuple):
 def clicked_by(user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator) -> IntArray:
     """The documents that a `ClickUser` clicks."""
     looks = min(user.depth, shown.shape[0])
-    room = np.empty((2, looks), np.int64)
-    return room[0, : click_into(user, shown, labels, rng, np.empty((2, looks)), room)]
+    clicked = np.empty((2, looks), np.int64)
+    return clicked[0, : click_into(user, shown, labels, rng, np.empty((2, looks)), clicked)]
 
 
 @kernel
@@ -90,7 +90,7 @@ def rounds(
     q: Queries,
     order: IntArray,
     p: Program,
-    m: Memory,
+    m: RuleMemory,
     duel: Duel,
     user: Person,
     record: Record,

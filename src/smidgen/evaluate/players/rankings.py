@@ -23,7 +23,7 @@ from smidgen.learners.coactive.dueling_bandit import Duel
 from smidgen.learners.coactive.ranking_svm import Retrained
 from smidgen.learners.rank import RankLearner
 from smidgen.learners.rank.base import Drawing
-from smidgen.optim.program import FILLED, Memory, is_finite, memory_of, state_of
+from smidgen.optim.program import FILLED, RuleMemory, is_finite, memory_of, state_of
 from smidgen.optim.rule import Program
 from smidgen.theory.losses import Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
@@ -199,7 +199,7 @@ def _play_ruled(learner: Coactive | DuelingBandit, program: Program, duel: Duel,
     return True
 
 
-def _play_retrained(rule: Retrained, program: Program, m: Memory, stream: _Stream) -> None:
+def _play_retrained(rule: Retrained, program: Program, m: RuleMemory, stream: _Stream) -> None:
     """Compiled rounds up to the pair that makes it train, the training, and on."""
     while len(stream.order):
         m = m._replace(pairs=np.empty((rule.missing, rule.dim)))
@@ -215,7 +215,7 @@ def _play_drawn(learner: RankLearner, drawing: Drawing, stream: _Stream) -> bool
     """The same for a learner that draws."""
     state, none = learner._state(), np.empty(0)
     squares, total = (np.array(state.get(name, none)) for name in ("squares", "total"))
-    m = drawn_rounds.Memory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))
+    m = drawn_rounds.DrawnMemory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))
     table, order, person, record, rng = stream
     played = drawn_rounds.drawn_rounds(table, order, drawing, m, person, record, rng)
     if played < len(order) or not all(np.isfinite(array).all() for array in (m.w, squares, total)):

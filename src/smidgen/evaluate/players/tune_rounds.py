@@ -14,14 +14,14 @@ from smidgen.geometry.polytope import BALL
 from smidgen.geometry.region import along, embed
 from smidgen.geometry.space import Region
 from smidgen.learners.tune.base import Pace
-from smidgen.optim.program import DECIDED, PROJECTED, Memory, step
+from smidgen.optim.program import DECIDED, PROJECTED, RuleMemory, step
 from smidgen.optim.rule import Program
-from smidgen.randomness import U64, directions_room, unit_directions
+from smidgen.randomness import U64, directions_scratch, unit_directions
 from smidgen.vector.arrays import dot, scale, shift
 from smidgen.vector.memory import zeros
 
 #: What a stretch of rounds adds up: losses and wrong signs, of the points and of the base points; projections.
-#: And gradients that were shortened.
+#: And gradients, or losses, beyond their bound.
 LOSS, BASE_LOSS, WRONG, BASE_WRONG, OUTSIDE, CLIPPED = range(6)
 SUMS = 6
 AHEAD = 8  # so many directions are drawn at a time
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
     y: FloatArray
 
 
-class Room(NamedTuple):
+class TuneScratch(NamedTuple):
     """Where rounds are worked out.
 
     Attributes
@@ -56,29 +56,36 @@ class Room(NamedTuple):
     y: FloatArray
 
 
-def room_for(m: Memory, columns: int) -> Room:
-    """Room for a learner with such a memory, and rows of so many columns."""
-    return Room(zeros((len(m.w),), np.float64), *directions_room(m.dim, AHEAD), *np.zeros((2, columns)))
+def scratch_for(m: RuleMemory, columns: int) -> TuneScratch:
+    """Space for a learner with such a memory, and rows of so many columns."""
+    return TuneScratch(zeros((len(m.w),), np.float64), *directions_scratch(m.dim, AHEAD), *np.zeros((2, columns)))
 
 
 @borrowing
 def play(
-    rows: Rows, whole: Region, p: Program, pace: Pace, m: Memory, room: Room, order: IntArray, sums: FloatArray
+    rows: Rows,
+    whole: Region,
+    p: Program,
+    pace: Pace,
+    m: RuleMemory,
+    scratch: TuneScratch,
+    order: IntArray,
+    sums: FloatArray,
 ) -> bool:
     """Play the rows in this order; False, and nothing to be kept, if numbers cease to be finite.
 
     The points lie in the whole region, the base points in that of the program, which is the whole one shrunk.
     """
     ball, hears = whole.kind == BALL, pace.reach == 0.0
-    own_w, own_end, own_g = m.w[: m.dim], m.end[: m.dim], room.g[: m.dim]
+    own_w, own_end, own_g = m.w[: m.dim], m.end[: m.dim], scratch.g[: m.dim]
     for t in range(order.shape[0]):
         z, target = rows.Z[order[t]], rows.y[order[t]]
         m.counts[DECIDED] += 1
         if not ball:
-            embed(whole, own_w, room.y)
-        base_score = dot(z, own_w) if ball else dot(z, room.y)
+            embed(whole, own_w, scratch.y)
+        base_score = dot(z, own_w) if ball else dot(z, scratch.y)
         base_loss, slope = cost(rows.kind, base_score, target)
-        score, loss, direction, factor = base_score, base_loss, room.g, -slope
+        score, loss, direction, factor = base_score, base_loss, scratch.g, -slope
         if hears:
             length = abs(slope) * math.sqrt(dot(z, z))
             if not math.isfinite(length):
@@ -93,16 +100,20 @@ def play(
         else:
             if t % AHEAD == 0:
                 number = np.uint64(m.counts[DECIDED])
-                unit_directions(pace.key, number, m.dim, room.directions, room.words, room.normals)
-            direction = room.directions[t % AHEAD]
+                unit_directions(pace.key, number, m.dim, scratch.directions, scratch.words, scratch.normals)
+            direction = scratch.directions[t % AHEAD]
             if ball:
                 score += pace.reach * dot(z, direction[: m.dim])
             else:
                 shift(m.end, m.w, direction, pace.reach)
-                embed(whole, own_end, room.x)
-                score = dot(z, room.x)
+                embed(whole, own_end, scratch.x)
+                score = dot(z, scratch.x)
             loss, _ = cost(rows.kind, score, target)
             factor = pace.gain * loss
+            if abs(loss) > pace.longest:
+                sums[CLIPPED] += 1.0
+                if pace.clips:
+                    factor = pace.gain * math.copysign(pace.longest, loss)
         sums[LOSS] += loss
         sums[BASE_LOSS] += base_loss
         sums[WRONG] += score * target <= 0.0

@@ -27,7 +27,7 @@ from smidgen.evaluate.players.tune_rounds import (
     WRONG,
     Rows,
     play,
-    room_for,
+    scratch_for,
 )
 from smidgen.evaluate.point_losses import Logistic, PointLosses, RowLosses
 from smidgen.geometry.region import region_of
@@ -156,19 +156,18 @@ def _play(learner: Tuner, loss: PointLosses, order: IntArray, sums: FloatArray) 
         _play_by_verbs(learner, loss, order[:1], sums)
         return 1
     order = order[: int(min(len(order), learner.alike() - 1))]
-    m = memory_of(learner._rule.state(), learner._rule.weights, learner.decisions, room=8)
+    m = memory_of(learner._rule.state(), learner._rule.weights, learner.decisions, multiple=8)
     added = np.zeros(SUMS)
     with np.errstate(over="ignore", invalid="ignore"):  # for kernels that run as plain Python
-        rows, room = Rows(loss.kind, loss.Z, loss.y), room_for(m, loss.Z.shape[1])
-        finite = play(rows, whole, program, pace, m, room, order, added)
+        rows, scratch = Rows(loss.kind, loss.Z, loss.y), scratch_for(m, loss.Z.shape[1])
+        finite = play(rows, whole, program, pace, m, scratch, order, added)
     if not finite:
         raise NotFinite(
             "a step leads to values that are not finite",
             "scale the rows down; the learner is as at the last checkpoint",
         )
     sums += added
-    if isinstance(learner, GradientTuner):
-        learner._clipped += int(added[CLIPPED])
+    learner.note_clipped(int(added[CLIPPED]))
     learner._rule.restore(state_of(m, learner._rule.state()))
     learner._learnt_next(len(order))
     return len(order)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from smidgen._kernel import kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.learners.choose.shares import Mask, on_offer
-from smidgen.randomness import U64, direction_room, fill_normals
+from smidgen.randomness import U64, direction_scratch, fill_normals
 from smidgen.state.classes import Indices
 from smidgen.state.columns import Fading, column
 from smidgen.state.offers import Offer, row_indices, row_values
@@ -38,7 +38,7 @@ def _count_best(
     """
     (starts, which, much), (width, M, key, number), K = loose, draws, means.shape[0]
     z, tied = np.empty(n + extra), np.zeros(leans.shape[1])
-    words, scratch = direction_room(n + extra)
+    words, scratch = direction_scratch(n + extra)
     for k in range(K):
         p[k] = 0.0
     for m in range(M):

@@ -41,7 +41,9 @@ class ExponentiatedPreferencePerceptron(Coactive):
     the t-th learnt round.
     **Symbols** S: ``bound``, T: ``horizon``, N: the number of weights (2·``dim`` if ``signed``). `weights` is the
     folded vector w⁺ − w⁻.
-    **Assumes** ‖φ‖∞ ≤ S; w* ≥ 0 with ‖w*‖₁ = 1 (any w* if ``signed``; the bound grows with ‖w*‖₁).
+    **Assumes** ‖φ‖∞ ≤ S; w* ≥ 0 with ‖w*‖₁ = 1 (any w* if ``signed``; the bound grows with ‖w*‖₁). S sets the rate and
+    nothing else: a feature beyond it is learnt as it is, and the theorem does not hold then. ``guard()`` bounds the
+    influence of rows far beyond the usual; served models have it.
     **Bound** average regret ≤ 2S(log N + 1)/(α√T) + Σξ_t/(αT) (Theorem 5, mended;
     `smidgen.bounds.exponentiated_preference_perceptron`), with ``horizon`` only.
     **Cost** as `PreferencePerceptron` plus one exp per weight; memory 2·dim.

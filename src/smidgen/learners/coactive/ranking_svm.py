@@ -32,7 +32,7 @@ class Retrained(Rule):
     def __init__(self, *, dim: int, seed: int) -> None:
         self.dim = checks.dimension(dim)
         self._seed = seed
-        self._pairs: FloatArray = np.empty((0, self.dim))  # room for more than are filled
+        self._pairs: FloatArray = np.empty((0, self.dim))  # more than are filled
         self._filled = self._trained_on = 0
         self._w: FloatArray = np.zeros(self.dim)
         self._C = EARLY_C

@@ -17,7 +17,7 @@ from smidgen._kernel import kernel
 from smidgen.decision import FloatArray
 from smidgen.learners.filter.base import Shown, Stream
 from smidgen.learners.filter.exploring import EVERYTHING, Exploring, forwards, hear, margin_of
-from smidgen.state.sparse_ridge import Asked, SparseRidge, asked_learn, asked_moments
+from smidgen.state.sparse_ridge import AskedRows, SparseRidge, asked_learn, asked_moments
 
 #: Items of a block, and how many examples there must be before blocks pay: until then, the two verbs play.
 BLOCK, MANY = 192, 200
@@ -27,7 +27,9 @@ ByVerbs: TypeAlias = Callable[[Stream, int, Shown], None]
 
 
 @kernel
-def _play_block(ridge: Asked, e: Exploring, counts: Counts, truth: NDArray[np.bool_], first: int, shown: Shown) -> None:
+def _play_block(
+    ridge: AskedRows, e: Exploring, counts: Counts, truth: NDArray[np.bool_], first: int, shown: Shown
+) -> None:
     """The rounds of a block, in turn."""
     for i in range(truth.shape[0]):
         mean, width = asked_moments(ridge, i)

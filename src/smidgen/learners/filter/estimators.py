@@ -8,7 +8,7 @@ from typing import Any
 from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.learners.sizes import by_covariance
-from smidgen.state.kernels import Kernel, find_kernel
+from smidgen.state.kernel_functions import KernelFunction, find_kernel
 from smidgen.state.ridge import DiagonalRidge, ForgettingRidge, FullRidge, KernelRidge, Ridge
 from smidgen.state.sparse_ridge import SparseRidge
 
@@ -19,7 +19,7 @@ def make_estimator(
     dim: int,
     a: float,
     covariance: str | None,
-    kernel: str | Kernel | None,
+    kernel: str | KernelFunction | None,
     kernel_params: Mapping[str, Any] | None,
     forgetting: float,
     window: int | None,
@@ -60,7 +60,7 @@ def make_estimator(
     return FullRidge(features, start), params
 
 
-def _raised(kernel: Kernel) -> Kernel:
+def _raised(kernel: KernelFunction) -> KernelFunction:
     """The kernel whose feature space has a constant beside: k + 1."""
     return lambda X, Z: kernel(X, Z) + 1.0
 
@@ -71,7 +71,7 @@ def ridge_size(settings: Mapping[str, Any]) -> int:
     return by_covariance({**settings, "covariance": settings["covariance"] or _form(*asked)})
 
 
-def _form(dim: int, kernel: str | Kernel | None, forgetting: float, window: int | None) -> str:
+def _form(dim: int, kernel: str | KernelFunction | None, forgetting: float, window: int | None) -> str:
     """The form of the covariance if nobody said which."""
     if kernel is not None:
         return "kernel"

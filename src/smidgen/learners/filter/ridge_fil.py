@@ -37,7 +37,7 @@ from smidgen.learners.filter.exploring import (
 )
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.state.classes import Block
-from smidgen.state.kernels import Kernel as KernelFunction
+from smidgen.state.kernel_functions import KernelFunction
 from smidgen.state.ridge import (
     DiagonalRidge,
     FullRidge,

@@ -16,7 +16,7 @@ from smidgen.learners.label.base import Shown, Stream
 from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.rows import kept_row
 from smidgen.randomness import COIN, U64, first_uniform, stream_key
-from smidgen.state.classes import Block, Indices, add_to_class, best_class, class_scores, fetch_rows
+from smidgen.state.classes import Block, Indices, add_to_class, best_class, class_scores, prefetch_rows
 
 
 @borrowing
@@ -59,7 +59,7 @@ def _rounds(W: Block, gamma: float, key: U64, stream: Stream, first: int, shown:
         t, later = order[i], order[min(i + 1, order.shape[0] - 1)]
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
         class_scores(W, idx, val, scores)
-        fetch_rows(W, indices[starts[later] : starts[later + 1]])
+        prefetch_rows(W, indices[starts[later] : starts[later + 1]])
         greedy = best_class(scores, K)
         action = _draw(greedy, K, gamma, first_uniform(key, first + i))
         _update(W, idx, val, action, greedy, action == truth[t], _propensity(action, greedy, K, gamma))

@@ -245,11 +245,11 @@ class LabelLearner(Learner):
     @property
     @abstractmethod
     def _columns(self) -> int:
-        """How many classes there is room for."""
+        """How many classes it can hold."""
 
     @abstractmethod
     def _widen(self, columns: int) -> None:
-        """Make room for more classes."""
+        """Make places for more classes."""
 
     @abstractmethod
     def _score_rows(self, rows: Csr, out: Block) -> None:

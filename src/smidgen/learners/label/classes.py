@@ -65,6 +65,8 @@ class Classes:
                 taken = label in known
             except TypeError as error:
                 raise InvalidArgument(f"the label {label!r} is not hashable", "use strings, ints or tuples") from error
+            if label != label:
+                raise InvalidArgument(f"the label {label!r} is not equal to itself", "use strings, ints or tuples")
             if taken:
                 raise InvalidArgument(f"the label {label!r} is there already", "announce each label once")
             known.add(label)

@@ -39,7 +39,7 @@ from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.dual import DualClasses
 from smidgen.state.full import FullClasses
-from smidgen.state.kernels import Kernel, find_kernel
+from smidgen.state.kernel_functions import KernelFunction, find_kernel
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
 
@@ -144,7 +144,7 @@ class Confidit(LabelLearner):
         approximation: float | Sequence[float] | None = None,
         covariance: str = "diagonal",
         update: str = "residual",
-        kernel: str | Kernel | None = None,
+        kernel: str | KernelFunction | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         project: bool = False,
         normalize: bool = True,
@@ -226,17 +226,23 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, state, K = self._row(context), self._state_of, self.n_classes
-        idx, val, scores, eps, numbers = row.indices, row.values, np.empty(K), np.empty(K), self._numbers
-        if isinstance(state, DiagonalClasses):
-            action, greedy = decide_diagonal(state.S, idx, val, numbers, number, state.moments, scores, eps)
-        elif isinstance(state, FullClasses):
-            scratch = (state.moments, state.products, scores, eps)
-            action, greedy = decide_full(state.W, state.B, idx, val, numbers, number, *scratch)
-        else:
-            action, greedy = show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
+        row, scores, eps = self._row(context), np.empty(self.n_classes), np.empty(self.n_classes)
+        action, greedy = self._choose(row, number, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
+
+    def _choose(self, row: Row, number: int, scores: FloatArray, eps: FloatArray) -> tuple[int, int]:
+        """ŷ and ỹ, with the scores and ε of every class. The moments stay ready for learning, but of number 0."""
+        state, idx, val = self._state_of, row.indices, row.values
+        numbers = self._numbers if number else self._numbers.copy()
+        if isinstance(state, DiagonalClasses):
+            moments = state.moments if number else np.empty_like(state.moments)
+            return decide_diagonal(state.S, idx, val, numbers, number, moments, scores, eps)
+        if isinstance(state, FullClasses):
+            scratch = (state.moments, state.products)
+            scratch = scratch if number else (np.empty_like(state.moments), np.empty_like(state.products))
+            return decide_full(state.W, state.B, idx, val, numbers, number, *scratch, scores, eps)
+        return show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
@@ -291,7 +297,8 @@ class Confidit(LabelLearner):
                 out[first : first + size] = (state.coefficients @ self._kernel(state.points, block)).T
 
     def _predict(self, context: Any) -> Any:
-        return self._decide(context, 0).greedy
+        _, greedy = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
+        return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
         """What each row is multiplied by: 1, or what makes its length 1."""

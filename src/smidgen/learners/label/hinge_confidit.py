@@ -187,20 +187,29 @@ class HingeConfidit(LabelLearner):
         self._numbers = packed(wrong=wrong, width=width, floor=self._floor)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, state, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self._state_of, self.n_classes
-        idx, val, scores, eps, numbers = row.indices, row.values, np.empty(K), np.empty(K), self._numbers
-        if isinstance(state, DiagonalClasses):
-            chosen = decide_diagonal(state.S, idx, val, numbers, self._key, number, state.moments, scores, eps)
-        else:
-            full, more = state.full if isinstance(state, ClassesInUse) else state, 0.0
-            if isinstance(state, ClassesInUse):
-                idx, val, _, more = state.part(idx, val)
-            scratch = (full.moments, full.products, scores, eps)
-            chosen = decide_full(full.W, full.B, idx, val, more, numbers, self._key, number, *scratch)
-        action, optimist, greedy = chosen
+        row, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self.n_classes
+        scores, eps = np.empty(K), np.empty(K)
+        action, optimist, greedy = self._choose(row, number, scores, eps)
         p = None if self._floor == 0.0 else (1.0 - self._floor) * (action == optimist) + self._floor / K
         self._latest = decision = self._record(number, row, action, greedy, scores, p, eps)
         return decision
+
+    def _choose(self, row: Row, number: int, scores: FloatArray, eps: FloatArray) -> tuple[int, int, int]:
+        """ŷ, the optimist's and the greedy label, with the scores and widths of every class.
+
+        The moments stay ready for learning, but of number 0.
+        """
+        state, idx, val, key = self._state_of, row.indices, row.values, self._key
+        numbers = self._numbers if number else self._numbers.copy()
+        if isinstance(state, DiagonalClasses):
+            moments = state.moments if number else np.empty_like(state.moments)
+            return decide_diagonal(state.S, idx, val, numbers, key, number, moments, scores, eps)
+        full, more = state.full if isinstance(state, ClassesInUse) else state, 0.0
+        if isinstance(state, ClassesInUse):
+            idx, val, _, more = state.part(idx, val)
+        scratch = (full.moments, full.products)
+        scratch = scratch if number else (np.empty_like(full.moments), np.empty_like(full.products))
+        return decide_full(full.W, full.B, idx, val, more, numbers, key, number, *scratch, scores, eps)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype)
@@ -252,7 +261,9 @@ class HingeConfidit(LabelLearner):
             scores_by_class(state.W if isinstance(state, FullClasses) else state.block(), rows, out)
 
     def _predict(self, context: Any) -> Any:
-        return self._decide(context, 0).greedy
+        row = as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
+        *_, greedy = self._choose(row, 0, np.empty(self.n_classes), np.empty(self.n_classes))
+        return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
         """What each row is multiplied by: 1, or what makes its length 1."""

@@ -13,7 +13,7 @@ from smidgen.learners.card import Card, register
 from smidgen.learners.label.base import Shown, Stream
 from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.rows import kept_row
-from smidgen.state.classes import Block, add_to_class, best_class, class_scores, fetch_rows
+from smidgen.state.classes import Block, add_to_class, best_class, class_scores, prefetch_rows
 
 
 @borrowing
@@ -23,7 +23,7 @@ def _rounds(W: Block, K: int, stream: Stream, shown: Shown, scores: Block) -> No
         t, later = order[i], order[min(i + 1, order.shape[0] - 1)]
         idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
         class_scores(W, idx, val, scores)
-        fetch_rows(W, indices[starts[later] : starts[later + 1]])
+        prefetch_rows(W, indices[starts[later] : starts[later + 1]])
         action = best_class(scores, K)
         if action != truth[t]:
             add_to_class(W, truth[t], idx, val, 1.0)

@@ -26,7 +26,7 @@ def pair_coefficients(
 ) -> bool:
     """What each document is worth to the step: Σ over pairs of step·ρ·σ(s_a − s_b)·σ(s_b − s_a), + for a, − for b.
 
-    Pairs are those within the first ``places``. The first numbers of ``out``, by place, are the answer; it has room for
+    Pairs are those within the first ``places``. The first numbers of ``out``, by place, are the answer; it holds
     three numbers per place, and one more. Says whether there was a pair.
     """
     n, found = shown.shape[0], False

@@ -31,15 +31,18 @@ class Pace(NamedTuple):
     gain
         What the loss is multiplied with, to estimate a gradient.
     longest
-        The length of the longest gradient that is heard as it is.
+        The length of the longest gradient, or the size of the largest loss, that is heard as it is.
     key
         Of the stream of directions.
+    clips
+        Whether one beyond that counts as one of that size; else it is only counted.
     """
 
     reach: float
     gain: float
     longest: float
     key: U64
+    clips: bool = True
 
 
 class Tuner(Learner):
@@ -69,6 +72,10 @@ class Tuner(Learner):
     def alike(self) -> float:
         """For how many rounds `pace` and rule will stay what they are."""
         return math.inf
+
+    def note_clipped(self, count: int) -> None:
+        """Count what a compiled loop has met beyond a declared bound."""
+        return
 
     def _predict(self, context: Any) -> Any:
         return self.best().point if self.knobs else self.weights
@@ -131,6 +138,10 @@ class GradientTuner(Tuner):
     def pace(self) -> Pace:
         """How it goes in compiled loops."""
         return Pace(0.0, -1.0, self.gradient_bound, stream_key(self._seed, DIRECTION))
+
+    def note_clipped(self, count: int) -> None:
+        """Count gradients beyond the bound that a compiled loop has met."""
+        self._clipped += count
 
     def _decide(self, context: Any, number: int) -> Decision:
         point = self._point(self._rule.weights)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ COUNTED, MEAN, LARGEST, CLIPPED, TOLD = 0, 1, 2, 3, 4
 class Phased(ValueTuner):
     """A value learner whose constants come from the horizon, or, without one, from phases of doubling length."""
 
+    settings_version = 2
+    older_settings = MappingProxyType({1: {"beyond": "take"}})
     _phase: one_point.Phase | None
 
     def __init__(
@@ -40,6 +43,7 @@ class Phased(ValueTuner):
         gamma: float | None,
         lipschitz: float | None,
         baseline: str | None,
+        beyond: str,
         params: Mapping[str, Any],
         seed: int,
     ) -> None:
@@ -50,6 +54,8 @@ class Phased(ValueTuner):
         if baseline is not None:
             checks.one_of("baseline", baseline, {"mean": 0})
         self._baseline = baseline
+        checks.one_of("beyond", beyond, {"clip": 0, "take": 1})
+        self.clips = beyond == "clip" or baseline is not None  #: whether a loss beyond F counts as one of F
         self.plain = not self._running and baseline is None  #: whether steps go by the loss as it was told
         self._told = np.zeros(TOLD)
         self._horizon = None if horizon is None else checks.whole("horizon", horizon, "leave it out if unknown")
@@ -57,7 +63,7 @@ class Phased(ValueTuner):
         self._given = (delta, gamma)
         bound = None if self._running else self._F
         settings: dict[str, Any] = {"loss_bound": bound, "horizon": self._horizon, "delta": delta, "gamma": gamma}
-        settings |= {"lipschitz": self._L, "baseline": baseline, **params}
+        settings |= {"lipschitz": self._L, "baseline": baseline, "beyond": beyond, **params}
         kept = {name: value for name, value in settings.items() if value is not None}
         super().__init__(space=space, params=kept, seed=seed)
         fixed = self._horizon is not None or delta is not None
@@ -78,7 +84,9 @@ class Phased(ValueTuner):
 
     def pace(self) -> Pace | None:
         """How it goes in compiled loops, where losses count as they are."""
-        return Pace(self._reach, self._gain(self._reach), math.inf, self._key) if self.plain else None
+        if not self.plain:
+            return None
+        return Pace(self._reach, self._gain(self._reach), self._F, self._key, self.clips)
 
     def alike(self) -> float:
         """For how many rounds `pace` and rule will stay what they are: to the end of the phase."""
@@ -115,7 +123,7 @@ class Phased(ValueTuner):
             residual = 0.0 if first else loss - told[MEAN]
         if not self._running and abs(residual) > self._F:
             told[CLIPPED] += 1.0
-            residual = math.copysign(self._F, residual) if self._baseline else residual
+            residual = math.copysign(self._F, residual) if self.clips else residual
         if self._baseline:
             told[COUNTED] += 1.0
             told[MEAN] = loss if first else told[MEAN] + max(0.02, 1.0 / told[COUNTED]) * residual
@@ -128,6 +136,10 @@ class Phased(ValueTuner):
     def clipped(self) -> int:
         """How many losses lay beyond the bound that was declared."""
         return int(self._told[CLIPPED])
+
+    def note_clipped(self, count: int) -> None:
+        """Count losses beyond the bound that a compiled loop has met."""
+        self._told[CLIPPED] += count
 
     def best(self) -> Best:
         """The base point, in own units, and the running mean of the losses around it, if there is a baseline."""
@@ -194,6 +206,10 @@ class OGDEG(Phased):
     baseline
         ``"mean"`` takes the running mean of the losses off each of them, so that an offset does no harm: the whole bill
         may be told. Left out: losses count as they are.
+    beyond
+        What becomes of a loss beyond ``loss_bound``: ``"clip"`` takes it for one of that size, so that one wild loss
+        does no more than the bound allows; ``"take"`` takes it as it is, for those who use the bound to set the step.
+        Either way `clipped` counts it.
     seed
         Seeds the directions; each is a function of the decision's number.
 
@@ -202,8 +218,8 @@ class OGDEG(Phased):
     **Update** x = y + δv, v uniform on the sphere; y ← Π_{(1−γ)P}(y − D/(F√t)·f(x)·v) in the t-th learnt round of
     the phase; y starts in the centre.
     With a baseline f(x) − m takes the place of f(x), m ← m + max(.02, 1/t)(f(x) − m) afterwards, and the first loss is
-    its own mean; a residual beyond F is clipped, and `clipped` counts it. Without a baseline a loss beyond F is taken
-    as it is, and counted. Without ``loss_bound`` no step is taken while F = 0.
+    its own mean. A loss beyond F, or with a baseline a residual beyond it, counts as one of F, and `clipped` counts it.
+    Without ``loss_bound`` no step is taken while F = 0.
     **Symbols** x: ``decision.action``, y: ``decision.greedy``, v: ``decision.perturbation``, δ: ``decision.reach``,
     f(x): ``feedback``, D: ``space.diameter``, F: ``loss_bound``.
     **Assumes** convex losses with |f| ≤ F.
@@ -241,6 +257,7 @@ class OGDEG(Phased):
         gamma: float | None = None,
         lipschitz: float | None = None,
         baseline: str | None = None,
+        beyond: str = "clip",
         seed: int = 0,
     ) -> None:
         super().__init__(
@@ -251,6 +268,7 @@ class OGDEG(Phased):
             gamma=gamma,
             lipschitz=lipschitz,
             baseline=baseline,
+            beyond=beyond,
             params={},
             seed=seed,
         )

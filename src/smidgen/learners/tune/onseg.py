@@ -57,6 +57,9 @@ class ONSEG(Phased):
         the printed ½·min(δ/(4NFD), α) with α = σδ²/(N²F²).
     baseline
         ``"mean"`` takes the running mean of the losses off each of them, as in `OGDEG`.
+    beyond
+        What becomes of a loss beyond ``loss_bound``: ``"clip"`` takes it for one of that size, ``"take"`` as it is, as
+        in `OGDEG`.
     seed
         Seeds the directions; each is a function of the decision's number.
 
@@ -104,6 +107,7 @@ class ONSEG(Phased):
         sigma: float = 1.0,
         beta: float | str | None = None,
         baseline: str | None = None,
+        beyond: str = "clip",
         seed: int = 0,
     ) -> None:
         self._sigma = checks.number("sigma", sigma, "leave it out for 1.0", above=0.0)
@@ -121,6 +125,7 @@ class ONSEG(Phased):
             gamma=gamma,
             lipschitz=lipschitz,
             baseline=baseline,
+            beyond=beyond,
             params=params,
             seed=seed,
         )

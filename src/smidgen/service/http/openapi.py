@@ -42,8 +42,9 @@ def document() -> dict[str, Any]:
     components["ModelBody"]["properties"]["loop"] = {"enum": list(loops)}
     paths: dict[str, Any] = {}
     for call in sorted(calls, key=lambda call: call.path):
-        entry = paths.setdefault(call.path, {})
-        named = [_in_path(name) for name in re.findall(r"{(\w+)}", call.path)]
+        path = re.sub(r"{(\w+):path}", r"{\1}", call.path)
+        entry = paths.setdefault(path, {})
+        named = [_in_path(name) for name in re.findall(r"{(\w+)}", path)]
         if named:
             entry["parameters"] = named
         entry[call.method.lower()] = _operation(call)

@@ -215,8 +215,9 @@ async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
 
 def _lag(reading: Reading, model: Served) -> dict[str, Any]:
     """How long feedback took, over the last ones that were learnt."""
-    seen = committed(reading, model)
-    spans = [span for (span,) in reading.look("waits", model.slot, after=seen.version - LAGS_OF)]
+    with reading.moment():
+        seen = committed(reading, model)
+        spans = [span for (span,) in reading.look("waits", model.slot, after=seen.version - LAGS_OF)]
     counts = [0] * len(LAGS)
     for span in spans:
         counts[next(i for i, (end, _) in enumerate(LAGS) if span < end)] += 1

@@ -76,6 +76,18 @@ class Evidence:
         self._log = EventLog(reading)
         self._made: dict[int, Decision] = {}
 
+    @property
+    def learns_silence(self) -> bool:
+        """Whether it learns what silence is worth, when a window is over."""
+        return self.model.blueprint.terms.default_reward is not None
+
+    @property
+    def best(self) -> float | None:
+        """The measure of good news; None where there is no such."""
+        if self.loop.silence is None:
+            return None
+        return 1.0 if self.loop.share else self.model.blueprint.terms.reward_range[1]
+
     @cached_property
     def latest(self) -> list[Outcome]:
         """The latest decisions, oldest first."""
@@ -142,8 +154,7 @@ class Evidence:
     @cached_property
     def steps(self) -> list[Step]:
         """The latest feedbacks, each with what it did to a twin of the learner, oldest first."""
-        answered = [row for row in self.answers if row.answer == "feedback"][-STEPS:]
-        return Tracing(self.reading, self.model, self._recall).steps(answered, self.counts.version, BYTES)
+        return Tracing(self.reading, self.model, self._recall).steps(self.answers[-STEPS:], self.counts.version, BYTES)
 
     def _recall(self, event: Event) -> Decision:
         """A decision's record, read once."""

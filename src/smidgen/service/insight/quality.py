@@ -42,7 +42,8 @@ def _closed_at(row: Outcome) -> float:
 def quality(reading: Reading, model: Served, now: float) -> Quality:
     """The loop's figure over the last 200 closed decisions, with a 95 % interval."""
     rows, loop = closed(reading, model.slot, now), model.blueprint.loop
-    told = [loop.silence if row.measure is None and row.silent else row.measure for row in rows]
+    worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
+    told = [worst if row.measure is None and row.silent else row.measure for row in rows]
     values = [value for value in told if value is not None]
     silent = sum(row.silent for row in rows)
     if not values:
@@ -61,7 +62,9 @@ def committed(reading: Reading, model: Served) -> Counts:
 
 def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     """A model's settings, counts and figures, at a moment."""
-    body, terms, counts = model.blueprint.body, model.blueprint.terms, committed(reading, model)
+    body, terms = model.blueprint.body, model.blueprint.terms
+    with reading.moment():  # counts and figures are of the same events
+        counts, figures = committed(reading, model), quality(reading, model, now)
     return ModelReply(
         name=model.name,
         loop=body.loop,
@@ -69,12 +72,12 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         feedback=model.blueprint.feedback,
         params=model.blueprint.params,
         features=model.blueprint.shown_features,
-        labels=body.labels,
+        labels=model.blueprint.labels,
         window_s=terms.window_s,
         reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
         default_reward=terms.default_reward,
-        explore=model.blueprint.settings.get("floor"),
-        min_share=model.blueprint.settings.get("min_share"),
+        explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
+        min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         keyed=model.keyed,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
@@ -83,6 +86,10 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         answered=counts.answered,
         late=counts.late,
         keys=counts.keys if model.keyed else None,
-        quality=quality(reading, model, now),
+        quality=figures,
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
     )
+
+
+def _in_force(amended: float | None, made_with: float | None) -> float | None:
+    return made_with if amended is None else amended

@@ -16,7 +16,7 @@ import numpy as np
 
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import NoWeights, SmidgenError
-from smidgen.learners import Learner
+from smidgen.learners import Feedback, Learner
 from smidgen.learners.records.around import inside, on_rows
 from smidgen.service.models.served import Served
 from smidgen.service.store import bodies
@@ -24,6 +24,8 @@ from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Outcome
 
+#: The events from whose bodies a learner learns about a decision: an answer, or that there was none.
+LEARNT = ("feedback", "expired")
 #: Of a keyed model, so many keys have a twin: those with the most feedback.
 TWINS = 16
 #: A twin may hold so many bytes, by its card, and so many weights are compared; of larger ones no steps are told.
@@ -108,7 +110,7 @@ class Tracing:
                 continue
             feedback = self._reading.event(self._model.slot, row.feedback_seq)
             made = self._reading.event(self._model.slot, row.seq)
-            if feedback is None or made is None or (feedback.type, made.type) != ("feedback", "decision"):
+            if feedback is None or made is None or feedback.type not in LEARNT or made.type != "decision":
                 continue
             size += len(feedback.body or b"") + len(made.body or b"")
             if size > most and found:
@@ -135,7 +137,8 @@ class Tracing:
         told = bodies.read_value(sent.learn, feedback.seq)
         decision = self._recall(made)
         field, value = next(iter(sent.feedback.items()), ("", None))
-        kind = str(self._model.blueprint.loop.kinds.get(field, field))
+        known = self._model.blueprint.loop.kinds
+        kind = str(known.get(field, field) if feedback.type == "feedback" else Feedback.REWARD)  # silence is a reward
         rows = on_rows(twin.learner, decision)
         moved, weight, scaled = twin.learn(decision, rows, told) if traced else (None, None, False)
         return Step(row.version or 0, row.key, kind, value, told, rows, row.measure, moved, weight, scaled)

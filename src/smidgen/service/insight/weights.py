@@ -93,7 +93,7 @@ def _none(why: str) -> dict[str, Any]:
 def _labels(model: Served, weights: Any) -> list[str] | None:
     if weights.ndim == 1:
         return None
-    return model.blueprint.body.labels or [str(i) for i in range(len(weights))]
+    return model.blueprint.labels or [str(i) for i in range(len(weights))]
 
 
 def _strongest(row: Any, top: int) -> Any:

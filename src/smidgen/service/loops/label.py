@@ -46,9 +46,9 @@ class Told(FeedbackBody, kw_only=True):
     reward: float | UnsetType = UNSET
 
 
-def label_names(model: ModelBody) -> list[str]:
-    """The labels of a label model; their numbers, if they have no names."""
-    return model.labels or _numbers(int(model.params["n_classes"]))
+def label_names(model: ModelBody, added: Sequence[str] = ()) -> list[str]:
+    """The labels of a label model, those that were added last; their numbers, if they have no names."""
+    return [*model.labels, *added] if model.labels else _numbers(int(model.params["n_classes"]))
 
 
 @lru_cache(maxsize=16)
@@ -73,7 +73,7 @@ class LabelEvaluator(Evaluator):
         self._propensities: list[float | None] = []
         self._known: Counter[bool | None] = Counter()
         self._untaught = 0
-        self._labels = label_names(blueprint.body)
+        self._labels = label_names(blueprint.body, blueprint.terms.labels)
 
     @classmethod
     def about(cls, blueprint: Blueprint) -> list[str]:
@@ -189,13 +189,18 @@ class Label(Loop):
         if self.model.feedback == Feedback.REWARD:
             self.measure, self.share, self.evaluator, self.caveats = MEAN_REWARD, False, None, ()
 
+    @property
+    def labels(self) -> list[str]:
+        """The labels that are in force."""
+        return label_names(self.model, self.terms.labels)
+
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The example."""
         return self.vectors.row(body.features), ()
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """The label by its name."""
-        labels = label_names(self.model)
+        labels = self.labels
         answer: Answer = {"label": labels[decision.action]}
         if decision.propensities is not None:
             answer["propensities"] = dict(zip(labels, decision.propensities.tolist(), strict=True))
@@ -227,7 +232,7 @@ class Label(Loop):
         return self.context(body)[0], self._class(answer)
 
     def _class(self, label: Any) -> int:
-        labels = label_names(self.model)
+        labels = self.labels
         if label not in labels:
             raise Impossible(
                 f"{label!r} is not one of the labels",
@@ -264,7 +269,7 @@ class Label(Loop):
             right = Option(text="Right", feedback={"correct": True}, main=True)
             wrong = Option(text="Wrong", feedback={"correct": False})
             return Offered(text=f"It says {shown}. Is that right?", options=[right, wrong])
-        options = [Option(text=each, feedback={"label": each}, main=each == shown) for each in label_names(self.model)]
+        options = [Option(text=each, feedback={"label": each}, main=each == shown) for each in self.labels]
         return Offered(text=f"It says {shown}. What is it?", options=options)
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:

@@ -71,7 +71,7 @@ class Answers:
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
-            held.learner.learn(made.decision, reaction.learn)  # a refusal undoes what was written
+            held.learner.learn(held.learner.adopt(made.decision), reaction.learn)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
         self._recent.drop(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -71,6 +72,8 @@ class Blueprint:
             resolving.within_keys(self._type, params, body)
         else:
             self._infer(sized, "dim", takes, _dim(body), "features")
+        if body.labels is not None:
+            once("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
         _refuse_missing(self.kind, params, accepted)
         params = {name: _built(value) for name, value in params.items()}
@@ -126,6 +129,16 @@ class Blueprint:
         return {name: value for name, value in told.items() if name not in ("dim", "n_classes")}
 
     @property
+    def labels(self) -> list[str] | None:
+        """The labels that are in force, if they have names."""
+        return [*self.body.labels, *self.terms.labels] if self.body.labels is not None else None
+
+    def amend(self, terms: Terms) -> Blueprint:
+        """The same model under other terms; its learners begin as they did, and change where the log says so."""
+        terms.check(self.card, self.feedback)
+        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded)
+
+    @property
     def feedback(self) -> str | None:
         """The kind of feedback that it was made for."""
         return resolving.usual_feedback(self.body, type(self.loop), self.card.kinds)
@@ -134,7 +147,7 @@ class Blueprint:
     def shown_features(self) -> list[str] | dict[str, Any] | None:
         """How features are taken, as the model's reply says it."""
         if self.features is not None:
-            return resolving.shown(self.features)
+            return resolving.shown(self.features, self.terms.text)
         form = self.body.features
         return form if isinstance(form, list | None) else {"hashed": form.hashed}
 
@@ -221,13 +234,33 @@ def canonical(body: ModelBody) -> bytes:
     return msgspec.json.encode(body, order="deterministic")
 
 
+def once(what: str, names: list[str], known: Collection[str] = ()) -> None:
+    """Refuse a name that comes twice, or that is known already.
+
+    Parameters
+    ----------
+    what
+        What the names are of.
+    names
+        The names.
+    known
+        Those that there are already.
+    """
+    seen = set(known)
+    for name in names:
+        if name in seen:
+            raise Impossible(f"{what} has {name!r} twice", "give each a name of its own, once")
+        seen.add(name)
+
+
 def _dim(body: ModelBody) -> int | None:
     if isinstance(body.features, ByName):
         return body.features.hashed
     if body.features is None:
         return None
-    if len(set(body.features)) < len(body.features) or not body.features:
-        raise Impossible("features has a name twice, or none at all", "give each feature a name of its own")
+    if not body.features:
+        raise Impossible("features has no name in it", "name at least one, or leave features out")
+    once("features", body.features)
     return len(body.features)
 
 

@@ -12,11 +12,13 @@ from typing import TypeVar
 from smidgen.errors import SmidgenError
 from smidgen.service.insight.quality import at_a_glance
 from smidgen.service.messages import (
+    AmendBody,
     BatchBody,
     DecisionBody,
     ExamplesBody,
     FeedbackBody,
     FeedbackReply,
+    ForgottenReply,
     ModelBody,
     ModelReply,
     ShownReply,
@@ -24,8 +26,10 @@ from smidgen.service.messages import (
     TaughtReply,
     UndoneReply,
 )
+from smidgen.service.models.amending import Amending
 from smidgen.service.models.answers import Answers
 from smidgen.service.models.decisions import Decisions
+from smidgen.service.models.forgetting import Forgetting
 from smidgen.service.models.lessons import Lessons
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
@@ -91,8 +95,11 @@ class Engine:
         self._silences = Silences(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._showings = Showings(self._models, self.store, self.events, clock)
         self._undoing = Undoing(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._forgetting = Forgetting(self._models, self.store, self.events, self.learners, self._recent, clock)
+        self._amending = Amending(self._models, self.store, self.learners, self._recent, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self._refused: set[str] = set()
+        self.unclean = False  #: whether something was erased that may still be in a file
         self.failed_snapshots = 0
         try:
             self._models.load()
@@ -158,6 +165,8 @@ class Engine:
         One that fails (the disk is full, say) costs nothing but a longer recovery; it is tried again when the next is
         due.
         """
+        if self.unclean and not self.store.in_batch:
+            self.unclean = not self.store.cleanse()
         for model in self.models.values():
             if model.seq - model.saved >= (self._every if every is None else every):
                 try:
@@ -192,6 +201,15 @@ class Engine:
     def create(self, name: str, body: ModelBody) -> tuple[bool, ModelReply]:
         """Make a model; whether it is new, and the model."""
         return self.run(lambda: (self._models.create(name, body, self.clock()), self.describe(name)))
+
+    def amend(self, name: str, body: AmendBody) -> ModelReply:
+        """Change settings of a model that lives; the model as it is then."""
+
+        def command() -> ModelReply:
+            self._amending.take(name, body)
+            return self.describe(name)
+
+        return self.run(command)
 
     def archive(self, name: str) -> ModelReply:
         """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
@@ -273,6 +291,12 @@ class Engine:
     def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
         """Go back to the weights of a version; ``ready`` is what was folded aside."""
         return self.run(lambda: self._undoing.roll_back(name, version, ready))
+
+    def forget(self, name: str, key: str) -> ForgottenReply:
+        """Erase all that was said of a key, for good, once the batch is committed."""
+        answer = self.run(lambda: self._forgetting.take(name, key))
+        self.unclean = True
+        return answer
 
     def teach(self, name: str, body: ExamplesBody) -> TaughtReply:
         """Learn examples whose answers are known: all of them, once."""

@@ -8,6 +8,7 @@ from typing import Any
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
+from smidgen.learners.amending import add_classes, amended
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.protocol import Reading
@@ -41,6 +42,16 @@ def _taught(learner: Learner, decision: Decision | None, told: Any) -> Learner:
     """Examples whose answers are known."""
     for context, answer in told:
         learner.teach(context, answer)
+    return learner
+
+
+@step("amended")
+def _amended(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+    """Other settings, more labels: what has been learnt stays."""
+    if told["settings"]:
+        learner = amended(learner, **told["settings"])
+    if told["labels"] is not None:
+        add_classes(learner, *range(*told["labels"]))
     return learner
 
 
@@ -80,7 +91,8 @@ def follow(learner: Learner, changes: Iterable[tuple[Event, Event | None]], undo
     seq = 0
     for event, made in changes:
         seq = event.seq
-        if event.made is not None and event.made not in undone:
+        counts = event.made not in undone if event.made is not None else event.type == "amended"
+        if counts and event.type != ERASED:
             decision = None
             if made is not None and event.type not in REWINDS:
                 decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)

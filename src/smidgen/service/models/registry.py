@@ -70,6 +70,11 @@ class Registry:
         self._undo.note(self._leave, name, row.slot)
         return True
 
+    def put(self, model: Served, blueprint: Blueprint) -> None:
+        """Go by other settings."""
+        self._undo.note(setattr, model, "blueprint", model.blueprint)
+        model.blueprint = blueprint
+
     def archive(self, name: str, now: float) -> None:
         """No more decisions; the log stays."""
         model = self.get(name)

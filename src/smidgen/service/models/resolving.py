@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from smidgen.errors import InvalidArgument
@@ -78,10 +78,15 @@ def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
     )
 
 
-def shown(features: Vectorizer) -> dict[str, Any]:
+def shown(features: Vectorizer, added: Sequence[str] = ()) -> dict[str, Any]:
     """How records become features, as a model's page and reply say it."""
     crosses = features.crosses if features.crosses == "auto" else [list(pair) for pair in features.crosses]
-    told = {"dim": features.dim, "text": list(features.text), "crosses": crosses, "id_feature": features.id_feature}
+    told = {
+        "dim": features.dim,
+        "text": [*features.text, *added],
+        "crosses": crosses,
+        "id_feature": features.id_feature,
+    }
     return {"auto": told}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from smidgen.errors import SmidgenError
@@ -180,6 +181,17 @@ class LearnerCache:
         if learner.guarded:
             model.scaled[key] = learner.guarded
         return Held(learner, seq, model.blueprint.size)
+
+    def amended(self, model: Served, change: Callable[[Learner], Learner]) -> None:
+        """Change the settings of the learners of a model that are in memory; others change when they are recovered."""
+        if not model.keyed:
+            self.get(model, None)  # so that a refusal comes now
+        held: list[tuple[str | None, Held | None]] = [] if model.keyed else [(None, self._plain.get(model.slot))]
+        held += [(key, found) for (slot, key), found in self._keyed.items() if slot == model.slot]
+        for key, found in held:
+            self.changing(model, key)
+            if found is not None:
+                found.learner = change(found.learner)
 
     def leave(self, model: Served, key: str | None) -> None:
         """Let go of a learner whose past was changed, or of all learners of a model with keys."""

@@ -60,7 +60,7 @@ class Silences:
         (verdict,) = self._store.expired(row.slot, [expiry])
         if verdict.status == "learnt" and verdict.seq is not None:
             self._learners.changing(model, told.key)
-            held.learner.learn(told.decision, reaction.learn)
+            held.learner.learn(held.learner.adopt(told.decision), reaction.learn)
             self._learners.changed(model, told.key, held, verdict.seq)
             reach("silence-learnt")
         self._recent.drop(row.id)

@@ -28,9 +28,10 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     now
         Seconds since 1970.
     """
-    row, model = find(log, models, name, allowed)
-    event = log.decision(model, row.seq)
-    answer = log.answered(model, row.feedback_seq) if row.feedback_seq is not None else None
+    with log.reading.moment():
+        row, model = find(log, models, name, allowed)
+        event = log.decision(model, row.seq)
+        answer = log.answered(model, row.feedback_seq) if row.feedback_seq is not None else None
     why_not = None
     if row.status == "late":
         why_not = "the feedback came after the window: it is in the log and was not learnt"

@@ -29,6 +29,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         What silence is worth, in the app's own range; None if nothing is learnt from it.
     explore, min_share
         Of learners that draw: the share that is spread evenly, and the least share of each candidate.
+    labels, text
+        Labels, and paths of texts, that were added since the model was made.
     """
 
     window_s: float = WINDOW_S
@@ -36,6 +38,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     default_reward: float | None = None
     explore: float | None = None
     min_share: float | None = None
+    labels: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, body: ModelBody) -> Terms:

@@ -55,9 +55,10 @@ document.addEventListener("themechange", () => {
   }
 });
 
-// Plotly reads some HTML in its texts, links among it. What apps call things is text. A long one is cut.
+// Plotly reads some HTML in its texts, links among it. What apps call things is text; where there is little room it is cut.
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
-export const plain = (name, most = 200) => (name.length > most ? `${name.slice(0, most - 1)}…` : String(name)).replace(/[&<>]/g, (letter) => ENTITIES[letter]);
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+export const plain = (name, most = 200) => cut(String(name), most).replace(/[&<>]/g, (letter) => ENTITIES[letter]);
 
 // A line with a band between low and high.
 export function band(c, points, { colour, format, name }) {

@@ -120,8 +120,8 @@ def _pack(path: Path, manifest: archive.Manifest, folder: Path, progress: Progre
 
 
 def _refuse_unsound(report: Report, folder: Path) -> None:
-    if not report.sound:
-        first = report.findings[0]
+    if report.broken:
+        first = report.broken[0]
         raise StorageFailed(
             f"{folder} is not sound, and an older backup may be better than this one: {first.where}: {first.problem}",
             f"smidgen fsck --data {folder} says everything; {first.hint}",

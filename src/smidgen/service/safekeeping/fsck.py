@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Report(msgspec.Struct):
-    """What was found.
+    """What was found; `broken` is what speaks against keeping it.
 
     Attributes
     ----------
@@ -61,6 +61,11 @@ class Report(msgspec.Struct):
     tokens: int = 0
     findings: list[Finding] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
+
+    @property
+    def broken(self) -> list[Finding]:
+        """The findings, but for learners that are only not installed here."""
+        return [finding for finding in self.findings if finding.code != "learner"]
 
 
 def fsck(folder: Path, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> Report:
@@ -170,7 +175,8 @@ class _Check:
         for code, problem in follow.end():
             self._found.add(code, where, problem, soundness.RESTORE)
         report.events += follow.events
-        self._settings(row, where)
+        if not self._made(row, where):
+            return
         for slot, snapshot in self._witnesses.snapshots:
             if slot == row.slot and snapshot.path.exists():  # a running service may have dropped it meanwhile
                 report.snapshots += 1
@@ -186,16 +192,19 @@ class _Check:
         for problem in done.problems:
             self._found.add("replay", f"model {model.name}", problem, soundness.RESTORE)
 
-    def _settings(self, row: ModelRow, where: str) -> None:
+    def _made(self, row: ModelRow, where: str) -> bool:
+        """Whether the model's learner can be made; without it, what was written aside cannot be read."""
         try:
             recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
         except (SmidgenError, msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
             self._found.add(
-                "settings",
+                "learner",
                 where,
                 f"its learner cannot be made here: {error}",
-                "install the package that its learner is from; if it was one of smidgen's, restore a backup",
+                "say --import MODULE, or install what its learner is from; one of smidgen's own: restore a backup",
             )
+            return False
+        return True
 
     def _state(self, code: str, where: str, state: State, counts: Counts) -> None:
         """A state that is written aside can be read, and is not of a later time than the log."""

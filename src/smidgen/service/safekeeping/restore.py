@@ -168,8 +168,8 @@ def _free(path: Path) -> Path:
 
 
 def _refuse_unsound(report: Report, path: Path) -> None:
-    if not report.sound:
-        first = report.findings[0]
+    if report.broken:
+        first = report.broken[0]
         raise StorageFailed(
             f"what {path} holds is not sound, and nothing was put back: {first.where}: {first.problem}",
             "use an older backup",

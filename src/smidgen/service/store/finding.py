@@ -15,7 +15,7 @@ class Finding(msgspec.Struct, frozen=True):
     ----------
     code
         One word, for programs: ``database``, ``tables``, ``chain``, ``counts``, ``lost``, ``head``, ``snapshot``,
-        ``state``, ``replay``, ``settings``, ``token``, ``mode``.
+        ``state``, ``replay``, ``settings``, ``learner``, ``token``, ``mode``.
     where
         A model, or a file of the folder.
     problem

@@ -97,6 +97,10 @@ class EventLog:
         """Whose learner an event is about."""
         return self._event(model, seq).key
 
+    def let_go(self, model: Served, key: str) -> None:
+        """Keep nothing of a key in memory."""
+        self._learners.pop((model.id, key), None)
+
     def answered(self, model: Served, seq: int) -> Answered:
         """A feedback's event."""
         return answered(self._event(model, seq))
@@ -160,7 +164,7 @@ class EventLog:
                 "learn": records.pack(heard.learn),
                 "model_version": heard.model_version,
             }
-        if event.type == ERASED:
+        if event.type == ERASED and event.salt is None:
             return {"digest": (event.body or b"").hex()} | made
         fields = bodies.read_fields(event.body, event.seq) | made
         if isinstance(fields.get("learn"), bytes):

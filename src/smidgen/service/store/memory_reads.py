@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +64,12 @@ class MemoryReads:
         self._tables = tables
         self._lock = lock
 
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Answer all questions within the block as of one moment: a commit waits for its end."""
+        with self._lock:
+            yield
+
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""
         with self._lock:
@@ -114,7 +121,7 @@ class MemoryReads:
             found = [
                 (event, self._about(event, events))
                 for event in events[max(after, 0) :]
-                if event.made is not None
+                if event.made is not None or event.type == "amended"
                 if key is None or event.key == key or (event.key is None and event.decision is None)
             ]
         yield from found

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from smidgen.service.store.events import Event, Salts, content, link
+from smidgen.service.store.events import ERASED, Event, Salts, content, erased, link
 from smidgen.service.store.memory_reads import MemoryReads, Tables
 from smidgen.service.store.rows import Asked, CallRow, Counts, DecisionRow, Expiry, Told, Verdict, again
 
@@ -152,6 +152,12 @@ class MemoryWrites(MemoryReads):
         self._close(row, seq, None, counts.version)
         return Verdict("learnt", seq, counts.version)
 
+    def unwait(self, slot: int) -> None:
+        """Let the silence of the open decisions of a slot mean nothing any more."""
+        for row in list(self._tables.decisions.values()):
+            if row.slot == slot and row.waits and row.feedback_seq is None:
+                self._note(row.id, waits=False)
+
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
         """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
         made = self._own(slot, decision)
@@ -197,6 +203,40 @@ class MemoryWrites(MemoryReads):
             if row.slot == slot and row.version is not None and row.version > version:
                 self._note(row.id, measure=None, position=None)
         return Verdict("learnt", seq, counts.version)
+
+    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state."""
+        counts = self._after(slot)
+        mine = [event for event in self._tables.events[slot] if event.key == key]
+        made = {event.decision for event in mine if event.type == "decision"}
+        gone = [row for id, row in self._tables.decisions.items() if id in made]
+        counts.decisions -= len(gone)
+        counts.answered -= sum(row.status in ("learnt", "late") for row in gone)
+        counts.late -= sum(row.status == "late" or row.late_hash is not None for row in gone)
+        counts.keys -= bool(mine)
+
+        def erase(tables: Tables) -> None:
+            for event in mine:
+                tables.events[slot][event.seq - 1] = erased(event)
+            for row in gone:
+                tables.decisions.pop(row.id)
+            numbers = {event.seq for event in mine}
+            tables.requests = {place: id for place, id in tables.requests.items() if id not in made}
+            tables.calls = {
+                place: row for place, row in tables.calls.items() if row.seq not in numbers or place[0] != slot
+            }
+            tables.states.pop((slot, key), None)
+            tables.numbers.pop((slot, key), None)
+
+        self._do(erase)
+        counts.version += 1
+        body = msgspec.msgpack.encode({"events": len(mine)})
+        seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
+        return len(mine), Verdict("learnt", seq, counts.version)
+
+    def cleanse(self) -> bool:
+        """Memory keeps nothing of what was erased."""
+        return True
 
     # Reading, as the writer needs it
 

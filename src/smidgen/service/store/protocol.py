@@ -11,6 +11,7 @@ writer, and may be used from any thread.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
 from smidgen.service.store.events import Event
@@ -35,6 +36,10 @@ Question = Literal[
 
 class Reading(Protocol):
     """What is committed, for readers in any thread."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        """All that this thread asks within the block is answered as of one moment, whatever is committed meanwhile."""
+        ...
 
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""
@@ -65,7 +70,7 @@ class Reading(Protocol):
         ...
 
     def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
-        """The events that made a version, after an event, in order, each with the decision that it is about, if any.
+        """The events that made a version or amended settings, after an event, in order, each with its decision, if any.
 
         Of one key, if given: its own, and those that are about the whole slot.
         """
@@ -116,7 +121,7 @@ class Reading(Protocol):
         ``tally()``
             One row: decisions, learnt, late, and decisions without their event.
         ``lately(limit)``
-            `Outcome` values of the latest decisions, newest first.
+            `Outcome` values of the latest decisions that count, newest first.
         ``ended(now, limit)``
             The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
             decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
@@ -216,6 +221,10 @@ class Store(Reading, Protocol):
         """
         ...
 
+    def unwait(self, slot: int) -> None:
+        """Let the silence of the open decisions of a slot mean nothing any more."""
+        ...
+
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
         """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
         ...
@@ -229,6 +238,18 @@ class Store(Reading, Protocol):
 
         The verdict is ``"unknown"`` if there is no such version.
         """
+        ...
+
+    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state. How many, and the version that it makes.
+
+        Numbers keep no gap: an erased event keeps its number, the digest of its content, and so the chain. After the
+        commit nothing of the content is left in the store's files (`Store.cleanse`).
+        """
+        ...
+
+    def cleanse(self) -> bool:
+        """Between batches: let nothing that was erased stay in the files; False if somebody's reading is in the way."""
         ...
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:

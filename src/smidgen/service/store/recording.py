@@ -278,6 +278,7 @@ class Rebuilding:
         self.learners: dict[str | None, Learner] = {}
         self.numbers: dict[str | None, int] = {}
         self.undone = recording.undone()
+        self._amendments: list[tuple[int, Any]] = []
         self.seq = 0
         self.version = 0
 
@@ -290,6 +291,10 @@ class Rebuilding:
             self.blueprint = recorded(event.model, event.resolved)
         elif event.type == "decision":
             self.numbers[event.key] = event.number
+        elif event.type == "amended":
+            self._amendments.append((event.seq, event.told()))
+            for key in list(self.learners):
+                self.learners[key] = take(self.learners[key], event.type, event.seq, None, event.told())
         elif event.changes:
             self.version = event.model_version or 0
             if self.version not in self.undone:
@@ -316,6 +321,8 @@ class Rebuilding:
                     f"{self._recording.name} does not begin with the model's settings", "export the log from its start"
                 )
             self.learners[key] = self.blueprint.learner(key)
+            for seq, told in self._amendments:
+                self.learners[key] = take(self.learners[key], "amended", seq, None, told)
         learner = self.learners[key]
         learner.reserve(self.numbers.get(key, 0))
         return learner

@@ -126,6 +126,7 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
             if number == 0:  # whoever made the folder may have been killed before its name was sure
                 modes.sync_folder(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)
         except BaseException:

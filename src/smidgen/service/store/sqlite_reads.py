@@ -6,7 +6,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ _CHANGES = """
            d.seq, d.type, d.version, d.at, d.decision, d.key, d.made, d.salt, d.chain, d.body
     FROM events f {index} LEFT JOIN decisions x ON x.id = f.decision
     LEFT JOIN events d ON d.slot = x.slot AND d.seq = x.seq
-    WHERE f.slot = ?1 AND f.seq > ?2 AND f.made IS NOT NULL AND {key}
+    WHERE f.slot = ?1 AND f.seq > ?2 AND (f.made IS NOT NULL OR f.type = 'amended') AND {key}
 """
 _CHANGES_ALL = _CHANGES.format(index="", key="?3 IS NULL") + " ORDER BY 1"
 _CHANGES_BY_KEY = (
@@ -95,6 +95,19 @@ class SQLiteReads:
                 raise refusal(error) from error
             raise
 
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Answer all questions within the block as of one moment; an open batch, or another block, is one already."""
+        with self._lock:
+            if self.connection.in_transaction:
+                yield
+                return
+            self._rows("BEGIN")
+            try:
+                yield
+            finally:
+                self._rows("COMMIT")
+
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""
         rows = self._rows(
@@ -130,7 +143,7 @@ class SQLiteReads:
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
         row = self._row(f"{_EVENTS} WHERE slot = ? AND seq = ?", (slot, seq))
-        return _event(row) if row is not None else None
+        return event_of(row) if row is not None else None
 
     def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
@@ -138,7 +151,7 @@ class SQLiteReads:
         found: list[Event] = []
         size = 0
         for row in self._each(sql, (slot, after, limit), 64):
-            found.append(_event(row))
+            found.append(event_of(row))
             size += len(row[9] or b"")
             if size >= most:
                 break
@@ -147,11 +160,11 @@ class SQLiteReads:
     def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
         for row in self._each(_CHANGES_ALL if key is None else _CHANGES_BY_KEY, (slot, after, key), 256):
-            yield _event(row[:10]), _event(row[10:]) if row[10] is not None else None
+            yield event_of(row[:10]), event_of(row[10:]) if row[10] is not None else None
 
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
-        return [_event(row) for row in self._rows(_REWINDS, (slot,))]
+        return [event_of(row) for row in self._rows(_REWINDS, (slot,))]
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
@@ -290,13 +303,20 @@ class SQLiteReaders(SQLiteReads):
     def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
         return self._mine()._each(sql, values, size)
 
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Answer all questions of this thread within the block as of one moment."""
+        with self._mine().moment():
+            yield
+
     def close(self) -> None:
         """Close all connections."""
         while self._all:
             self._all.pop().close()
 
 
-def _event(row: Any) -> Event:
+def event_of(row: Any) -> Event:
+    """An event from the columns of its row."""
     seq, type, version, at, decision, *rest = row
     return Event(seq, type, version, at, decision.hex() if decision is not None else None, *rest)
 

@@ -10,11 +10,11 @@ import msgspec
 
 from smidgen.service.store.counting import Counting
 from smidgen.service.store.crash_points import reach
-from smidgen.service.store.events import Salts, content, link
+from smidgen.service.store.events import ERASED, Salts, content, digest_of, link
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
 from smidgen.service.store.schema import of_disk, refusal
 from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite_reads import SQLiteReads
+from smidgen.service.store.sqlite_reads import SQLiteReads, event_of
 
 _EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DECISION = """
@@ -24,6 +24,14 @@ _DECISION = """
 _CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
     WHERE id = ?
+"""
+_OF_KEY = (
+    "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events INDEXED BY event_keys"
+    " WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
+)
+_ERASE = """
+    UPDATE events SET type = 'erased', version = 0, at = 0.0, decision = NULL, key = NULL, salt = NULL, body = ?
+    WHERE slot = ? AND seq = ?
 """
 _OPEN = """
     UPDATE decisions SET feedback_seq = NULL, feedback_hash = NULL, version = NULL, measure = NULL, position = NULL,
@@ -141,6 +149,10 @@ class SQLiteWrites(SQLiteReads):
         reach("expiry-appended")
         return Verdict("learnt", seq, counts.version)
 
+    def unwait(self, slot: int) -> None:
+        """Let the silence of the open decisions of a slot mean nothing any more."""
+        self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
+
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
         """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
         made = self._own(slot, decision)
@@ -183,6 +195,35 @@ class SQLiteWrites(SQLiteReads):
         )
         reach("rollback-appended")
         return Verdict("learnt", seq, counts.version)
+
+    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state."""
+        counts, erased_now, after = self._touched(slot), 0, 0
+        while rows := self._rows(_OF_KEY, (slot, key, after)):
+            for row in rows:
+                event = event_of(row)
+                after = event.seq
+                self._run(_ERASE, (digest_of(event), slot, event.seq))
+                if event.type == "decision" and event.decision is not None:
+                    counts.decisions -= 1
+                    gone = self.decision(event.decision)
+                    counts.answered -= gone is not None and gone.status in ("learnt", "late")
+                    counts.late -= gone is not None and (gone.status == "late" or gone.late_hash is not None)
+                    self._run("DELETE FROM decisions WHERE id = ?", (bytes.fromhex(event.decision),))
+                self._run("DELETE FROM calls WHERE slot = ? AND seq = ?", (slot, event.seq))
+                erased_now += 1
+        counts.keys -= erased_now > 0
+        self._run("DELETE FROM key_states WHERE slot = ? AND key = ?", (slot, key))
+        counts.version += 1
+        body = msgspec.msgpack.encode({"events": erased_now})
+        seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
+        reach("forgetting-appended")
+        return erased_now, Verdict("learnt", seq, counts.version)
+
+    def cleanse(self) -> bool:
+        """Between batches: let nothing that was erased stay in the files."""
+        (busy, *_) = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
+        return not busy
 
     # Reading, as the writer needs it
 

@@ -11,7 +11,7 @@ from smidgen.service.http.call import MODEL, Call
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import any_right, model_name, reply, service
 from smidgen.service.insight.quality import at_a_glance
-from smidgen.service.messages import ModelBody, ModelReply, ModelsReply
+from smidgen.service.messages import AmendBody, ModelBody, ModelReply, ModelsReply
 
 
 async def create_model(request: Request) -> Response:
@@ -52,7 +52,24 @@ async def archive_model(request: Request) -> Response:
     return reply(await here.writer.do(lambda: here.engine.archive(name)))
 
 
+async def amend_model(request: Request) -> Response:
+    """PATCH /v1/models/{name}."""
+    here, name = service(request), model_name(request)
+    await here.rights(request, "admin", name)
+    body = await json_body(request, AmendBody, here.options.max_body)
+    return reply(await here.writer.do(lambda: here.engine.amend(name, body)))
+
+
 CALLS = [
+    Call(
+        method="PATCH",
+        path=MODEL,
+        answer=amend_model,
+        name="amendModel",
+        summary="add labels or texts, change the window, defaults and shares",
+        body=AmendBody,
+        reply=ModelReply,
+    ),
     Call(
         method="GET",
         path="/v1/models",

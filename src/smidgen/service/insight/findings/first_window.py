@@ -34,9 +34,9 @@ class FirstWindow(Check):
         share, measures = unanswered / len(rows), evidence.measures
         if share < OPEN_SHARE:
             return None
-        good = sum(measure == 1.0 for measure in measures) / len(measures) if measures else None
-        if evidence.loop.silence is None:
-            good = None
+        good = None
+        if measures and evidence.best is not None:
+            good = sum(measure == evidence.best for measure in measures) / len(measures)
         news = f", and {percent(good)} of the answers are good news" if good is not None else ""
         return self.found(
             "warning" if good is not None and good >= GOOD_SHARE else "info",

@@ -30,9 +30,11 @@ class SameAnswer(Check):
         kinds, measures = evidence.kinds, evidence.measures
         if not kinds or not kinds.keys() <= KINDS or not measures or min(measures) < max(measures):
             return None
+        if evidence.learns_silence and not evidence.ended:  # what it is worth comes with the end of the first window
+            return None
         n, value, shown = len(measures), measures[0], evidence.shown
         unanswered = sum(row.silent for row in shown)
-        good = Feedback.LOSS not in kinds and value == 1.0
+        good = value == evidence.best
         few = good and len(shown) >= GOOD_NEWS_DECISIONS and 2 * unanswered >= len(shown)
         if n < (GOOD_NEWS_FEW if few else SAME_AFTER) or not evidence.beginning.all_are(value):
             return None

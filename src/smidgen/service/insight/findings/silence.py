@@ -23,7 +23,7 @@ class Silence(Check):
     def look(self, evidence: Evidence) -> Finding | None:
         """Say how many, if they are many."""
         rows = evidence.ended
-        if len(rows) < SILENCE_AFTER or any(row.answer == "expired" for row in rows):
+        if len(rows) < SILENCE_AFTER or evidence.learns_silence:
             return None
         silent = sum(row.silent for row in rows)
         late = sum(row.version is None and not row.silent for row in rows)

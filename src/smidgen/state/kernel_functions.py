@@ -1,4 +1,4 @@
-"""Kernel functions by name: Gram matrices k(X, Z)."""
+"""KernelFunction functions by name: Gram matrices k(X, Z)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
 
-Kernel = Callable[[FloatArray, FloatArray], FloatArray]
+KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
 
-_registered: dict[str, Kernel] = {}
+_registered: dict[str, KernelFunction] = {}
 
 
 def linear(X: FloatArray, Z: FloatArray) -> FloatArray:
@@ -36,7 +36,7 @@ def poly(X: FloatArray, Z: FloatArray, *, degree: int = 2, offset: float = 1.0) 
 NAMED: dict[str, Callable[..., FloatArray]] = {"linear": linear, "rbf": rbf, "poly": poly}
 
 
-def register_kernel(name: str) -> Callable[[Kernel], Kernel]:
+def register_kernel(name: str) -> Callable[[KernelFunction], KernelFunction]:
     """Register a kernel of yours by name, so that learners which use it can be saved.
 
     Examples
@@ -48,7 +48,7 @@ def register_kernel(name: str) -> Callable[[Kernel], Kernel]:
     >>> learner = smidgen.Confidit(dim=2, n_classes=2, covariance="kernel", kernel="overlap")
     """
 
-    def enter(kernel: Kernel) -> Kernel:
+    def enter(kernel: KernelFunction) -> KernelFunction:
         if name in NAMED:
             raise InvalidArgument(f"the kernel name {name!r} is taken", "choose another name")
         _registered[name] = kernel
@@ -57,7 +57,7 @@ def register_kernel(name: str) -> Callable[[Kernel], Kernel]:
     return enter
 
 
-def find_kernel(kernel: str | Kernel, params: Mapping[str, Any] | None) -> Kernel:
+def find_kernel(kernel: str | KernelFunction, params: Mapping[str, Any] | None) -> KernelFunction:
     """The kernel of that name (or the callable itself), with its parameters filled in."""
     settings = dict(params or {})
     if isinstance(kernel, str):

@@ -1,0 +1,41 @@
+"""Exact forgetting of a key."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen.service.http.call import MODEL, Call
+from smidgen.service.http.running import model_name, reply, service
+from smidgen.service.messages import ForgottenReply
+
+#: How often, and every how many seconds, the files are looked after once a key is erased.
+TRIES, PAUSE_S = 40, 0.05
+
+
+async def forget(request: Request) -> Response:
+    """DELETE /v1/models/{name}/keys/{key}: answers when nothing of the key is left in the files."""
+    here, name = service(request), model_name(request)
+    await here.rights(request, "admin", name)
+    key = request.path_params["key"]
+    answer = await here.writer.do(lambda: here.engine.forget(name, key))
+    for _ in range(TRIES):  # a reader beside it may be in the way for a moment
+        if not here.engine.unclean:
+            break
+        await asyncio.sleep(PAUSE_S)
+        await here.writer.do(lambda: None)
+    return reply(answer)
+
+
+CALLS = [
+    Call(
+        method="DELETE",
+        path=MODEL + "/keys/{key:path}",
+        answer=forget,
+        name="forget",
+        summary="forget a key: its events are erased, its learner is as if they had never been",
+        reply=ForgottenReply,
+    ),
+]

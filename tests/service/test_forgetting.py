@@ -1,0 +1,120 @@
+"""Exact forgetting: the weights are those of a log that never had the person, and no byte of the person is left."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.asgi import Caller
+from service.bodies import model, request, told
+from smidgen.errors import SmidgenError
+from smidgen.service.insight.audit import audit_model
+from smidgen.service.models.engine import Engine
+from smidgen.service.store.inspection import Inspection
+
+MODELS: dict[str, dict[str, Any]] = {
+    "songs": {"loop": "choose", "keyed": True, "default_reward": 0.0, "window_s": 50},
+    "mail": {"loop": "label", "labels": ["spam", "work"], "keyed": True},
+    "news": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}, "keyed": True},
+}
+SECRET = "anna.k@nowhere.test"
+
+
+class Life:
+    """Some people use some models; one of them may be missing."""
+
+    def __init__(self, folder: Path, seed: int, without: str | None = None) -> None:
+        self.now = 1_000_000.0
+        self.engine = Engine(folder, clock=lambda: self.now, synchronous="OFF")
+        for name, body in MODELS.items():
+            self.engine.create(name, model(body))
+        rng = random.Random(seed)
+        for i in range(120):
+            self.step(rng, i, without)
+
+    def step(self, rng: random.Random, i: int, without: str | None) -> None:
+        """One round; the same numbers are drawn whoever is missing."""
+        key = rng.choice([SECRET, "bob", "cy"])
+        name, x, y, chance = rng.choice(list(MODELS)), rng.random(), rng.random(), rng.random()
+        if key == without:
+            return
+        body: dict[str, Any] = {"key": key, "id": f"{key}-{i}"}
+        if name == "mail":
+            body["features"] = {"from": f"friend of {key}", "x": x}
+        elif name == "songs":
+            body |= {"candidates": [{"id": "a"}, {"id": f"loved by {key}"}], "context": {"hour": int(24 * x)}}
+        else:
+            body["candidates"] = [{"id": f"{key}1", "features": [x, y]}, {"id": "2", "features": [y, x]}]
+        reply = self.engine.decide(name, request(body))
+        self.now += 1
+        if chance < 0.7:
+            right = {"mail": {"correct": y < 0.5}, "songs": {"reward": y}, "news": {"better": ["2"]}}[name]
+            self.engine.feedback(reply["decision"], told(**right))
+        if i % 11 == 0:
+            self.engine.maintain(every=1)
+
+    def learners(self) -> dict[tuple[str, str], bytes]:
+        return {
+            (name, key): self.engine.learners.get(self.engine.models[name], key).learner.to_bytes()
+            for name in MODELS
+            for key in (SECRET, "bob", "cy")
+        }
+
+
+def found_in(folder: Path) -> list[str]:
+    """The files that hold a byte of the person."""
+    marks = [SECRET.encode(), SECRET.encode("utf-16-le")]
+    return [str(path) for path in folder.rglob("*") if path.is_file() if any(m in path.read_bytes() for m in marks)]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_it_is_as_if_the_person_had_never_been(tmp_path: Path, seed: int) -> None:
+    life, other = Life(tmp_path / "a", seed), Life(tmp_path / "b", seed, without=SECRET)
+    assert found_in(tmp_path / "a")
+    for name in MODELS:
+        version = life.engine.models[name].version
+        forgotten = life.engine.forget(name, SECRET)
+        assert forgotten.forgotten > 10
+        assert forgotten.model_version == version + 1
+    life.engine.maintain()
+    assert not life.engine.unclean
+    assert found_in(tmp_path / "a") == []
+    assert life.learners() == other.learners()
+    life.engine.close()
+    assert found_in(tmp_path / "a") == []
+    again = Engine(tmp_path / "a", clock=lambda: life.now, synchronous="OFF")
+    for name in MODELS:
+        for key in ("bob", "cy"):
+            assert again.learners.get(again.models[name], key).learner.to_bytes() == other.learners()[name, key]
+        assert again.describe(name).keys == 2
+        with pytest.raises(SmidgenError) as caught:
+            again.forget(name, SECRET)
+        assert caught.value.status == 404
+    again.close()
+    other.engine.close()
+    with Inspection(tmp_path / "a") as seen:
+        for name in MODELS:
+            assert audit_model(seen, seen.model(name)).problems == []
+    assert found_in(tmp_path / "a") == []
+
+
+def test_over_http(tmp_path: Path) -> None:
+    with Caller(tmp_path) as ask:
+        ask.put("/v1/models/mail", MODELS["mail"])
+        ask.put("/v1/models/all", {"loop": "label", "labels": ["a", "b"]})
+        made = ask.post("/v1/models/mail/decisions", {"key": SECRET, "features": {"x": 1}}).json()
+        ask.post(f"/v1/decisions/{made['decision']}/feedback", {"correct": True})
+        gone = ask("DELETE", f"/v1/models/mail/keys/{SECRET}")
+        assert (gone.status_code, gone.json()["forgotten"]) == (200, 2)
+        assert found_in(tmp_path) == []
+        assert ask.get(f"/v1/decisions/{made['decision']}").status_code == 404
+        assert ask("DELETE", f"/v1/models/mail/keys/{SECRET}").status_code == 404
+        assert ask("DELETE", "/v1/models/all/keys/x").status_code == 422
+        lines = ask.get("/v1/models/mail/log").text
+        assert SECRET not in lines
+        assert lines.count('"erased"') == 3
+        ask.post("/v1/models/mail/decisions", {"key": "bob", "features": {"x": 1}})
+        assert "/v1/models/{name}/keys/{key}" in ask.get("/openapi.json").json()["paths"]
