@@ -233,8 +233,8 @@ class SparseRidge(Ridge):
         near[:, :n] = (block @ known.T).toarray()
         solved[:, :n] = near[:, :n] @ self._G[:n, :n]
         examples = (
-            np.concatenate([self._indices, np.empty(block.nnz, np.uint32)]),
-            np.concatenate([self._values, np.empty(block.nnz)]),
+            np.concatenate([self._indices, np.zeros(block.nnz, np.uint32)]),
+            np.concatenate([self._values, np.zeros(block.nnz)]),
             np.concatenate([self._starts, np.zeros(m, np.int64)]),
         )
         own = (block.indices.astype(np.uint32), block.data, block.indptr.astype(np.int64))
