@@ -36,10 +36,6 @@ WHY = {
         "Table": "a data set; and figures of the service",
         "Answer": "what a person did with a ranking; and what the client got",
         "Answers": "how users of a stream answer; and those of the service to feedback",
-        "Candidates": "what may be chosen, public; and a table of them in compiled streams",
-        "Memory": "what a vectorizer remembers; and what compiled streams do",
-        "Settings": "of Confidit's kernels; and of compiled streams",
-        "Room": "scratch of compiled streams",
     },
     "smidgen_papers": {
         "Orders": "of the curves of one figure each",
@@ -56,5 +52,6 @@ def test_one_class_name_one_place(package: str) -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{path.relative_to(SRC)}:{node.lineno}")
-    twice = {name: where for name, where in places.items() if len(where) > 1 and name not in WHY[package]}
-    assert twice == {}
+    twice = {name: where for name, where in places.items() if len(where) > 1}
+    assert WHY[package].keys() <= twice.keys(), "a name that stands in one place by now leaves the list"
+    assert {name: where for name, where in twice.items() if name not in WHY[package]} == {}

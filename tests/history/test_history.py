@@ -106,6 +106,15 @@ class TestMistakes:
         heard = [True, False, None, True, False]
         assert History(shown, feedback=heard, loop="filter").mistakes.tolist() == [False, True, False, True, False]
 
+    def test_of_rewards_are_those_below_one_half(self) -> None:
+        told = iter([True, 0.2, None, 0.9, False])
+        history = smidgen.play(smidgen.HingeConfidit(dim=2, n_classes=2), [np.ones(2)] * 5, lambda x, a: next(told))
+        np.testing.assert_array_equal(history.rewards, [1.0, 0.2, np.nan, 0.9, 0.0])
+        assert history.mistakes.tolist() == [False, True, False, False, True]
+        assert history.average_reward == pytest.approx(2.1 / 4)
+        assert history.curve is not None
+        np.testing.assert_allclose(history.curve.values, [1.0, 0.6, 0.6, 0.7, 0.525])
+
     @pytest.mark.parametrize("loop", ["rank", "choose", "tune"])
     def test_belong_to_labels_and_filters(self, loop: str) -> None:
         with pytest.raises(InvalidArgument, match="no mistakes"):

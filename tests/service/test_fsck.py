@@ -11,17 +11,20 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from service.bodies import decision_body, engine_with, play
+from service.bodies import Clock, decision_body, engine_with, model, play, request
+from service.bodies import told as heard
 from service.live import Live
 from smidgen.cli import app
 from smidgen.service.http.tokens import create
+from smidgen.service.messages import AmendBody
 from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import Busy, StorageFailed
+from smidgen.service.refusals import Busy, Impossible, StorageFailed
 from smidgen.service.safekeeping.backup import backup
 from smidgen.service.safekeeping.fsck import Report, fsck
 from smidgen.service.safekeeping.restore import restore
@@ -161,6 +164,42 @@ class TestSound:
         assert {code for code, _ in told} <= {"learner", "settings", "token", "state", "snapshot"}, (
             told
         )  # bodies that say nothing
+
+    def test_a_life_with_silence_and_new_settings(self, tmp_path: Path) -> None:
+        clock = Clock()
+        engine = Engine(tmp_path / "data", clock=clock, synchronous="OFF")
+        body = {"loop": "choose", "default_reward": 0.0, "window_s": 10.0}
+        engine.create("banner", model(body))
+        engine.create("mail", model({"loop": "label", "labels": ["spam", "work"]}))
+        offer = request({"candidates": [{"id": "a"}, {"id": "b"}]})
+        for turn in range(12):
+            made = engine.decide("banner", offer)
+            if turn % 3 == 0:
+                engine.feedback(made["decision"], heard(reward=1.0))
+            if turn % 4 == 1:
+                clock.now += 20.0
+                engine.sweep_all()
+            if turn == 6:
+                engine.amend("banner", msgspec.convert({"default_reward": 0.25}, AmendBody))
+                engine.amend("mail", msgspec.convert({"add_labels": ["family"]}, AmendBody))
+        engine.create("people", model({**body, "keyed": True}))
+        for turn in range(12):
+            asked = request({"candidates": [{"id": "a"}, {"id": "b"}], "key": "ann" if turn % 2 else "bob"})
+            made = engine.decide("people", asked)
+            engine.feedback(made["decision"], heard(reward=1.0))
+            if turn == 6:
+                engine.retract(made["decision"])
+                engine.feedback(made["decision"], heard(reward=0.0))
+        engine.roll_back("banner", 3)
+        engine.maintain(every=1)
+        engine.forget("people", "ann")
+        with pytest.raises(Impossible, match="add_labels has 'x' twice"):
+            engine.amend("mail", msgspec.convert({"add_labels": ["x", "x"]}, AmendBody))
+        engine.close()
+        types = {row[2] for row in _events(tmp_path / "data")}
+        assert {"created", "decision", "feedback", "expired", "amended", "retracted", "rolled_back", "erased"} <= types
+        report = fsck(tmp_path / "data", deep=True)
+        assert report.findings == []
 
     def test_a_learner_that_is_not_installed_here_can_be_kept_all_the_same(self, data: Path) -> None:
         sql = "UPDATE {} SET {} = CAST(replace({}, 'PreferencePerceptron', 'SomebodyElses') AS BLOB) WHERE id = 1"

@@ -140,12 +140,13 @@ def distribution(folder: Path, name: str, entry_points: str, **modules: str) -> 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of packages: a good one, three broken ones, and modules that no entry point names."""
+    """A folder of packages: a good one, four broken ones, and modules that no entry point names."""
     folder: Path = tmp_path_factory.mktemp("site")
     distribution(folder, "acme-learners", "Acme = acme_learners:Acme", acme_learners=LEARNER)
     distribution(folder, "broken-import", "Gone = no_such_module:Gone")
     distribution(folder, "broken-code", "Bad = bad_code:Bad", bad_code="raise RuntimeError('no luck today')")
     distribution(folder, "broken-card", "Plain = plain_class:Plain", plain_class="class Plain: pass")
+    distribution(folder, "broken-exit", "Left = leaves_early:Left", leaves_early="import sys; sys.exit('bye')")
     (folder / "acme_pair.py").write_text(STRUCTURE)
     (folder / "acme_loop.py").write_text(LOOP)
     (folder / "empty_handed.py").write_text("x = 1")
@@ -174,11 +175,12 @@ def test_the_command_lists_it_and_each_broken_one_is_one_warning(path: Path) -> 
     found = {one["learner"]: one for one in json.loads(told.stdout)}
     assert found["Acme"]["paper"] == "ours, for the tests"
     warnings = warned(told.stderr)
-    assert len(warnings) == 3
+    assert len(warnings) == 4
     for name, why in (
         ("broken-import 1.2", "No module named 'no_such_module'"),
         ("broken-code 1.2", "RuntimeError: no luck today"),
         ("broken-card 1.2", "Plain is not registered"),
+        ("broken-exit 1.2", "SystemExit: bye"),
     ):
         (line,) = [line for line in warnings if f"of the distribution {name}" in line]
         assert why in line
@@ -250,9 +252,10 @@ def test_a_served_guest_decides_learns_and_survives_a_restart(path: Path, tmp_pa
         assert (wrong.status_code, wrong.json()["error"]["message"]) == (422, "the pair is (1,)")
         story = httpx.get(f"{service.url}v1/decisions/{open_['decision']}").json()
         assert [name for name, _ in story["contributions"]["items"]] == ["b"]
+        assert httpx.get(f"{service.url}v1/models/duo/health").status_code == 200
         status, _, err = service.stop()
         assert status == 0
-        assert len(warned(err)) == 3, err
+        assert len(warned(err)) == 4, err
     with Live(data, "--import", "acme_loop") as service:
         x = rng.normal(size=2)
         made = post(service.url, "v1/models/mail/decisions", {"features": x.tolist()})
@@ -279,6 +282,7 @@ def test_a_served_guest_decides_learns_and_survives_a_restart(path: Path, tmp_pa
         ("no_such_guest", "there is no module 'no_such_guest'"),
         ("needs_more", "the module needs_more needs 'nowhere_to_be_found', which is missing"),
         ("bad_code", "the module bad_code cannot be imported: RuntimeError: no luck today"),
+        ("leaves_early", "the module leaves_early cannot be imported: SystemExit: bye"),
         ("empty_handed", "the module empty_handed registers nothing"),
         ("json", "the module json registers nothing"),
         ("not a module", "'not a module' is not the name of a module"),

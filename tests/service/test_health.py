@@ -558,6 +558,30 @@ def test_quality_is_of_the_last_that_closed() -> None:
     assert told.value == pytest.approx(1.0 - told.silent / 200)
 
 
+def test_early_answers_do_not_hide_the_silence_of_their_time() -> None:
+    world = World(REWARD, items, lambda a, r, g, n: {"reward": 1.0} if n % 4 == 0 else None)
+    world.play(450).wait(DAY).play(450)  # the windows of the first half are over, those of the second half are open
+    told = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now - 451.0)
+    assert (told.of, told.silent, told.value) == (200, 150, pytest.approx(0.25))
+
+
+def test_who_asks_meanwhile_has_the_last_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, kept = World({"loop": "choose", "feedback": "better"}, items, clicked).play(MOST), health.Health()
+    reading, model = world.engine.store.reader(), world.engine.model("m")
+    first, meanwhile = kept.of(reading, model, world.clock.now), []
+    judge = health.judge
+
+    def slow(*given: Any) -> health.Report:
+        meanwhile.append(kept.of(reading, model, world.clock.now))  # as another thread would ask
+        return judge(*given)
+
+    monkeypatch.setattr(health, "judge", slow)
+    monkeypatch.setattr(health, "REST", 0.0)
+    world.play(1)
+    assert kept.of(reading, model, world.clock.now) is not first
+    assert meanwhile == [first]
+
+
 def test_conditions_of_a_theorem_are_checked_on_the_data() -> None:
     sound = World(COACTIVE, rows, best).play(MOST).report().conditions
     assert sound.fails is None

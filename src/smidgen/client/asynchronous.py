@@ -138,6 +138,11 @@ class AsyncClient:
         """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
         return replies.plain(await self._send("PATCH", model_path(name), bodies.encode(changes)))
 
+    async def copy(self, name: str, to: str, *, learnt: bool = True) -> dict[str, Any]:
+        """Make a copy of a model under another name, with or without what it has learnt."""
+        body = bodies.encode({"to": to, "learnt": learnt})
+        return replies.plain(await self._send("POST", model_path(name) + ":copy", body))
+
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))

@@ -172,6 +172,11 @@ class Client:
         """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
         return replies.plain(self._send("PATCH", model_path(name), bodies.encode(changes)))
 
+    def copy(self, name: str, to: str, *, learnt: bool = True) -> dict[str, Any]:
+        """Make a copy of a model under another name, with or without what it has learnt."""
+        body = bodies.encode({"to": to, "learnt": learnt})
+        return replies.plain(self._send("POST", model_path(name) + ":copy", body))
+
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
         return replies.plain(self._send("DELETE", model_path(name)))

@@ -140,7 +140,7 @@ def _history(learner: Learner, asked: list[tuple[Decision, Any]]) -> History:
     card = getattr(within, "card", None)
     actions, feedback = [decision.action for decision, _ in asked], [given for _, given in asked]
     loop = _loop(card.loops if card else ("",), actions)
-    heard = _numbers(feedback) if card else None
+    heard = _heard(loop, card.kinds, feedback) if card else {}
     propensities = [decision.propensity for decision, _ in asked]
     return History(
         actions,
@@ -150,10 +150,21 @@ def _history(learner: Learner, asked: list[tuple[Decision, Any]]) -> History:
         feedback=feedback,
         explored=np.array([decision.explored for decision, _ in asked], np.bool_),
         propensities=_numbers(propensities) if asked and None not in propensities else None,
-        rewards=heard if card and loop == "choose" and "reward" in card.kinds else None,
-        losses=heard if card and loop == "tune" and "loss" in card.kinds else None,
+        **heard,
         bound_note="regret is measured where objects are ranked or chosen and a utility is known",
     )
+
+
+def _heard(loop: str, kinds: tuple[str, ...], feedback: list[Any]) -> dict[str, Any]:
+    """Feedback that is a number, under its name: rewards, or losses. Right counts as 1 beside rewards, wrong as 0."""
+    if loop == "tune" and "loss" in kinds:
+        return {"losses": _numbers(feedback)}
+    if "reward" not in kinds or loop not in ("choose", "label"):
+        return {}
+    bits = [isinstance(given, (bool, np.bool_)) for given in feedback]
+    if all(bit or given is None for bit, given in zip(bits, feedback, strict=True)):
+        return {}
+    return {"rewards": _numbers([float(given) if bit else given for bit, given in zip(bits, feedback, strict=True)])}
 
 
 def _loop(loops: tuple[str, ...], actions: list[Any]) -> str:

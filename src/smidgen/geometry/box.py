@@ -15,7 +15,7 @@ from smidgen.geometry.polytope import BOX, nearest_in_norm
 from smidgen.geometry.space import Region, Space, finite_norm
 from smidgen.records import structure
 
-_WAY_OUT = "give one limit per coordinate, e.g. low=[0.0, 0.0], high=[1.0, 5.0]"
+_HINT = "give one limit per coordinate, e.g. low=[0.0, 0.0], high=[1.0, 5.0]"
 
 
 @kernel
@@ -60,7 +60,7 @@ class Box(Space):
     def __init__(self, *, low: ArrayLike, high: ArrayLike) -> None:
         a, b = _limits("low", low), _limits("high", high)
         if a.ndim and b.ndim and len(a) != len(b):
-            raise InvalidArgument(f"low has {len(a)} limits and high {len(b)}, and must have as many", _WAY_OUT)
+            raise InvalidArgument(f"low has {len(a)} limits and high {len(b)}, and must have as many", _HINT)
         self.low, self.high = (np.array(np.atleast_1d(limits)) for limits in np.broadcast_arrays(a, b))
         self.dim = len(self.low)
         with np.errstate(over="ignore"):
@@ -154,9 +154,9 @@ def _limits(name: str, value: ArrayLike) -> FloatArray:
     except ValueError:  # rows of unequal length
         limits = np.asarray(None)
     if limits.dtype.kind not in "fiu" or limits.ndim > 1 or limits.size == 0:
-        raise InvalidArgument(f"{name} is {value!r} and must be a number or a list of numbers", _WAY_OUT)
+        raise InvalidArgument(f"{name} is {value!r} and must be a number or a list of numbers", _HINT)
     if not np.isfinite(limits).all():
-        raise InvalidArgument(f"{name} is {value!r} and must be finite", _WAY_OUT)
+        raise InvalidArgument(f"{name} is {value!r} and must be finite", _HINT)
     return limits.astype(np.float64)
 
 

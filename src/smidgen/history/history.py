@@ -136,12 +136,12 @@ class History(Outcomes):
     @property
     def points(self) -> FloatArray:
         """Of the tune loop: the point of each round, one per row."""
-        return np.array(self._need("losses", self.actions, "points"))
+        return np.array(self._need("actions" if self.loop == "tune" else "losses", self.actions, "points"))
 
     @property
     def base_points(self) -> FloatArray:
         """Of the tune loop: the points without exploration."""
-        return np.array(self._need("losses", self.greedy, "points"))
+        return np.array(self._need("greedy" if self.loop == "tune" else "losses", self.greedy, "points"))
 
     @property
     def shown(self) -> Any:

@@ -48,7 +48,8 @@ class Outcomes:
         """Of the label and the filter loop: whether what was shown was wrong.
 
         On a labelled stream that is known of every round. Where a user answered, it is known of what was answered: a
-        label called wrong, an item forwarded and not relevant (or heard to be relevant and dropped).
+        label called wrong, or rewarded by less than one half; an item forwarded and not relevant (or heard to be
+        relevant and dropped).
         """
         if self.truth is not None:
             return np.asarray(self.actions != self.truth)
@@ -56,6 +57,8 @@ class Outcomes:
             raise InvalidArgument(
                 f"a run of the {self.loop or 'rank'} loop has no mistakes", "look at regret or feedback"
             )
+        if self.rewards is not None:
+            return np.asarray(self.rewards < 0.5)
         wrong = _other if self.loop == "filter" else _wrong
         return np.array([wrong(a, f) for a, f in zip(self.actions, self.feedback, strict=True)], np.bool_)
 
@@ -222,12 +225,16 @@ class Outcomes:
 
 
 def average(values: Any) -> FloatArray:
-    """The mean of the values up to each."""
-    return np.asarray(np.cumsum(values) / np.arange(1, len(values) + 1))
+    """The mean of the values up to each; what is not a number was not heard, and does not count."""
+    unheard = np.isnan(values)
+    if not unheard.any():
+        return np.asarray(np.cumsum(values) / np.arange(1, len(values) + 1))
+    return np.asarray(np.cumsum(np.where(unheard, 0.0, values)) / np.maximum(1, np.cumsum(~unheard)))
 
 
 def _mean(values: Any) -> float:
-    return float(np.mean(values)) if len(values) else 0.0
+    heard = values[~np.isnan(values)]
+    return float(np.mean(heard)) if len(heard) else 0.0
 
 
 def _wrong(label: Any, feedback: Any) -> bool:

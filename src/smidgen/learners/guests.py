@@ -45,7 +45,7 @@ def discover(*, again: bool = False) -> None:
             _tried.add(name)
             try:
                 _brought(entry)
-            except Exception as error:  # whatever a stranger's module raises
+            except (Exception, SystemExit) as error:  # whatever a stranger's module raises
                 what = error.problem if isinstance(error, InvalidArgument) else f"{type(error).__name__}: {error}"
                 _log.warning("the learner %s cannot be used and is left out: %s", name, what)
 
@@ -64,7 +64,7 @@ def bring(module: str) -> None:
                 f"there is no module {error.name!r}", "install it, or set PYTHONPATH to the folder that holds it"
             ) from error
         raise InvalidArgument(f"the module {module} needs {error.name!r}, which is missing", "install it") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidArgument(
             f"the module {module} cannot be imported: {type(error).__name__}: {error}", "mend it; python -c says where"
         ) from error

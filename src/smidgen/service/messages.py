@@ -152,6 +152,13 @@ class SeveralBody(Message, kw_only=True):
     feedback: Annotated[list[FeedbackBody], AT_ONCE]
 
 
+class CopyBody(Message, kw_only=True):
+    """What the copy is called, and whether it has what was learnt."""
+
+    to: Name
+    learnt: bool = True
+
+
 class RollbackBody(Message, kw_only=True):
     """The version to go back to."""
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from smidgen.decision import FloatArray
-from smidgen.errors import NotFinite
-from smidgen.geometry.symmetric import mirror, settle, shrink_and_multiply
+from smidgen.geometry.symmetric import mirror, settle
 from smidgen.vector.memory import aligned, zeros
 
 
@@ -27,18 +24,15 @@ class FullSecondOrder:
 
     Notes
     -----
-    **Cost**: N² floats; 3N² operations for `product` and `absorb` together.
+    **Cost**: N² floats. Products and updates are kernels of `smidgen.geometry.symmetric`; `smidgen.optim.newton` does
+    both in one pass, 3N² operations.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from smidgen.state import FullSecondOrder
-    >>> state, x = FullSecondOrder(dim=2, epsilon=2.0), np.array([1.0, 0.0])
-    >>> product, quadratic = state.product(x)
-    >>> state.absorb(product, quadratic, gain=1.0)
-    >>> state.inverse @ (2 * np.eye(2) + np.outer(x, x))
-    array([[1., 0.],
-           [0., 1.]])
+    >>> FullSecondOrder(dim=2, epsilon=2.0).inverse
+    array([[0.5, 0. ],
+           [0. , 0.5]])
     """
 
     def __init__(self, dim: int, epsilon: float) -> None:
@@ -60,29 +54,10 @@ class FullSecondOrder:
 
     @property
     def inverse(self) -> FloatArray:
-        """A⁻¹."""
+        """A⁻¹; an update that waits is done on the way."""
         mirror(self.settle())
         return self.lower
 
     @inverse.setter
     def inverse(self, given: FloatArray) -> None:
         self.lower, self.waiting = aligned(np.asarray(given, dtype=np.float64)), np.zeros(len(given))
-
-    def product(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """A⁻¹x and xᵀA⁻¹x (the squared width of x); changes nothing."""
-        product, d = np.empty(len(x)), np.ascontiguousarray(x, dtype=np.float64)
-        quadratic = shrink_and_multiply(self.lower, self.waiting, d, product, self.turn())
-        self.waiting[:] = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            length = float(np.dot(product, product))
-        if not (math.isfinite(quadratic) and math.isfinite(length)):
-            raise NotFinite(
-                f"the features have the width {quadratic} under this state",
-                "scale the features down; unit length is a good choice",
-            )
-        return product, max(quadratic, 0.0)  # it is not negative but by rounding
-
-    def absorb(self, product: FloatArray, quadratic: float, gain: float) -> None:
-        """A ← A + gain·x·xᵀ, given what `product` said of x."""
-        self.settle()
-        self.waiting = product * math.sqrt(gain / (1.0 + gain * quadratic))

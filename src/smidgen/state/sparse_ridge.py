@@ -232,10 +232,9 @@ class SparseRidge(Ridge):
         near, solved = np.zeros((m, n + m)), np.zeros((m, n + m))
         near[:, :n] = (block @ known.T).toarray()
         solved[:, :n] = near[:, :n] @ self._G[:n, :n]
-        more = np.empty(block.nnz)
         examples = (
-            np.concatenate([self._indices, more.astype(np.uint32)]),
-            np.concatenate([self._values, more]),
+            np.concatenate([self._indices, np.zeros(block.nnz, np.uint32)]),
+            np.concatenate([self._values, np.zeros(block.nnz)]),
             np.concatenate([self._starts, np.zeros(m, np.int64)]),
         )
         own = (block.indices.astype(np.uint32), block.data, block.indptr.astype(np.int64))

@@ -272,7 +272,7 @@ class Ranking(Structure):
         if not _write_checked(order, before, discounts, extended.rows.shape[0], touched, weights):
             self._resolve(better)
             self._resolve(shown)
-            raise InvalidFeedback("one of the two rankings holds strange documents", _way_out(n))
+            raise InvalidFeedback("one of the two rankings holds strange documents", _hint(n))
         return extended.rows.combine(touched, weights)
 
     def longest(self) -> float:
@@ -328,7 +328,7 @@ def as_order(y: Any, n: int) -> IntArray:
     if (fault := _first_fault(order, n)) >= 0:
         known = 0 <= order[fault] < n
         reason = "stands there for the second time" if known else "is not one of the documents"
-        raise InvalidFeedback(f"document {np.asarray(y)[fault]} at position {fault} {reason}", _way_out(n))
+        raise InvalidFeedback(f"document {np.asarray(y)[fault]} at position {fault} {reason}", _hint(n))
     return order
 
 
@@ -339,11 +339,11 @@ def _as_indices(y: Any, n: int) -> IntArray:
     try:
         given = np.asarray(y)
     except (ValueError, TypeError) as error:
-        raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _way_out(n)) from error
+        raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _hint(n)) from error
     if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _way_out(n))
+        raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _hint(n))
     return ordinary(given.astype(np.int64, copy=False))
 
 
-def _way_out(n: int) -> str:
+def _hint(n: int) -> str:
     return f"give each document index 0 … {n - 1} once, best first"

@@ -72,6 +72,11 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         batch(store, lambda: store.decided(slot, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
         look("lately", [_outcome(asked[5], 5, figures)], limit=1)  # what was not shown does not count
         look("ended", [_outcome(asked[5], 5, figures)], now=1.5e6, limit=1)
+        hidden = [asked[5]._replace(decision=f"{1890 + n:024x}", shown=False) for n in range(4)]
+        batch(store, lambda: store.decided(slot, hidden))
+        look("lately", [], limit=1)  # nor is it looked through without end
+        look("ended", [], now=1.5e6, limit=1)
+        look("lately", [_outcome(asked[n], n, figures) for n in (5, 4)], limit=2)
     finally:
         reader.close()
 

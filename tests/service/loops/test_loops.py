@@ -103,8 +103,11 @@ def test_what_they_declare_hangs_together() -> None:
 
 
 def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> None:
-    """The digest of a request that was sent before goes by this order."""
-    assert loops.decision.__struct_fields__ == ("id", "key", "candidates", "top", "context", "features")
+    """The digest of a request that was sent before goes by this order, of the fields that it had."""
+    fields = ("id", "key", "activate", "candidates", "top", "context", "exclude", "features")
+    assert loops.decision.__struct_fields__ == fields
+    body = loops.decision(id="x", features=[1.0])
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(body)) == {"id": "x", "features": [1.0]}
     known = ("better", "clicked", "reward", "correct", "label", "relevant", "loss", "gradient")
     assert loops.feedback.__struct_fields__ == known
     with guest_loop():

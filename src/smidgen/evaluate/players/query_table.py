@@ -65,7 +65,7 @@ class QueryTable:
 
     @property
     def contexts(self) -> list[Ranking]:
-        """The queries as problem instances for the two verbs; always the same objects."""
+        """The queries as problem instances for the two verbs: made once, then kept; ``X`` is read-only from then on."""
         if not self._contexts:
             self.X.flags.writeable = False
             blocks = zip(self.starts[:-1], self.starts[1:], strict=True)

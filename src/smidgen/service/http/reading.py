@@ -42,6 +42,20 @@ async def json_body(request: Request, type: type[T], limit: int) -> T:
     return _read(raw, type) if len(raw) <= LARGE else await _aside(raw, type)
 
 
+async def raw_body(request: Request, medias: tuple[str, ...], limit: int) -> tuple[str, bytes]:
+    """A body that is no JSON: its media type, one of some, and its bytes."""
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media not in medias:
+        raise WrongMedia(f"the content type is {media or 'missing'}", f"send {' or '.join(medias)}")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise WrongMedia("the body is encoded", "send it without Content-Encoding")
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return media, await _limited(request, limit)
+    except TimeoutError as error:
+        raise TooSlow(f"the body has not arrived within {PATIENCE_S} seconds", "send it in one go") from error
+
+
 async def _aside(raw: bytes, type: type[T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_parsers, _read, raw, type)
 

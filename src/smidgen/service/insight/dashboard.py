@@ -22,7 +22,7 @@ from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, 
 from smidgen.service.insight.guarantee import guarantee
 from smidgen.service.insight.narration import offered, recent, sentences
 from smidgen.service.insight.quality import at_a_glance, committed
-from smidgen.service.insight.weights import keys, strengths
+from smidgen.service.insight.weights import keys, largest_weights
 from smidgen.service.models.catalogue import catalogue, described
 from smidgen.service.models.sample import SAMPLE, SampleBody, is_sample, play, sample_name
 from smidgen.service.models.served import Served
@@ -128,7 +128,7 @@ async def weights(request: Request) -> Response:
     await any_right(request, name)
     asked = request.query_params
     key, label = asked.get("key") or None, asked.get("label") or None
-    return _told(await here.writer.do(lambda: strengths(here.engine, here.engine.model(name), key, label)))
+    return _told(await here.writer.do(lambda: largest_weights(here.engine, here.engine.model(name), key, label)))
 
 
 async def some_keys(request: Request) -> Response:

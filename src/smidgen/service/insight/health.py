@@ -96,20 +96,26 @@ class Health:
         self._locks: dict[int, threading.Lock] = {}
 
     def of(self, reading: Reading, model: Served, now: float) -> Report:
-        """The report of a model, made anew if need be; nobody judges what somebody else is judging."""
-        with self._locks.setdefault(model.slot, threading.Lock()):
-            known = self._known.get(model.slot)
-            counts = reading.counts(model.slot)
-            began = time.monotonic()
-            if known is not None:
-                age = began - known.at
-                same = counts is not None and counts.seq == known.seq
-                if age < REST * known.took or (same and age < HOLDS_S):
-                    return known.report
-            report = judge(reading, model, now)
-            ended = time.monotonic()
-            self._known[model.slot] = _Known(counts.seq if counts is not None else 0, ended, ended - began, report)
-            return report
+        """The report of a model, made anew if need be; while somebody is at it, others have the last one."""
+        lock, known = self._locks.setdefault(model.slot, threading.Lock()), self._known.get(model.slot)
+        if not lock.acquire(blocking=known is None) and known is not None:
+            return known.report
+        try:
+            return self._judged(reading, model, now)
+        finally:
+            lock.release()
+
+    def _judged(self, reading: Reading, model: Served, now: float) -> Report:
+        known, counts, began = self._known.get(model.slot), reading.counts(model.slot), time.monotonic()
+        seq = counts.seq if counts is not None else 0
+        if known is not None:
+            age = began - known.at
+            if age < REST * known.took or (seq == known.seq and age < HOLDS_S):
+                return known.report
+        report = judge(reading, model, now)
+        ended = time.monotonic()
+        self._known[model.slot] = _Known(seq, ended, ended - began, report)
+        return report
 
     def figures(self, reading: Reading, models: Iterable[Served], now: float) -> list[tuple[str, Finding]]:
         """Models and what was found about them: those that were judged longest ago anew, as far as the time goes.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
@@ -13,30 +11,24 @@ from smidgen.service.refusals import UnknownModel
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, Outcome
 
-#: How many closed decisions count at most, and how many of each kind are looked at to find them.
+#: How many closed decisions count at most, and how many of the latest whose window is over are looked at to find them.
 LAST, SEEN = 200, 400
 
 
 def closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
-    """The decisions that were closed last and that anybody saw, the latest first.
+    """The latest decisions that are closed and that anybody saw, the latest first.
 
-    A decision is closed by an answer in time, or by the end of its window. In the order of these moments answered and
-    silent ones come as they happen, however long the window is. Where only a part of either kind was read, what closed
-    before that part is left out of both.
+    Those whose window is over, answered or not. While there are few of them, decisions that were answered before the
+    end of their window stand in: later they would hide the silence of those that were made at the same time.
     """
-    answered = [Outcome(*row) for row in reading.look("answers", slot, limit=SEEN)]
     ended = [Outcome(*row) for row in reading.look("ended", slot, now=now, limit=SEEN)]
-    whole = [min(map(_closed_at, rows)) for rows in (answered, ended) if len(rows) == SEEN]
-    found = {row.seq: row for row in (*ended, *answered)}.values()
-    seen = [row for row in found if row.went_out and _closed_at(row) >= max(whole, default=-math.inf)]
-    seen.sort(key=lambda row: (_closed_at(row), row.seq), reverse=True)
-    return seen[:LAST]
-
-
-def _closed_at(row: Outcome) -> float:
-    if row.version is None or row.answered_at is None:
-        return row.expires_at
-    return min(row.answered_at, row.expires_at)
+    seen = [row for row in ended if row.went_out][:LAST]
+    if len(ended) < SEEN and len(seen) < LAST:
+        answered = [Outcome(*row) for row in reading.look("answers", slot, limit=LAST)]
+        known = {row.seq for row in ended}
+        early = [row for row in answered if row.went_out and row.seq not in known]
+        seen += sorted(early, key=lambda row: -row.seq)[: LAST - len(seen)]
+    return seen
 
 
 def quality(reading: Reading, model: Served, now: float) -> Quality:

@@ -52,7 +52,7 @@ def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> Weigh
     return WeightsReply(model_version=model.version, weights=found)
 
 
-def strengths(engine: Engine, model: Served, key: str | None, label: str | None, top: int = 20) -> dict[str, Any]:
+def largest_weights(engine: Engine, model: Served, key: str | None, label: str | None, top: int = 20) -> dict[str, Any]:
     """The strongest weights of a model, or of one of its keys, or why there are none to show."""
     if model.keyed and key is None:
         seen = keys(engine.store, model, limit=1)

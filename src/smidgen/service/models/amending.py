@@ -11,6 +11,7 @@ import msgspec
 from smidgen import records
 from smidgen.learners import learners
 from smidgen.service.messages import AmendBody
+from smidgen.service.models.building import Blueprint, once
 from smidgen.service.models.fold import take
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry, resolved
@@ -54,7 +55,7 @@ class Amending:
         terms = _terms(model, given)
         if terms == model.blueprint.terms:
             return
-        told = _told(model, terms)
+        told = told_of(model.blueprint, model.blueprint.terms, terms)
         blueprint = model.blueprint.amend(terms)
         self._learners.amended(model, lambda learner: take(learner, "amended", model.seq, None, told))
         content = bodies.write({"changes": given, "learn": records.encode(told)})
@@ -73,7 +74,8 @@ def _terms(model: Served, given: dict[str, Any]) -> Terms:
     if (labels := given.get("add_labels")) is not None:
         if (known := blueprint.labels) is None:
             raise Impossible("this model has no labels with names", "add_labels is for models made with labels")
-        new = [label for label in dict.fromkeys(labels) if label not in known]
+        once("add_labels", labels)
+        new = [label for label in labels if label not in known]  # the same amendment again changes nothing
         changes["labels"] = (*old.labels, *new)
     if (text := given.get("add_text")) is not None:
         if blueprint.features is None:
@@ -86,16 +88,16 @@ def _terms(model: Served, given: dict[str, Any]) -> Terms:
     return terms
 
 
-def _told(model: Served, terms: Terms) -> dict[str, Any]:
-    """What the learners are told: settings that change, and which labels are new."""
-    old, settings = model.blueprint.terms, dict[str, Any]()
-    accepted = inspect.signature(learners[model.blueprint.kind]).parameters
+def told_of(blueprint: Blueprint, old: Terms, terms: Terms) -> dict[str, Any]:
+    """What learners are told from some terms to others: settings that change, and which labels are new."""
+    settings: dict[str, Any] = {}
+    accepted = inspect.signature(learners[blueprint.kind]).parameters
     if (terms.explore, terms.min_share) != (old.explore, old.min_share):
-        exploring(terms, settings, accepted, model.blueprint.kind)
+        exploring(terms, settings, accepted, blueprint.kind)
         if terms.explore and "draw" in accepted:
             settings["draw"] = True
-    if terms.text != old.text and model.blueprint.features is not None:
-        settings["text"] = [*model.blueprint.features.text, *terms.text]
-    first = len(model.blueprint.labels or ())
+    if terms.text != old.text and blueprint.features is not None:
+        settings["text"] = [*blueprint.features.text, *terms.text]
+    first = len(blueprint.body.labels or ()) + len(old.labels)
     added = len(terms.labels) - len(old.labels)
     return {"settings": settings, "labels": [first, first + added] if added else None}

@@ -14,6 +14,7 @@ from smidgen.service.insight.quality import at_a_glance
 from smidgen.service.messages import (
     AmendBody,
     BatchBody,
+    CopyBody,
     DecisionBody,
     ExamplesBody,
     FeedbackBody,
@@ -28,6 +29,8 @@ from smidgen.service.messages import (
 )
 from smidgen.service.models.amending import Amending
 from smidgen.service.models.answers import Answers
+from smidgen.service.models.bringing import Bringing, Learners
+from smidgen.service.models.building import Blueprint
 from smidgen.service.models.decisions import Decisions
 from smidgen.service.models.forgetting import Forgetting
 from smidgen.service.models.lessons import Lessons
@@ -97,6 +100,7 @@ class Engine:
         self._undoing = Undoing(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._forgetting = Forgetting(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._amending = Amending(self._models, self.store, self.learners, self._recent, clock)
+        self._bringing = Bringing(self._models, self.store, self.learners, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self._refused: set[str] = set()
         self.unclean = False  #: whether something was erased that may still be in a file
@@ -207,6 +211,24 @@ class Engine:
 
         def command() -> ModelReply:
             self._amending.take(name, body)
+            return self.describe(name)
+
+        return self.run(command)
+
+    def copy(self, name: str, body: CopyBody) -> ModelReply:
+        """Make a copy of a model under another name."""
+
+        def command() -> ModelReply:
+            self._bringing.copy(name, body.to, learnt=body.learnt)
+            return self.describe(body.to)
+
+        return self.run(command)
+
+    def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> ModelReply:
+        """Make a model of learners that were brought, or fill an empty one."""
+
+        def command() -> ModelReply:
+            self._bringing.fill(name, blueprint, learners, source)
             return self.describe(name)
 
         return self.run(command)

@@ -45,6 +45,12 @@ def _taught(learner: Learner, decision: Decision | None, told: Any) -> Learner:
     return learner
 
 
+@step("imported")
+def _imported(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+    """A learner from elsewhere, in the place of the one that was there."""
+    return Learner.from_bytes(told.tobytes(), "an imported learner")
+
+
 @step("amended")
 def _amended(learner: Learner, decision: Decision | None, told: Any) -> Learner:
     """Other settings, more labels: what has been learnt stays."""

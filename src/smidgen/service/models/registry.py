@@ -61,14 +61,19 @@ class Registry:
             if canonical(old.blueprint.body) != content:
                 raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
             return False
-        blueprint = Blueprint(body)
-        found = resolved(blueprint)
+        self.enter(name, Blueprint(body), now)
+        return True
+
+    def enter(self, name: str, blueprint: Blueprint, now: float) -> Served:
+        """Enter a new model with settings that were checked."""
+        content, found = canonical(blueprint.body), resolved(blueprint)
         row = self._store.create(name, content, found, now)
         told = {"model": msgspec.json.decode(content), "resolved": found}
         self._store.append(row.slot, "created", now, bodies.write(told))
-        self._enter(_served(row, blueprint, self._store.counts(row.slot)))
+        model = _served(row, blueprint, self._store.counts(row.slot))
+        self._enter(model)
         self._undo.note(self._leave, name, row.slot)
-        return True
+        return model
 
     def put(self, model: Served, blueprint: Blueprint) -> None:
         """Go by other settings."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -261,14 +262,9 @@ def _outcomes(tables: Tables, rows: list[DecisionRow]) -> list[tuple[Any, ...]]:
     return out
 
 
-def _lately(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
-    rows = sorted((row for row in _of(tables, slot) if row.shown), key=lambda row: -row.seq)
-    return _outcomes(tables, rows[:limit])
-
-
-def _ended(tables: Tables, slot: int, *, now: float, limit: int) -> list[tuple[Any, ...]]:
-    rows = sorted((row for row in _of(tables, slot) if row.shown and row.expires_at < now), key=lambda row: -row.seq)
-    return _outcomes(tables, rows[:limit])
+def _lately(tables: Tables, slot: int, *, limit: int, now: float = math.inf) -> list[tuple[Any, ...]]:
+    rows = sorted((row for row in _of(tables, slot) if row.expires_at < now), key=lambda row: -row.seq)
+    return _outcomes(tables, [row for row in rows[: 5 * limit] if row.shown][:limit])
 
 
 def _answers(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
@@ -284,6 +280,6 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "keys": _keys,
     "tally": _tally,
     "lately": _lately,
-    "ended": _ended,
+    "ended": _lately,
     "answers": _answers,
 }

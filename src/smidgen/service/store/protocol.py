@@ -121,7 +121,8 @@ class Reading(Protocol):
         ``tally()``
             One row: decisions, learnt, late, and decisions without their event.
         ``lately(limit)``
-            `Outcome` values of the latest decisions that count, newest first.
+            `Outcome` values of the latest decisions that count, newest first: of the latest five times ``limit``, those
+            that were shown.
         ``ended(now, limit)``
             The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
             decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.

@@ -10,6 +10,14 @@ _OUTCOMES = """
     LEFT JOIN events f ON f.slot = x.slot AND f.seq = x.feedback_seq
     WHERE x.slot = :slot AND {which} ORDER BY {order} DESC LIMIT :limit
 """
+_LAST = "(SELECT seq FROM slots WHERE id = :slot)"
+# Few may count, since what was never shown does not: so only five times as many of the latest are looked through.
+_NOT_BEFORE = """
+    SELECT min(seq) FROM (
+        SELECT seq FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq <= {end}
+        ORDER BY seq DESC LIMIT 5 * :limit
+    )
+"""
 # The last decision whose window is over, by halving: the first one at or after the middle has ended, or has not.
 _OVER = """
     coalesce((
@@ -74,9 +82,16 @@ QUESTIONS: dict[Question, str] = {
             count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
         FROM decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq WHERE x.slot = :slot
     """,
-    "lately": _OUTCOMES.format(index="decision_order", which="x.shown = 1", order="x.seq"),
+    "lately": _OUTCOMES.format(
+        index="decision_order",
+        which=f"x.shown = 1 AND x.seq >= ({_NOT_BEFORE.format(end=_LAST)})",
+        order="x.seq",
+    ),
     "ended": _OUTCOMES.format(
-        index="decision_order", which=f"x.shown = 1 AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})", order="x.seq"
+        index="decision_order",
+        which=f"""x.shown = 1 AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})
+            AND x.seq >= ({_NOT_BEFORE.format(end=f"({_LAST_ENDED})")})""",
+        order="x.seq",
     ),
     "answers": _OUTCOMES.format(index="decision_versions", which="x.version IS NOT NULL", order="x.version"),
 }

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from smidgen import __version__
 from smidgen.service.http.call import Call
 from smidgen.service.http.running import reply, service
+from smidgen.service.messages import Finding
 
 
 async def alive(request: Request) -> Response:
@@ -28,9 +29,12 @@ async def show_metrics(request: Request) -> Response:
     """GET /metrics, for Prometheus: any token will do, and one of a single model shows no other."""
     here = service(request)
     rights = here.tokens.rights(request.headers.get("authorization"))
-    models, now = [model for model in here.models() if rights.model in (None, model.name)], here.engine.clock()
-    findings = await asyncio.to_thread(here.health.figures, here.reading, models, now)
-    text = here.metrics.text(here.engine, here.writer, findings, rights.model)
+
+    def found() -> list[tuple[str, Finding]]:
+        models = [model for model in here.models() if rights.model in (None, model.name)]
+        return here.health.figures(here.reading, models, here.engine.clock())
+
+    text = here.metrics.text(here.engine, here.writer, await asyncio.to_thread(found), rights.model)
     return Response(text, media_type="text/plain; version=0.0.4")
 
 

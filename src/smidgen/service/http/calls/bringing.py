@@ -1,0 +1,62 @@
+"""Models from elsewhere: copies, saved learners, exported logs."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen.service.http.call import MODEL, Call
+from smidgen.service.http.reading import json_body, raw_body
+from smidgen.service.http.running import model_name, reply, service
+from smidgen.service.messages import CopyBody, ModelReply
+from smidgen.service.models.bringing import from_learner, from_log
+
+#: What can be imported, and what reads it.
+READERS = {"application/octet-stream": from_learner, "application/x-ndjson": from_log}
+
+
+async def copy_model(request: Request) -> Response:
+    """POST /v1/models/{name}:copy."""
+    here, name = service(request), model_name(request)
+    await here.rights(request, "admin", name)
+    body = await json_body(request, CopyBody, here.options.max_body)
+    await here.rights(request, "admin", body.to)
+    return reply(await here.writer.do(lambda: here.engine.copy(name, body)), 201)
+
+
+async def import_model(request: Request) -> Response:
+    """POST /v1/models/{name}:import."""
+    here, name = service(request), model_name(request)
+    await here.rights(request, "admin", name)
+    media, content = await raw_body(request, tuple(READERS), here.options.max_body)
+    new = name not in here.engine.models
+    blueprint, learners = await asyncio.to_thread(READERS[media], content)
+    await here.warm(blueprint.body)
+    told = await here.writer.do(lambda: here.engine.fill(name, blueprint, learners, media))
+    return reply(told, 201 if new else 200)
+
+
+CALLS = [
+    Call(
+        method="POST",
+        path=MODEL + ":copy",
+        answer=copy_model,
+        name="copyModel",
+        summary="make a copy of a model under another name, with or without what it has learnt",
+        body=CopyBody,
+        reply=ModelReply,
+        status=(201,),
+    ),
+    Call(
+        method="POST",
+        path=MODEL + ":import",
+        answer=import_model,
+        name="importModel",
+        summary="make a model of a saved learner, or of an exported log",
+        reply=ModelReply,
+        status=(200, 201),
+        takes=tuple(READERS),
+    ),
+]

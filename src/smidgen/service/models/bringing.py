@@ -1,0 +1,116 @@
+"""Models from elsewhere: a copy of another, a saved learner, what a log leads to. Each is an event of the log."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from smidgen import records
+from smidgen.learners import Learner
+from smidgen.learners.records.around import inside, vectorizer_of
+from smidgen.service.messages import ModelBody
+from smidgen.service.models.amending import told_of
+from smidgen.service.models.building import Blueprint
+from smidgen.service.models.registry import Registry
+from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.terms import Terms
+from smidgen.service.refusals import Conflict, Impossible
+from smidgen.service.store import bodies
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.recording import FileRecording, rebuild
+
+#: Learners by key; None is the key of a model without keys.
+Learners = dict[str | None, Learner]
+
+
+class Bringing:
+    """What is brought in, for all models.
+
+    Parameters
+    ----------
+    models, store, learners
+        Where models are entered, where it is written, who learns on.
+    clock
+        Seconds since 1970.
+    """
+
+    def __init__(self, models: Registry, store: Store, learners: LearnerCache, clock: Callable[[], float]) -> None:
+        self._models = models
+        self._store = store
+        self._learners = learners
+        self._clock = clock
+
+    def copy(self, name: str, to: str, *, learnt: bool) -> None:
+        """Make a model with the settings of another, and, if it is asked for, with what that one has learnt."""
+        source = self._models.get(name)
+        if to in self._models.by_name:
+            raise Conflict(f"there is a model {to!r} already", "choose another name")
+        made = self._enter(to, source.blueprint)
+        if learnt:
+            for key in self._keys(source):
+                self._imported(made, key, self._learners.get(source, key).learner, f"a copy of {name}")
+
+    def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> None:
+        """Make a model of learners that were brought, or fill an empty one that has the same settings."""
+        if (model := self._models.by_name.get(name)) is None:
+            model = self._enter(name, blueprint)
+        elif model.decisions or model.version or model.archived_at is not None:
+            raise Conflict(f"the model {name!r} is not empty", "choose another name")
+        elif model.blueprint.record() != blueprint.record() or model.keyed != blueprint.body.keyed:
+            raise Conflict(f"the model {name!r} has other settings", "choose another name, or make it alike")
+        for key, learner in learners.items():
+            self._imported(model, key, learner, source)
+
+    def _enter(self, name: str, blueprint: Blueprint) -> Served:
+        """A new model with such settings; what was amended since those were made is amended here too."""
+        model = self._models.enter(name, blueprint, self._clock())
+        first = msgspec.structs.replace(blueprint.terms, labels=(), text=())
+        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
+        if blueprint.terms not in (first, Terms.of(blueprint.body)) or told["settings"]:
+            content = bodies.write({"changes": {}, "learn": records.encode(told)})
+            self._store.append(model.slot, "amended", self._clock(), content)
+        return model
+
+    def _imported(self, model: Served, key: str | None, learner: Learner, source: str) -> None:
+        content = bodies.write({"source": source, "learn": records.encode(np.frombuffer(learner.to_bytes(), np.uint8))})
+        self._store.append(model.slot, "imported", self._clock(), content, key=key, changes=True)
+        self._learners.leave(model, key)
+
+    def _keys(self, model: Served) -> Iterator[str | None]:
+        if not model.keyed:
+            yield None
+            return
+        found = self._store.look("keys", model.slot, prefix="", limit=1 << 31)
+        yield from (key for (key,) in found)
+
+
+def from_learner(content: bytes) -> tuple[Blueprint, Learners]:
+    """The settings and the learner that a saved learner (`Learner.save`) makes a model of."""
+    learner = Learner.from_bytes(content, "the body")
+    inner, features = inside(learner), vectorizer_of(learner)
+    params: dict[str, Any] = records.pack(inner.asked)
+    labels = getattr(inner, "labels", None)
+    named = isinstance(labels, list) and all(isinstance(each, str) for each in labels)
+    if named:
+        raise Impossible("the learner's labels have names", "save one that was made with n_classes, not with labels")
+    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params)
+    if features is not None:
+        params.pop("dim", None)
+    terms = Terms.of(body)
+    return Blueprint.recorded(body, records.pack(learner.fresh()), terms, guarded=False), {None: learner}
+
+
+def from_log(content: bytes) -> tuple[Blueprint, Learners]:
+    """The settings and the learners that an exported log leads to."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.ndjson"
+        path.write_bytes(content)
+        found = rebuild(FileRecording(path))
+    if found.blueprint is None:
+        raise Impossible("the log makes no model", "export it from its start")
+    return found.blueprint, {key: found.learner(key) for key in found.numbers.keys() | found.learners.keys()}
