@@ -132,6 +132,13 @@ class TestRecordings:
             assert mine.decision(other) is None
             assert mine.decision("nobody") is None
 
+    def test_an_export_says_what_was_taken_back(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.ndjson"
+        back = b'{"seq":9,"type":"rolled_back","model_version":4,"version":1}\n'
+        path.write_bytes(b'{"seq":2,"type":"decision","decision":"\\"rolled_back\\"","key":"rolled_back"}\n' + back)
+        undone = FileRecording(path).undone()
+        assert [version in undone for version in (1, 2, 3, 5)] == [False, True, True, False]
+
     def test_a_line_without_what_was_learnt(self) -> None:
         with pytest.raises(InvalidRecord, match="event 4 holds no feedback"):
             Line(seq=4, type="feedback", status="learnt", learn={"$": "unheard of"}).told()
