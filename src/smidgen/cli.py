@@ -13,6 +13,7 @@ from smidgen.commands import bring
 from smidgen.errors import SmidgenError
 from smidgen.service import commands as service
 from smidgen.service import keeping_commands as keeping
+from smidgen.service import life_commands as life
 from smidgen.service.commands import Import
 from smidgen.service.log_commands import log, what_if
 
@@ -29,11 +30,12 @@ app = typer.Typer(
 )
 
 app.command()(service.serve)
-app.command()(service.models)
+app.add_typer(life.models, name="models")
 app.command()(service.upgrade)
 app.command()(keeping.fsck)
 app.command()(keeping.backup)
 app.command()(keeping.restore)
+app.command()(life.forget)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)

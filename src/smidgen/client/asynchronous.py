@@ -143,6 +143,10 @@ class AsyncClient:
         body = bodies.encode({"to": to, "learnt": learnt})
         return replies.plain(await self._send("POST", model_path(name) + ":copy", body))
 
+    async def bring(self, name: str, content: bytes, media: str = "application/octet-stream") -> dict[str, Any]:
+        """Make a model of a saved learner (``learner.to_bytes()``), or of a log (``application/x-ndjson``)."""
+        return replies.plain(await self._send("POST", model_path(name) + ":import", content, media))
+
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))
@@ -220,8 +224,8 @@ class AsyncClient:
     async def _batched(self, name: str, body: dict[str, Any]) -> list[Answer]:
         return replies.answers(await self._send("POST", model_path(name) + "/decisions:batch", bodies.encode(body)))
 
-    async def _send(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+    async def _send(self, method: str, path: str, body: bytes | None = None, media: str = "application/json") -> bytes:
+        headers = {"Content-Type": media} if body is not None else {}
         for attempt in count():
             try:
                 response = await self._http.request(method, path, content=body, headers=headers)

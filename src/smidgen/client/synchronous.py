@@ -177,6 +177,10 @@ class Client:
         body = bodies.encode({"to": to, "learnt": learnt})
         return replies.plain(self._send("POST", model_path(name) + ":copy", body))
 
+    def bring(self, name: str, content: bytes, media: str = "application/octet-stream") -> dict[str, Any]:
+        """Make a model of a saved learner (``learner.to_bytes()``), or of a log (``application/x-ndjson``)."""
+        return replies.plain(self._send("POST", model_path(name) + ":import", content, media))
+
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
         return replies.plain(self._send("DELETE", model_path(name)))
@@ -250,8 +254,8 @@ class Client:
             attempt += 1
             time.sleep(wait)
 
-    def _send(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+    def _send(self, method: str, path: str, body: bytes | None = None, media: str = "application/json") -> bytes:
+        headers = {"Content-Type": media} if body is not None else {}
         for attempt in count():
             try:
                 response = self._http.request(method, path, content=body, headers=headers)

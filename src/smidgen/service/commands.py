@@ -171,7 +171,8 @@ def list_tokens(data: Data = DATA) -> None:
     Console().print(table if table.rows else "there are no tokens; on this machine the service needs none")
 
 
-def models(
+def list_models(
+    context: typer.Context,
     data: Data = DATA,
     url: Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")] = None,
     token: Annotated[
@@ -184,6 +185,8 @@ def models(
     ] = False,
 ) -> None:
     """List the models: what they learn with, how far they are, how well they do, and what is wrong with them."""
+    if context.invoked_subcommand is not None:
+        return
     import msgspec
 
     listed = _from_service(url, token) if url is not None else _from_database(data)

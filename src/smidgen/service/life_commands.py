@@ -1,0 +1,173 @@
+"""``smidgen models create|archive|copy|import`` and ``smidgen forget``: the life of a model from the command line.
+
+With ``--url`` a running service does it; without, the data folder of one that is stopped is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from smidgen.service.commands import DATA, Data, Import, list_models
+
+if TYPE_CHECKING:
+    from smidgen.client import Client
+    from smidgen.service.models.engine import Engine
+
+Url = Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")]
+Token = Annotated[str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")]
+Name = Annotated[str, typer.Argument(help="The model.", metavar="NAME")]
+
+models = typer.Typer(
+    name="models",
+    help="List the models, make, copy, import and archive them.",
+    rich_markup_mode="rich",
+)
+models.callback(invoke_without_command=True)(list_models)
+
+
+@models.command()
+def create(
+    name: Name,
+    settings: Annotated[str, typer.Argument(help="Its settings as JSON, as PUT takes them, or a file of it.")],
+    data: Data = DATA,
+    url: Url = None,
+    token: Token = None,
+    modules: Import = None,
+) -> None:
+    """Make a model, e.g. smidgen models create banner '{"loop": "choose"}'."""
+    import msgspec
+
+    from smidgen.service.faults import wrong_form
+    from smidgen.service.messages import ModelBody
+    from smidgen.service.refusals import BadRequest
+
+    text = settings if settings.lstrip().startswith("{") else Path(settings).read_text(encoding="utf-8")
+    try:
+        plain = msgspec.json.decode(text)
+        body = msgspec.convert(plain, ModelBody)
+    except msgspec.ValidationError as error:
+        raise wrong_form(error, plain) from error
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"the settings are not JSON: {error}", 'give e.g. {"loop": "choose"}') from error
+
+    def there(client: Client) -> str:
+        given = dict(plain)
+        client.create(name, loop=given.pop("loop"), learner=given.pop("learner", None), **given)
+        return str(client.describe(name)["learner"])
+
+    learner = _done(url, token, data, lambda engine: engine.create(name, body)[1].learner, there)
+    typer.echo(f"{name} is there, with {learner}")
+
+
+@models.command()
+def archive(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+    """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
+    _done(url, token, data, lambda engine: engine.archive(name), lambda client: client.archive(name))
+    typer.echo(f"{name} is archived")
+
+
+@models.command()
+def copy(
+    name: Name,
+    to: Annotated[str, typer.Argument(help="What the copy is called.", metavar="TO")],
+    fresh: Annotated[bool, typer.Option("--fresh", help="Without what the other has learnt.")] = False,
+    data: Data = DATA,
+    url: Url = None,
+    token: Token = None,
+    modules: Import = None,
+) -> None:
+    """Make a copy of a model under another name."""
+    from smidgen.service.messages import CopyBody
+
+    body = CopyBody(to=to, learnt=not fresh)
+    _done(
+        url,
+        token,
+        data,
+        lambda engine: engine.copy(name, body),
+        lambda client: client.copy(name, to, learnt=not fresh),
+    )
+    typer.echo(f"{to} is a copy of {name}{', which has learnt nothing' if fresh else ''}")
+
+
+@models.command("import")
+def bring(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="A saved learner, or an exported log (.ndjson).", metavar="FILE")],
+    data: Data = DATA,
+    url: Url = None,
+    token: Token = None,
+    modules: Import = None,
+) -> None:
+    """Make a model of a saved learner, or of what an exported log leads to; or fill an empty one."""
+    from smidgen.service.models.bringing import from_learner, from_log
+
+    content, log = file.read_bytes(), file.suffix in (".ndjson", ".jsonl", ".json")
+    if url is not None:
+        media = "application/x-ndjson" if log else "application/octet-stream"
+        with _client(url, token) as client:
+            client.bring(name, content, media)
+    else:
+        blueprint, learners = (from_log if log else from_learner)(content)
+        with _engine(data) as engine:
+            engine.fill(name, blueprint, learners, str(file.name))
+    typer.echo(f"{name} begins with what {file} holds")
+
+
+def forget(
+    name: Name,
+    key: Annotated[str, typer.Argument(help="Whose events are erased.", metavar="KEY")],
+    data: Data = DATA,
+    url: Url = None,
+    token: Token = None,
+    modules: Import = None,
+) -> None:
+    """Forget a key of a model exactly: its events are erased, its learner is as if they had never been.
+
+    No byte of them is left in the data folder. Backups are yours to look after.
+    """
+
+    def here(engine: Engine) -> int:
+        events = engine.forget(name, key).forgotten
+        engine.maintain()
+        return events
+
+    events = _done(url, token, data, here, lambda client: client.forget(name, key))
+    typer.echo(f"{events} events of {key} are erased")
+
+
+def _done(
+    url: str | None, token: str | None, data: Path, here: Callable[[Engine], Any], there: Callable[[Client], Any]
+) -> Any:
+    """Do it through a running service, or in the data folder of one that is stopped."""
+    if url is not None:
+        with _client(url, token) as client:
+            return there(client)
+    with _engine(data) as engine:
+        return here(engine)
+
+
+@contextmanager
+def _client(url: str, token: str | None) -> Iterator[Client]:
+    from smidgen.client import Client
+
+    with Client(url, token=token) as client:
+        yield client
+
+
+@contextmanager
+def _engine(data: Path) -> Iterator[Engine]:
+    from smidgen.service.models.engine import Engine
+    from smidgen.service.store.lock import only_one
+
+    with only_one(data):
+        engine = Engine(data)
+        try:
+            yield engine
+        finally:
+            engine.close()
