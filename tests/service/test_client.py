@@ -265,7 +265,7 @@ class TestRefusals:
         with pytest.raises(ServiceError) as refusal:
             client.model("nobody").decide(DOCS)
         assert isinstance(refusal.value, smidgen.SmidgenError)
-        assert (refusal.value.status, refusal.value.code) == (404, "unknown")
+        assert (refusal.value.status, refusal.value.code) == (404, "unknown_model")
         assert "create it first" in refusal.value.hint
         assert str(refusal.value) == f"{refusal.value.problem}; {refusal.value.hint}"
         client.create(name, loop="rank", learner="PreferencePerceptron", params={"dim": 3})

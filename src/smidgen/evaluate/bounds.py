@@ -1,7 +1,15 @@
-"""The older place of `smidgen.theory.bounds`: the same module."""
+"""The older place of `smidgen.theory.bounds`: the same names."""
 
-import sys
+from __future__ import annotations
 
-from smidgen.theory import bounds
+from typing import Any
 
-sys.modules[__name__] = bounds
+from smidgen.theory import bounds as _now
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_now, name)
+
+
+def __dir__() -> list[str]:
+    return dir(_now)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, ordinary
 from smidgen.decision import FloatArray
 
 BOX, SIMPLEX, L1_BALL, BALL = 0, 1, 2, 3
@@ -248,5 +248,5 @@ def nearest_in_norm(
     array([ 1., -1.])
     """
     u = np.array(point, dtype=np.float64)
-    move_to_nearest(u, np.ascontiguousarray(inverse, dtype=np.float64), kind, bounds, tolerance)
+    move_to_nearest(u, np.ascontiguousarray(inverse, dtype=np.float64), kind, ordinary(bounds), tolerance)
     return u

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from smidgen._kernel import constant, kernel
 from smidgen.decision import FloatArray, IntArray
@@ -224,6 +223,8 @@ class SparseRidge(Ridge):
     def asked(self, indices: Indices, values: Block, starts: IntArray, rows: IntArray) -> AskedRows:
         """What some rows of a CSR matrix ask, all at once."""
         n, m, dim = len(self), len(rows), len(self._w)
+        from scipy import sparse  # not before it is needed: it takes longer to load than all else
+
         block = sparse.csr_array((values, indices.astype(np.int64), starts), shape=(len(starts) - 1, dim))[rows]
         with np.errstate(over="ignore"):
             sizes = [shortening(float(own), self._a) for own in block.multiply(block).sum(axis=1)]

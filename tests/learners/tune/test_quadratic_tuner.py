@@ -19,7 +19,7 @@ LOW, HIGH = [0.0, -1.0, 10.0], [1.0, 1.0, 50.0]
 def candidates(seed: int, stream: int, number: int, best: np.ndarray) -> np.ndarray:
     """The candidates that the tuner draws, by its own generator: one row each."""
     d = len(best)
-    normals, Z, _, _ = quadratic_round.candidates_room(d, quadratic_round.features_of(d))
+    normals, Z, _, _ = quadratic_round.candidate_arrays(d, quadratic_round.features_of(d))
     drawn(stream_key(seed, stream), number, best, normals, Z)
     return Z.T[: 2 * quadratic_round.EACH + 1].copy()
 

@@ -226,7 +226,8 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, scores, eps = self._row(context), np.empty(self.n_classes), np.empty(self.n_classes)
+        row = self._row(context)
+        scores, eps = np.empty((2, self.n_classes))
         action, greedy = self._choose(row, number, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
