@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import smidgen
 from service.asgi import Caller
 from service.bodies import MODELS, model, play, request, told
 from service.test_amending import amend
+from smidgen.cli import app
 from smidgen.errors import SmidgenError
 from smidgen.service.insight.audit import audit_model
 from smidgen.service.messages import CopyBody
@@ -128,3 +130,26 @@ def test_over_http(tmp_path: Path) -> None:
         assert (
             ask("POST", "/v1/models/bad:import", content=b"x", headers={"content-type": "text/csv"}).status_code == 415
         )
+
+
+def test_commands(tmp_path: Path) -> None:
+    runner, data = CliRunner(), str(tmp_path / "data")
+
+    def run(*arguments: str) -> tuple[int, str]:
+        done = runner.invoke(app, [*arguments, "--data", data])
+        return done.exit_code, str(done.exception or done.output)
+
+    assert run("models", "create", "banner", '{"loop": "choose", "keyed": true}') == (
+        0,
+        "banner is there, with LinUCB\n",
+    )
+    assert run("models", "copy", "banner", "twin", "--fresh")[0] == 0
+    saved = tmp_path / "saved"
+    smidgen.RidgeFil(dim=2).save(saved)
+    assert run("models", "import", "inbox", str(saved))[0] == 0
+    assert run("models", "archive", "twin") == (0, "twin is archived\n")
+    assert "there is no key" in run("forget", "banner", "ann")[1]
+    assert "cannot be read" in run("models", "create", "x", str(tmp_path / "none"))[1]
+    assert run("models", "import", "x", str(tmp_path / "none"))[0] == 2
+    listed = runner.invoke(app, ["models", "--data", data, "--json"])
+    assert all(name in listed.output for name in ("banner", "twin", "inbox"))

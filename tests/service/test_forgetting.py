@@ -101,6 +101,17 @@ def test_it_is_as_if_the_person_had_never_been(tmp_path: Path, seed: int) -> Non
     assert found_in(tmp_path / "a") == []
 
 
+def test_a_crash_before_the_files_are_clean_is_made_good(tmp_path: Path) -> None:
+    life = Life(tmp_path, 3)
+    for name in MODELS:
+        life.engine.forget(name, SECRET)
+    assert found_in(tmp_path)  # committed, and left behind in the write-ahead log
+    again = Engine(tmp_path, clock=lambda: life.now, synchronous="OFF")
+    again.maintain()
+    assert found_in(tmp_path) == []
+    again.close()
+
+
 def test_over_http(tmp_path: Path) -> None:
     with Caller(tmp_path) as ask:
         ask.put("/v1/models/mail", MODELS["mail"])

@@ -46,7 +46,10 @@ def create(
     from smidgen.service.messages import ModelBody
     from smidgen.service.refusals import BadRequest
 
-    text = settings if settings.lstrip().startswith("{") else Path(settings).read_text(encoding="utf-8")
+    try:
+        text = settings if settings.lstrip().startswith("{") else Path(settings).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadRequest(f"{settings} cannot be read: {error.strerror}", "give JSON, or a file of it") from error
     try:
         plain = msgspec.json.decode(text)
         body = msgspec.convert(plain, ModelBody)
@@ -98,7 +101,7 @@ def copy(
 @models.command("import")
 def bring(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A saved learner, or an exported log (.ndjson).", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="A saved learner, or a log (.ndjson).", metavar="FILE", exists=True)],
     data: Data = DATA,
     url: Url = None,
     token: Token = None,

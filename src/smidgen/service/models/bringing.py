@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from smidgen import records
@@ -69,9 +68,8 @@ class Bringing:
     def _enter(self, name: str, blueprint: Blueprint) -> Served:
         """A new model with such settings; what was amended since those were made is amended here too."""
         model = self._models.enter(name, blueprint, self._clock())
-        first = msgspec.structs.replace(blueprint.terms, labels=(), text=())
         told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
-        if blueprint.terms not in (first, Terms.of(blueprint.body)) or told["settings"]:
+        if told["settings"] or told["labels"]:
             content = bodies.write({"changes": {}, "learn": records.encode(told)})
             self._store.append(model.slot, "amended", self._clock(), content)
         return model
@@ -98,11 +96,10 @@ def from_learner(content: bytes) -> tuple[Blueprint, Learners]:
     named = isinstance(labels, list) and all(isinstance(each, str) for each in labels)
     if named:
         raise Impossible("the learner's labels have names", "save one that was made with n_classes, not with labels")
-    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params)
     if features is not None:
-        params.pop("dim", None)
-    terms = Terms.of(body)
-    return Blueprint.recorded(body, records.pack(learner.fresh()), terms, guarded=False), {None: learner}
+        params.pop("dim", None)  # the vectorizer has it
+    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params)
+    return Blueprint.recorded(body, records.pack(learner.fresh()), Terms.of(body), guarded=False), {None: learner}
 
 
 def from_log(content: bytes) -> tuple[Blueprint, Learners]:

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from smidgen.errors import SmidgenError
 from smidgen.service.insight.quality import at_a_glance
 from smidgen.service.messages import (
     AmendBody,
@@ -103,7 +102,7 @@ class Engine:
         self._bringing = Bringing(self._models, self.store, self.learners, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self._refused: set[str] = set()
-        self.unclean = False  #: whether something was erased that may still be in a file
+        self.unclean = True  #: whether something erased may still be in a file; so it is after a crash, for all we know
         self.failed_snapshots = 0
         try:
             self._models.load()
@@ -170,7 +169,10 @@ class Engine:
         due.
         """
         if self.unclean and not self.store.in_batch:
-            self.unclean = not self.store.cleanse()
+            try:
+                self.unclean = not self.store.cleanse()
+            except StorageFailed as error:
+                _log.warning("what was erased may still be in a file: %s", error)
         for model in self.models.values():
             if model.seq - model.saved >= (self._every if every is None else every):
                 try:
@@ -279,9 +281,9 @@ class Engine:
         for row in rows:
             try:
                 self.attempt(partial(self._silences.take, row))
-            except StorageFailed:
+            except (StorageFailed, OSError):
                 raise
-            except SmidgenError as error:
+            except Exception as error:  # a guest's learner may fail in ways of its own; nobody else waits for it
                 self._refused.add(row.id)
                 _log.warning("the silence after decision %s was not learnt: %s", row.id, error)
         return len(rows)

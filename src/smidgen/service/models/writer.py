@@ -101,8 +101,16 @@ class Writer:
 
     def _work(self) -> None:
         while (batch := self._taken()) is not None:
-            if batch or self.engine.overdue():
+            if batch or self._overdue():
                 self._one_commit(batch)
+
+    def _overdue(self) -> bool:
+        """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
+        try:
+            return self.engine.overdue()
+        except Exception as error:
+            _log.warning("windows could not be looked after: %s", error)
+            return False
 
     def _taken(self) -> list[_Job] | None:
         """What is queued; nothing, if nothing comes for a while; None at the end."""
