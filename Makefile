@@ -26,8 +26,10 @@ test-long: $(VENV)/.ready ## run the tests that take minutes
 test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugger or a coverage tool sees them
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
 
-test-typescript: $(VENV)/.ready ## build the TypeScript client and test it against a real service (needs node)
+test-typescript: $(VENV)/.ready ## the TypeScript client, and published clients of others, against a real service (needs node)
 	cd clients/typescript && npm install --no-audit --no-fund --no-package-lock --loglevel=error && \
+		SMIDGEN="$(CURDIR)/$(BIN)/smidgen" npm test --loglevel=error
+	cd clients/conformance && npm install --no-audit --no-fund --no-package-lock --loglevel=error && \
 		SMIDGEN="$(CURDIR)/$(BIN)/smidgen" npm test --loglevel=error
 
 COVERING := stores store_edges heads snapshots upgrade service_commands tokens whatif learner_cache engine survivors \

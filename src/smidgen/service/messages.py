@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from smidgen.service.refusals import Impossible
 
 Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
-Id = Annotated[str, Meta(min_length=1, max_length=200)]
+Id = Annotated[str, Meta(min_length=1, max_length=256)]
 #: What a candidate is called: a string or a whole number, answered as it was given.
 AnyId = Id | Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
 Numbers = list[float]
@@ -49,6 +49,19 @@ class ByName(Message):
     auto: Auto | None = None
 
 
+class Candidate(Message):
+    """One of the things to rank or to choose from."""
+
+    id: AnyId
+    features: Numbers | Record | None = None
+
+
+class Variant(Candidate, kw_only=True):
+    """A candidate that a model keeps: one of the variants of a flag, with the value that the flag then has."""
+
+    value: Any = UNSET
+
+
 class ModelBody(Message):
     """Settings of a model."""
 
@@ -65,6 +78,7 @@ class ModelBody(Message):
     default_reward: float | None = None
     explore: Share | None = None
     min_share: Share | None = None
+    candidates: Annotated[list[Variant], Meta(min_length=1, max_length=CANDIDATES)] | None = None
 
 
 class AmendBody(Message):
@@ -87,13 +101,6 @@ class Compact(Message):
 
     shape: tuple[Annotated[int, Meta(ge=1, le=ROWS)], Annotated[int, Meta(ge=1)]]
     f32: bytes
-
-
-class Candidate(Message):
-    """One of the things to rank or to choose from."""
-
-    id: AnyId
-    features: Numbers | Record | None = None
 
 
 class CompactCandidates(Message):
@@ -341,6 +348,7 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
+    candidates: list[Variant] | None = None
 
 
 class ModelsReply(Struct, kw_only=True):

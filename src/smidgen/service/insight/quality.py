@@ -80,6 +80,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         keys=counts.keys if model.keyed else None,
         quality=figures,
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
+        candidates=model.blueprint.body.candidates,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
@@ -104,9 +105,21 @@ class Choose(Loop):
         if Feedback.BETTER not in card.kinds:
             self.measure, self.share, self.evaluator, self.caveats = MEAN_REWARD, False, None, ()
 
+    def admit(self) -> None:
+        """Candidates may be kept with the model: they are checked once, and requests may leave them out."""
+        if self.model.candidates is not None:
+            read(list(self.model.candidates), self.vectors)
+
+    def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
+        """A request without candidates is for those that the model keeps."""
+        if self.model.candidates is not None and getattr(body, "candidates", None) is None:
+            body = msgspec.structs.replace(body, candidates=self.model.candidates)
+        super().check(body, but)
+
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The items to choose from."""
-        ids, rows = read(body.candidates, self.vectors)
+        kept = self.model.candidates if body.candidates is None else None
+        ids, rows = read(body.candidates if kept is None else list(kept), self.vectors)
         if body.exclude:
             ids, rows = without(ids, rows, body.exclude)
         return offer(ids, rows, body.context, self.vectors), ids

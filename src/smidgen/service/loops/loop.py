@@ -106,6 +106,11 @@ class Loop(ABC):
         """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
         return
 
+    def admit(self) -> None:
+        """Refuse settings of a new model that are of other loops."""
+        if self.model.candidates is not None:
+            raise Impossible(f"candidates are not kept in the loop {self.name}", "send them with each request")
+
     # What goes in and out
 
     @abstractmethod

@@ -83,6 +83,7 @@ class Blueprint:
             made = around(features, made)
         self._take(body, made, terms, guarded=features is None)  # a vectorizer bounds the numbers itself
         terms.check(self.card, self.feedback)
+        self.loop.admit()
 
     @classmethod
     def recorded(cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool) -> Blueprint:
