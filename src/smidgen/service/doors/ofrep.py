@@ -19,11 +19,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from smidgen.errors import SmidgenError
-from smidgen.service.doors.lenient import record
 from smidgen.service.http.mounting import mount
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import reply, service
 from smidgen.service.http.tokens import Rights, require
+from smidgen.service.lenient import record
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import DecisionBody, Variant
 from smidgen.service.models.served import Served

@@ -18,11 +18,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from smidgen.errors import SmidgenError
-from smidgen.service.doors.lenient import gathered
 from smidgen.service.http.mounting import mount
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, reply, service
 from smidgen.service.http.tokens import Scope, require
+from smidgen.service.lenient import gathered
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import CANDIDATES, Candidate, Id, ModelBody
 from smidgen.service.refusals import Conflict, Impossible, UnknownDecision

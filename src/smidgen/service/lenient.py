@@ -11,7 +11,7 @@ def record(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from smidgen.service.doors.lenient import record
+    >>> from smidgen.service.lenient import record
     >>> record({"day": "mon", "_note": "?", "sizes": [1, 2], "os": {"name": "ios"}})
     {'day': 'mon', 'sizes': ['1', '2'], 'os': {'name': 'ios'}}
     """
@@ -23,7 +23,7 @@ def gathered(given: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from smidgen.service.doors.lenient import gathered
+    >>> from smidgen.service.lenient import gathered
     >>> gathered([{"tag": "a", "n": 1}, {"tag": "b", "n": 2}])
     {'tag': ['a', 'b'], 'n': 2}
     """
