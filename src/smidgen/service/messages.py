@@ -27,6 +27,21 @@ LABELS = 100_000
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
+_LIMITS = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "minItems": 2, "maxItems": 2}
+_KNOB = {
+    "anyOf": [
+        _LIMITS,
+        *(
+            {"type": "object", "properties": {kind: _LIMITS}, "required": [kind], "additionalProperties": False}
+            for kind in ("integer", "log")
+        ),
+    ]
+}
+#: Knobs by name, each with its limits: ``[low, high]``, ``{"integer": [low, high]}`` or ``{"log": [low, high]}``. Read
+#: by `smidgen.service.loops.knob_bodies`, which says what is wrong in the knob's own words.
+KnobsBody = Annotated[
+    dict[Id, Any], Meta(extra_json_schema={"additionalProperties": _KNOB, "minProperties": 1, "maxProperties": 1000})
+]
 
 
 class Message(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -58,6 +73,7 @@ class ModelBody(Message):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
     labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
+    knobs: KnobsBody | None = None
     window_s: Seconds | None = None
     keyed: bool = False
     id_feature: bool = True
@@ -312,8 +328,25 @@ class HealthReply(Struct, kw_only=True):
     findings: list[Finding]
 
 
+class BestReply(Struct, kw_only=True):
+    """What a tuner thinks best: the point, of knobs their values, and the loss expected there, where it can say.
+
+    ``low`` and ``high`` hold about 95 % of what the loss may be on average there; ``clipped`` counts the losses (or
+    gradients) that lay beyond the bound that was declared.
+    """
+
+    point: list[float]
+    knobs: dict[str, float | int] | None
+    loss: float | None
+    low: float | None
+    high: float | None
+    clipped: int
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
+
+    ``best`` is told of one model of the loop tune without keys, and stays null in lists.
 
     ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
     that were in memory since the start.
@@ -326,6 +359,7 @@ class ModelReply(Struct, kw_only=True):
     params: dict[str, Any]
     features: list[str] | dict[str, Any] | None
     labels: list[str] | None
+    knobs: KnobsBody | None = None
     window_s: float
     reward_range: tuple[float, float] | None
     default_reward: float | None
@@ -341,6 +375,7 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
+    best: BestReply | None = None
 
 
 class ModelsReply(Struct, kw_only=True):
