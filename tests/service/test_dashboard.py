@@ -152,7 +152,7 @@ def test_the_list_shows_all_models_with_their_small_curves(call: Caller) -> None
         line = [point["value"] for point in figures(call, model["name"])["points"]]
         assert model["sparkline"] == line
         at_a_glance = call.get(f"/v1/models/{model['name']}").json()
-        for closer in ("best",):  # takes a look at the learner: told of one model only
+        for closer in ("best", "perturbation", "examination", "unexamined"):  # told of one model only
             assert model[closer] is None
             del at_a_glance[closer]
         assert at_a_glance.items() <= model.items()

@@ -343,10 +343,28 @@ class BestReply(Struct, kw_only=True):
     clipped: int
 
 
+class PerturbationReply(Struct, kw_only=True):
+    """How much a rank model perturbs what it shows, and what that costs: in words, and in figures."""
+
+    sentence: str
+    figures: dict[str, float | int | None]
+
+
+class ExaminationReply(Struct, kw_only=True):
+    """How likely people look at each place, the first taken as 1, with a 95 % interval, from so many answered lists."""
+
+    places: list[int]
+    value: list[float]
+    low: list[float]
+    high: list[float]
+    n: int
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
 
-    ``best`` is told of one model of the loop tune without keys, and stays null in lists.
+    What takes a closer look is told of one model only, and stays null in lists: ``best`` (tune, without keys), and of
+    rank ``perturbation`` and ``examination``, or in its place ``unexamined``, the reason why it is not known.
 
     ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
     that were in memory since the start.
@@ -376,6 +394,9 @@ class ModelReply(Struct, kw_only=True):
     quality: Quality
     guarded: int | None
     best: BestReply | None = None
+    perturbation: PerturbationReply | None = None
+    examination: ExaminationReply | None = None
+    unexamined: str | None = None
 
 
 class ModelsReply(Struct, kw_only=True):

@@ -17,6 +17,10 @@ async def closely(here: Service, model: Served) -> ModelReply:
     seen = await asyncio.to_thread(at_a_glance, here.reading, model, here.engine.clock())
     if model.blueprint.loop.knows_best and not model.keyed:
         seen = msgspec.structs.replace(seen, best=await _best(here, model))
+    if model.blueprint.loop.shows_lists:
+        look = await asyncio.to_thread(here.looking.at, here.reading, model)
+        curve, why_not = look.examination
+        seen = msgspec.structs.replace(seen, perturbation=look.perturbation, examination=curve, unexamined=why_not)
     return seen
 
 

@@ -96,6 +96,8 @@ class Loop(ABC):
     caveats: tuple[str, ...] = ()
     #: Whether its learners can say what they think best, so that `best` is worth asking.
     knows_best: ClassVar[bool] = False
+    #: Whether its answers are lists that people read from the top.
+    shows_lists: ClassVar[bool] = False
 
     #: What is in force of what may change while a model lives: the range of its rewards among it.
     terms: Terms
