@@ -16,6 +16,7 @@ from smidgen.client.gathering import Gathering
 from smidgen.client.patience import AGAIN, Patience, address, checked
 from smidgen.client.replies import Answer, Learnt
 from smidgen.client.synchronous import decision_path, model_path
+from smidgen.knobs import Knobs
 
 
 class AsyncClient:
@@ -79,6 +80,7 @@ class AsyncClient:
         params: Mapping[str, Any] | None = None,
         features: Sequence[str] | Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
+        knobs: Mapping[str, Any] | Knobs | None = None,
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
@@ -86,7 +88,7 @@ class AsyncClient:
     ) -> AsyncModel:
         """Make a model, or find it if it is there with the same settings; see `Client.create`."""
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"feedback": feedback, "id_feature": id_feature, **more}
+        given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
         await self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return AsyncModel(self, name)
 

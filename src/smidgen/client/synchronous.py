@@ -14,6 +14,7 @@ import httpx
 from smidgen.client import bodies, replies
 from smidgen.client.patience import AGAIN, Patience, address, checked
 from smidgen.client.replies import Answer, Learnt
+from smidgen.knobs import Knobs
 
 
 class Client:
@@ -85,6 +86,7 @@ class Client:
         params: Mapping[str, Any] | None = None,
         features: Sequence[str] | Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
+        knobs: Mapping[str, Any] | Knobs | None = None,
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
@@ -110,6 +112,9 @@ class Client:
             go by position.
         labels
             Of the loop label.
+        knobs
+            Of the loop tune: limits by name, ``{"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]},
+            "ratio": [0, 1]}``, or `smidgen.Knobs`.
         window_s
             How many seconds feedback may take.
         keyed
@@ -120,7 +125,7 @@ class Client:
             Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``, ….
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"feedback": feedback, "id_feature": id_feature, **more}
+        given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
         self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return Model(self, name)
 

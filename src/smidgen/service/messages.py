@@ -27,6 +27,21 @@ LABELS = 100_000
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
+_LIMITS = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "minItems": 2, "maxItems": 2}
+_KNOB = {
+    "anyOf": [
+        _LIMITS,
+        *(
+            {"type": "object", "properties": {kind: _LIMITS}, "required": [kind], "additionalProperties": False}
+            for kind in ("integer", "log")
+        ),
+    ]
+}
+#: Knobs by name, each with its limits: ``[low, high]``, ``{"integer": [low, high]}`` or ``{"log": [low, high]}``. Read
+#: by `smidgen.service.loops.knob_bodies`, which says what is wrong in the knob's own words.
+KnobsBody = Annotated[
+    dict[Id, Any], Meta(extra_json_schema={"additionalProperties": _KNOB, "minProperties": 1, "maxProperties": 1000})
+]
 
 
 class Message(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -71,6 +86,7 @@ class ModelBody(Message):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
     labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
+    knobs: KnobsBody | None = None
     window_s: Seconds | None = None
     keyed: bool = False
     id_feature: bool = True
@@ -319,8 +335,43 @@ class HealthReply(Struct, kw_only=True):
     findings: list[Finding]
 
 
+class BestReply(Struct, kw_only=True):
+    """What a tuner thinks best: the point, of knobs their values, and the loss expected there, where it can say.
+
+    ``low`` and ``high`` hold about 95 % of what the loss may be on average there; ``clipped`` counts the losses (or
+    gradients) that lay beyond the bound that was declared.
+    """
+
+    point: list[float]
+    knobs: dict[str, float | int] | None
+    loss: float | None
+    low: float | None
+    high: float | None
+    clipped: int
+
+
+class PerturbationReply(Struct, kw_only=True):
+    """How much a rank model perturbs what it shows, and what that costs: in words, and in figures."""
+
+    sentence: str
+    figures: dict[str, float | int | None]
+
+
+class ExaminationReply(Struct, kw_only=True):
+    """How likely people look at each place, the first taken as 1, with a 95 % interval, from so many answered lists."""
+
+    places: list[int]
+    value: list[float]
+    low: list[float]
+    high: list[float]
+    n: int
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
+
+    What takes a closer look is told of one model only, and stays null in lists: ``best`` (tune, without keys), and of
+    rank ``perturbation`` and ``examination``, or in its place ``unexamined``, the reason why it is not known.
 
     ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
     that were in memory since the start.
@@ -333,6 +384,7 @@ class ModelReply(Struct, kw_only=True):
     params: dict[str, Any]
     features: list[str] | dict[str, Any] | None
     labels: list[str] | None
+    knobs: KnobsBody | None = None
     window_s: float
     reward_range: tuple[float, float] | None
     default_reward: float | None
@@ -349,6 +401,10 @@ class ModelReply(Struct, kw_only=True):
     quality: Quality
     guarded: int | None
     candidates: list[Variant] | None = None
+    best: BestReply | None = None
+    perturbation: PerturbationReply | None = None
+    examination: ExaminationReply | None = None
+    unexamined: str | None = None
 
 
 class ModelsReply(Struct, kw_only=True):

@@ -21,7 +21,7 @@ from smidgen.service.faults import wrong_form
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.messages import BestReply, DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import Impossible
 
 if TYPE_CHECKING:
@@ -94,9 +94,15 @@ class Loop(ABC):
     evaluator: type[Evaluator] | None = None
     #: What a reader of what-if must know.
     caveats: tuple[str, ...] = ()
+    #: Whether its learners can say what they think best, so that `best` is worth asking.
+    knows_best: ClassVar[bool] = False
+    #: Whether its answers are lists that people read from the top.
+    shows_lists: ClassVar[bool] = False
 
     #: What is in force of what may change while a model lives: the range of its rewards among it.
     terms: Terms
+    #: The settings of the model's learner.
+    settings: Mapping[str, Any]
 
     def __init__(self, model: ModelBody, vectors: Vectors) -> None:
         self.model = model
@@ -199,6 +205,10 @@ class Loop(ABC):
         return None
 
     # Told to people
+
+    def best(self, learner: Learner) -> BestReply | None:
+        """What the learner thinks best now, where an answer is the same for everybody; None elsewhere."""
+        return None
 
     @abstractmethod
     def asked(self, ids: Sequence[str]) -> str:

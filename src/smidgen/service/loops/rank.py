@@ -62,6 +62,7 @@ class Rank(Loop):
     kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "clicked": Feedback.CLICKS}
     measure = "left unchanged"
     takes_records = True
+    shows_lists = True
     words = Words(
         does="Rank: order candidates; learns from clicks or a better order",
         curve="Left as it was",
@@ -119,7 +120,7 @@ class Rank(Loop):
         better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
         position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
         told: Any = np.array(better, dtype=np.int64)
-        if self.kinds[field] == Feedback.CLICKS and learner.card.kinds[0] == Feedback.CLICKS:
+        if self.kinds[field] == Feedback.CLICKS and _hears_clicks(learner, decision):
             told = Clicks(chosen)
         return Reaction(told, float(better == shown), position)
 
@@ -166,3 +167,9 @@ class Rank(Loop):
         """Whether the ranking was left as it was."""
         better = told.better(made.action) if isinstance(told, Clicks) else told
         return float(list(better) == list(made.action))
+
+
+def _hears_clicks(learner: Learner, decision: Decision) -> bool:
+    """Whether clicks are told as they are: to learners that name them first, and to those that count them by team."""
+    kinds = learner.card.kinds
+    return kinds[0] == Feedback.CLICKS or (Feedback.CLICKS in kinds and decision.teams is not None)
