@@ -48,8 +48,8 @@ class RuleMemory(NamedTuple):
     w: FloatArray
     end: FloatArray  # space for the next weights
     theta: FloatArray  # exponentiated: the log-weights
-    inverse: FloatArray  # Newton: A⁻¹ is inverse − waiting·waitingᵀ, by its lower triangle
-    waiting: FloatArray
+    inverse: FloatArray  # Newton: A⁻¹ is inverse − v·vᵀ, by its lower triangle
+    waiting: FloatArray  # v, and space for the diagonal
     total: FloatArray  # batch: the sum of its Δ so far
     pairs: FloatArray  # retrained: space for the Δ until the next training
     scratch: FloatArray  # space for a point of the space
@@ -66,7 +66,7 @@ def memory_of(state: Mapping[str, NDArray[Any]], w: FloatArray, decided: int, mu
     n, inverse = len(w), state.get("inverse", np.empty((0, 0)))
     width, kept = n + -n % multiple, len(inverse)
     base, end = zeros((2, width), np.float64)
-    waiting = zeros((kept and width,), np.float64)
+    waiting = zeros((2, kept and width), np.float64)
     B = zeros((kept + -kept % min(multiple, 4), kept and width), np.float64)
     base[:n], B[:kept, :kept] = w, inverse
     counts = np.zeros(COUNTS, np.int64)

@@ -226,8 +226,8 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row = self._row(context)
-        scores, eps = np.empty((2, self.n_classes))
+        row, K = self._row(context), self.n_classes
+        scores, eps = np.empty(K), np.empty(K)  # unpacking one array of two rows takes 3.5 times as long
         action, greedy = self._choose(row, number, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
