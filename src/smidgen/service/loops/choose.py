@@ -23,12 +23,18 @@ from smidgen.service.loops.candidates import (
 )
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
+from smidgen.service.loops.rewards import RewardEvaluator
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.service.refusals import Impossible
 
 #: By what people judge a model that hears rewards.
 MEAN_REWARD = "mean reward"
+#: What a reader of what-if must know of a log of rewards.
+ANSWERED = (
+    "only decisions that were answered in time count (silence too, where it has a default_reward); if people answer "
+    "some kinds more often, so do these",
+)
 #: What a person may say by hand of an answer that a reward is for.
 REWARDS = [
     Option(text="Success (reward 1)", feedback={"reward": 1.0}, main=True),
@@ -101,9 +107,10 @@ class Choose(Loop):
     caveats: tuple[str, ...] = CAVEATS
 
     def suit(self, card: Card) -> None:
-        """Where rewards come back, their mean says how well it goes; such a log holds no better pick to compare by."""
+        """Where rewards come back, their mean says how well it goes; others by propensities."""
         if Feedback.BETTER not in card.kinds:
-            self.measure, self.share, self.evaluator, self.caveats = MEAN_REWARD, False, None, ()
+            self.measure, self.share, self.evaluator = MEAN_REWARD, False, RewardEvaluator
+            self.caveats = ANSWERED
 
     def admit(self) -> None:
         """Candidates may be kept with the model: they are checked once, and requests may leave them out."""

@@ -13,13 +13,13 @@ from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import (
     CAVEATS,
     Candidates,
-    CoactiveEvaluator,
     offer,
     places,
     preferred,
     read,
     without,
 )
+from smidgen.service.loops.clicking import ClickEvaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
@@ -90,7 +90,7 @@ class Rank(Loop):
         },
         feedback=(("clicks", {"clicked": ["b"]}), ("a better order", {"better": ["b", "a"]})),
     )
-    evaluator = CoactiveEvaluator
+    evaluator = ClickEvaluator
     caveats = CAVEATS
 
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
