@@ -17,6 +17,7 @@ from smidgen.service.http.options import Options
 from smidgen.service.http.tokens import Rights, Scope, Tokens, require
 from smidgen.service.insight.contributions import contributions
 from smidgen.service.insight.curve import Curves
+from smidgen.service.insight.glances import Glances
 from smidgen.service.insight.health import Health
 from smidgen.service.messages import Contributions, ModelBody, Name
 from smidgen.service.models.engine import Engine
@@ -55,6 +56,7 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
     health: Health = field(default_factory=Health)
+    glances: Glances = field(default_factory=Glances)
     _probe: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
 
