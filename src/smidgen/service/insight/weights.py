@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,15 @@ def namer(model: Served, learner: Learner) -> Callable[[int], str]:
         return lambda index: known.get(index, f"#{index}")
     names = model.blueprint.names
     return names.__getitem__ if names is not None else model.blueprint.loop.weight_name
+
+
+def known_names(engine: Engine, model: Served, most: int = 400) -> list[str]:
+    """Names of columns that records have had so far, in the order in which they came; of a keyed model, of one key."""
+    key = next(iter(keys(engine.store, model, limit=1)), None)
+    if model.keyed and key is None:
+        return []
+    features = vectorizer_of(engine.learners.get(model, key).learner)
+    return [] if features is None else [name for _, name in itertools.islice(features.named_columns(), most)]
 
 
 def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:

@@ -258,6 +258,7 @@ class Loop(ABC):
             "measure": cls.measure,
             "share": cls.share,
             "figure": cls.figure,
+            "records": cls.takes_records,
             "request": {name: name in cls._required() for name in cls._fields()},
             "answer": list(cls.reply.__struct_fields__),
             "feedback": dict(cls.kinds),

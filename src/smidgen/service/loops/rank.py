@@ -21,7 +21,7 @@ from smidgen.service.loops.candidates import (
 )
 from smidgen.service.loops.clicking import ClickEvaluator
 from smidgen.service.loops.loop import Answer, Loop, Reaction
-from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
+from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.structures import Clicks
 
@@ -65,6 +65,20 @@ class Rank(Loop):
     shows_lists = True
     words = Words(
         does="Rank: order candidates; learns from clicks or a better order",
+        out="A ranking",
+        about_out="Everything that you could show, the best first: search results, a feed, a menu.",
+        back={
+            Feedback.CLICKS: Back(
+                title="Clicks",
+                note="Which ones the user opened. That people look at the top first is reckoned with.",
+                example={"clicked": ["$2"]},
+            ),
+            Feedback.BETTER: Back(
+                title="A better ranking",
+                note="The user moved some to the front, or an editor mended the order.",
+                example={"better": ["$2", "$1"]},
+            ),
+        },
         curve="Left as it was",
         about_curve=(
             "Share of rankings that the user left unchanged, in windows of learnt feedback, with 95 % intervals."

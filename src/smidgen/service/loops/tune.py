@@ -15,7 +15,7 @@ from smidgen.knobs import Knobs
 from smidgen.learners import Feedback, Learner
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.vectors import sane
-from smidgen.service.loops.words import Entry, Example, Offered, Words
+from smidgen.service.loops.words import Back, Entry, Example, Offered, Words
 from smidgen.service.messages import BestReply, FeedbackBody, Numbers
 from smidgen.service.refusals import Impossible
 
@@ -48,11 +48,22 @@ class Tune(Loop):
     knows_best = True
     words = Words(
         does="Tune: propose numbers; learns from the loss",
+        out="A setting of knobs",
+        about_out="Numbers within limits, one for each knob: a timeout, a threshold, a price.",
+        back={
+            Feedback.LOSS: Back(
+                title="A loss", note="How bad it went with that setting; smaller is better.", example={"loss": 0.3}
+            ),
+            Feedback.GRADIENT: Back(
+                title="A gradient", note="In which direction the loss grows, a number for each knob."
+            ),
+        },
         curve="Loss",
         about_curve="Mean loss in windows of learnt feedback, with 95 % intervals.",
         weights="Best guess so far",
         about_weights="The base point around which it tries.",
         asks="nothing",
+        knobs=True,
         tells_exploring=False,
     )
     example = Example(
