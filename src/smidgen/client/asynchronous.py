@@ -153,6 +153,14 @@ class AsyncClient:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))
 
+    async def revive(self, name: str) -> dict[str, Any]:
+        """Let an archived model decide again; it goes on where it was."""
+        return replies.plain(await self._send("POST", model_path(name) + ":revive"))
+
+    async def rename(self, name: str, to: str) -> dict[str, Any]:
+        """Give an archived model another name, so that its own is free."""
+        return replies.plain(await self._send("POST", model_path(name) + ":rename", bodies.encode({"to": to})))
+
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
         return replies.plain(await self._send("GET", decision_path(decision)))
@@ -183,10 +191,14 @@ class AsyncClient:
         return made
 
     async def forget(self, name: str, key: str) -> int:
-        """Forget a key of a model exactly: its events are erased; how many there were."""
+        """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
+        return sum((await self.forget_everywhere(name, key)).values())
+
+    async def forget_everywhere(self, name: str, key: str) -> dict[str, int]:
+        """The same; how many events of which models: the model itself first, then its copies."""
         path = f"{model_path(name)}/keys/{quote(key, safe='')}"
-        events: int = replies.plain(await self._send("DELETE", path))["forgotten"]
-        return events
+        told = replies.plain(await self._send("DELETE", path))
+        return {name: told["forgotten"], **told["copies"]}
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""

@@ -215,11 +215,18 @@ class UndoneReply(Struct, kw_only=True):
     model_version: int
 
 
+class RenameBody(Message, kw_only=True):
+    """What the model is called from now on."""
+
+    to: Name
+
+
 class ForgottenReply(Struct, kw_only=True):
-    """How many events were erased, and the version that this made."""
+    """How many events were erased, the version that this made, and how many in which copies of the model."""
 
     forgotten: int
     model_version: int
+    copies: dict[str, int]
 
 
 class ShownReply(Struct, kw_only=True):

@@ -56,6 +56,7 @@ class Bringing:
         if learnt:
             for key in self._keys(source):
                 self._imported(made, key, self._learners.get(source, key).learner, f"a copy of {name}")
+            self._store.derive(made.slot, source.slot, source.seq)
 
     def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> None:
         """Make a model of learners that were brought, or fill an empty one that has the same settings."""

@@ -57,7 +57,10 @@ class Registry:
         content = canonical(body)
         if (old := self.by_name.get(name)) is not None:
             if old.archived_at is not None:
-                raise Conflict(f"the model {name!r} is archived", "choose another name; its log stays")
+                raise Conflict(
+                    f"the model {name!r} is archived",
+                    "choose another name; or let it decide again (POST …:revive), or free its name (POST …:rename)",
+                )
             if canonical(old.blueprint.body) != content:
                 raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
             return False
@@ -88,6 +91,33 @@ class Registry:
             self._store.append(model.slot, "archived", now, None)
             model.archived_at = now
             self._undo.note(setattr, model, "archived_at", None)
+
+    def revive(self, name: str, now: float) -> None:
+        """An archived model decides again, and goes on where it was."""
+        model = self.get(name)
+        if model.archived_at is not None:
+            self._store.revive(model.id)
+            self._store.append(model.slot, "revived", now, None)
+            self._undo.note(setattr, model, "archived_at", model.archived_at)
+            model.archived_at = None
+
+    def rename(self, name: str, to: str, now: float) -> None:
+        """Give an archived model another name, so that its own is free."""
+        model = self.get(name)
+        if model.archived_at is None:
+            raise Conflict(f"the model {name!r} is at work", "apps know it by its name; archive it first, or copy it")
+        if to in self.by_name:
+            raise Conflict(f"there is a model {to!r} already", "choose another name")
+        self._store.rename(model.id, to)
+        self._store.append(model.slot, "renamed", now, bodies.write({"from": name, "to": to}))
+        self._call(model, to)
+        self._undo.note(self._call, model, name)
+
+    def _call(self, model: Served, name: str) -> None:
+        """Know a model by another name."""
+        del self.by_name[model.name]
+        model.name = name
+        self.by_name[name] = model
 
     def _enter(self, model: Served) -> None:
         self.by_name[model.name] = self.by_slot[model.slot] = model

@@ -33,6 +33,8 @@ class Served:
         The event after which its learners were last written aside.
     scaled
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
+    rewritten
+        How often its past was changed since the start: by retraction, rollback, forgetting or a base.
     """
 
     id: int
@@ -44,6 +46,7 @@ class Served:
     counts: Counts = field(default_factory=Counts)
     saved: int = 0
     scaled: dict[str | None, int] = field(default_factory=dict)
+    rewritten: int = 0
 
     @property
     def keyed(self) -> bool:

@@ -38,6 +38,11 @@ TYPES = (
     "imported",
     "promoted",
     "archived",
+    "revived",
+    "renamed",
+    "retained",
+    "base",
+    "base_state",
 )
 
 
