@@ -48,6 +48,7 @@ LAWS: tuple[Law, ...] = (
     memory_laws.a_decision_is_learnt_at_most_once,
     memory_laws.decisions_of_others_are_refused,
     memory_laws.taught_saved_loaded_and_continued_is_bit_identical,
+    memory_laws.a_newcomer_takes_over_a_start,
     playing_laws.a_played_user_is_the_two_verbs,
     playing_laws.a_played_stream_of_answers_is_the_two_verbs,
     playing_laws.a_played_stream_of_losses_is_the_two_verbs,

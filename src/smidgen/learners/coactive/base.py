@@ -134,6 +134,18 @@ class Coactive(Learner):
         """The object that feedback calls better."""
         return better_than(decision, feedback) if type(feedback) is Clicks else feedback
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the mean of the others' weights, where the rule has such."""
+        return "mean" if self._start() else None
+
+    def _start(self) -> dict[str, NDArray[Any]]:
+        state = self._rule.state()
+        return {name: np.array(state[name], dtype=np.float64) for name in ("w", "theta") if name in state}
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._rule.restore({**self._rule.state(), **{name: np.array(array) for name, array in start.items()}})
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"uninformative": np.array(self._uninformative), **self._rule.state()}
 

@@ -358,6 +358,16 @@ class Confidit(LabelLearner):
         self._state_of.widen(columns)
         self._renumber(self._memory)
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the weights of one that was taught everything; A begins as it always does. Not with a kernel."""
+        return None if isinstance(self._state_of, DualClasses) else "pooled"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        if not isinstance(self._state_of, DualClasses):
+            self._state_of.begin(start["w"])
+            forget_moments(self._numbers)
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"memory": self._memory, **self._state_of.arrays()}
 
