@@ -7,7 +7,7 @@ from collections.abc import Callable
 from smidgen.service.messages import ForgottenReply
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache
+from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.refusals import Impossible, Unknown
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
@@ -42,6 +42,13 @@ class Forgetting:
         self._recent = recent
         self._clock = clock
 
+    def _let_go(self, model: Served, key: str) -> None:
+        """Keep nothing of it in memory."""
+        self._learners.leave(model, key)
+        self._log.let_go(model, key)
+        self._recent.clear()
+        model.scaled.pop(key, None)
+
     def take(self, name: str, key: str) -> ForgottenReply:
         """Erase all that was said of a key; keys that were never heard of are unknown."""
         model = self._models.get(name)
@@ -50,8 +57,9 @@ class Forgetting:
         count, verdict = self._store.forget(model.slot, key, self._clock())
         if not count:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")
-        self._learners.leave(model, key)
-        self._log.let_go(model, key)
-        self._recent.clear()
-        model.scaled.pop(key, None)
+        self._let_go(model, key)
+        for other in model.followers:  # what they were taught of the key's decisions, and made beside them
+            erased, _ = self._store.forget(other.slot, key, self._clock())
+            count += erased
+            self._let_go(other, key)
         return ForgottenReply(forgotten=count, model_version=verdict.version)
