@@ -19,6 +19,9 @@ from smidgen.service.refusals import StorageFailed
 
 _log = logging.getLogger("smidgen.service")
 
+#: What a decision says of its own draw: nothing, once something else goes out.
+_UNDRAWN: dict[str, Any] = dict.fromkeys(("propensities", "log_propensity", "perturbation", "reach", "teams"))
+
 
 class Answer(NamedTuple):
     """What one model says to a request.
@@ -107,8 +110,6 @@ class Deciding:
             decision = answer.decision
             if not found:
                 chance = None if decision.propensity is None else 1.0
-                decision = structs.replace(
-                    decision, action=taken.action, explored=False, propensity=chance, propensities=None
-                )
+                decision = structs.replace(decision, action=taken.action, explored=False, propensity=chance, **_UNDRAWN)
             found.append(answer._replace(decision=decision, agreed=taken.agreed, lessons=tuple(taken.lessons)))
         return found
