@@ -77,6 +77,13 @@ class Variant(Candidate, kw_only=True):
     value: Any = UNSET
 
 
+class Of(Message):
+    """The model that another stands beside, and the share of its traffic that this one answers, if it is shown."""
+
+    model: Name
+    share: Share = 0.1
+
+
 class ModelBody(Message):
     """Settings of a model."""
 
@@ -95,6 +102,8 @@ class ModelBody(Message):
     explore: Share | None = None
     min_share: Share | None = None
     candidates: Annotated[list[Variant], Meta(min_length=1, max_length=CANDIDATES)] | None = None
+    shadow_of: Of | Name | None = None
+    challenger_of: Of | Name | None = None
 
 
 class AmendBody(Message):
@@ -106,6 +115,7 @@ class AmendBody(Message):
     default_reward: float | UnsetType | None = UNSET
     explore: Share | UnsetType = UNSET
     min_share: Share | UnsetType = UNSET
+    share: Share | UnsetType = UNSET
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""
@@ -127,11 +137,15 @@ class CompactCandidates(Message):
 
 
 class DecisionBody(Message):
-    """A request for a decision: what it has in every loop."""
+    """A request for a decision: what it has in every loop.
+
+    ``chosen`` is what the app has chosen itself: that is answered, and the model is taught it.
+    """
 
     id: Id | None = None
     key: Id | None = None
     activate: bool = True
+    chosen: AnyId | bool | Annotated[list[AnyId], Meta(min_length=1, max_length=CANDIDATES)] | None = None
 
 
 class BatchBody(Message):
@@ -374,6 +388,16 @@ class ExaminationReply(Struct, kw_only=True):
     n: int
 
 
+class Agreement(Struct, kw_only=True):
+    """Over the latest decisions where something else may have been shown: how often that was what the model says.
+
+    Of a shadow or a challenger: what another model showed. Of others: what the app had chosen itself.
+    """
+
+    value: float
+    of: int
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
 
@@ -381,7 +405,7 @@ class ModelReply(Struct, kw_only=True):
     rank ``perturbation`` and ``examination``, or in its place ``unexamined``, the reason why it is not known.
 
     ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
-    that were in memory since the start.
+    that were in memory since the start. ``shadow`` and ``challenger`` are the models that stand beside it.
     """
 
     name: str
@@ -407,6 +431,11 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
+    shadow_of: Of | None
+    challenger_of: Of | None
+    shadow: str | None
+    challenger: str | None
+    agreement: Agreement | None
     candidates: list[Variant] | None = None
     best: BestReply | None = None
     perturbation: PerturbationReply | None = None

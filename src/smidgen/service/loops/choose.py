@@ -22,7 +22,8 @@ from smidgen.service.loops.candidates import (
     without,
 )
 from smidgen.service.loops.evaluator import Evaluator
-from smidgen.service.loops.loop import Answer, Loop, Reaction
+from smidgen.service.loops.lesson import Lesson, chance_of
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
 from smidgen.service.loops.rewards import RewardEvaluator
 from smidgen.service.loops.words import Back, Entry, Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
@@ -172,6 +173,31 @@ class Choose(Loop):
         if chosen not in pair:
             raise Impossible(f"{value!r} was not one of the two that were shown", "name one of the pair")
         return Reaction(pair.index(chosen), float(chosen == pair[0]))
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The better item, or the one that was shown with its reward."""
+        if self.kinds[field] not in learner.card.kinds:
+            return None
+        if self.kinds[field] == Feedback.REWARD:
+            return Lesson((int(shown.action), self.rewarded(value).learn))
+        return Lesson(places([value], ids, field)[0])
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """The item; of learners by reward it is worth the best, and what they would have shown in its place nothing."""
+        if isinstance(value, list | bool):
+            raise Impossible(f"chosen is {value!r}", "give the id of one candidate")
+        (place,) = places([value], ids, "chosen")
+        agreed = bool(self.agrees(mine, place))
+        if Feedback.BETTER in learner.card.kinds:
+            return Chosen(place, agreed, [Lesson(place)])
+        lessons = [Lesson((place, 1.0))] + ([] if agreed else [Lesson((int(mine.greedy), 0.0))])
+        return Chosen(place, agreed, lessons)
+
+    def target(self, mine: Decision, shown: Decision) -> float | None:
+        """As its propensities say."""
+        return None if np.ndim(shown.action) or np.ndim(mine.action) else chance_of(mine, shown.action)
 
     def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The items, and the best one; of learners by reward, one of them and what it was worth."""

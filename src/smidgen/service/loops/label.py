@@ -12,7 +12,8 @@ from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, rewarding
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.labelling import LabelEvaluator, RewardedLabels, label_names
-from smidgen.service.loops.loop import Answer, Loop, Reaction
+from smidgen.service.loops.lesson import Lesson, chance_of
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
 from smidgen.service.loops.words import Back, Entry, Example, Offered, Option, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, Id, Numbers, Record
 from smidgen.service.refusals import Impossible
@@ -133,6 +134,31 @@ class Label(Loop):
                 'send {"label": …}',
             )
         return Reaction(true, float(right))
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """A bit or a reward, as if it had shown that label itself; of learners that need it, the right label."""
+        kind, kinds, action = self.kinds[field], learner.card.kinds, int(shown.action)
+        chance = None if mine.propensity is None else shown.propensity or 1.0
+        if kind == Feedback.REWARD:
+            told = self.rewarded(value).learn
+            return Lesson(told, shown=action, chance=chance) if kind in kinds else None
+        true = self._class(value) if kind == Feedback.LABEL else action if value else None
+        if Feedback.BIT in kinds:
+            return Lesson(true == action, shown=action, chance=chance)
+        if true is None and len(self.labels) == 2:
+            true = 1 - action
+        return Lesson(true) if true is not None else None
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """The right label."""
+        true = self._class(value)
+        return Chosen(true, bool(self.agrees(mine, true)), [Lesson(true)])
+
+    def target(self, mine: Decision, shown: Decision) -> float | None:
+        """As its propensities say."""
+        return chance_of(mine, shown.action)
 
     def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The features, and the class of the right label."""

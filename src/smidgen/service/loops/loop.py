@@ -19,6 +19,7 @@ from smidgen.errors import NoWeights
 from smidgen.learners import Card, Learner
 from smidgen.service.faults import wrong_form
 from smidgen.service.loops.evaluator import Evaluator
+from smidgen.service.loops.lesson import Lesson, same
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
 from smidgen.service.messages import BestReply, DecisionBody, FeedbackBody, ModelBody
@@ -51,6 +52,25 @@ class Reaction:
     learn: Any
     measure: float | None = None
     position: float | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the app has chosen itself.
+
+    Attributes
+    ----------
+    action
+        In the learner's own terms.
+    agreed
+        Whether the learner would have said the same.
+    lessons
+        What it is taught.
+    """
+
+    action: Any
+    agreed: bool
+    lessons: list[Lesson]
 
 
 class Loop(ABC):
@@ -134,6 +154,36 @@ class Loop(ABC):
     def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
         """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
         raise Impossible(f"the loop {self.name} takes no examples", "let it decide, and send feedback")
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """What a learner is taught of the feedback on what another one showed; None where that says nothing to it.
+
+        Parameters
+        ----------
+        learner
+            The one that reads the rows.
+        mine, shown
+            Its own decision on the request, and the one that went out.
+        ids
+            The candidates' ids.
+        field, value
+            The feedback.
+        """
+        return None
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """What the app has chosen itself, in the learner's own terms, and what the learner is taught by it."""
+        raise Impossible(f"the loop {self.name} takes nothing that the app has chosen", "leave chosen out")
+
+    def agrees(self, mine: Decision, other: Any) -> bool | None:
+        """Whether the learner's best guess is the other answer; None where nobody can say."""
+        return same(mine.greedy, other)
+
+    def target(self, mine: Decision, shown: Decision) -> float | None:
+        """The probability with which ``mine`` would have shown what ``shown`` did, where it is known."""
+        return None
 
     def unanswered(self) -> Reaction:
         """What the learner is told when a window closes without feedback, where that has a worth."""

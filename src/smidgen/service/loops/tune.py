@@ -13,6 +13,7 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument
 from smidgen.knobs import Knobs
 from smidgen.learners import Feedback, Learner
+from smidgen.service.loops.lesson import Lesson
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.vectors import sane
 from smidgen.service.loops.words import Back, Entry, Example, Offered, Words
@@ -102,6 +103,18 @@ class Tune(Loop):
         """The loss as a number, or the gradient as a vector."""
         numbers = sane(np.asarray(value, dtype=np.float64))
         return Reaction(value, value) if self.kinds[field] == Feedback.LOSS else Reaction(numbers)
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The point that was tried and the loss there; a gradient at another's point says nothing."""
+        if self.kinds[field] != Feedback.LOSS or Feedback.LOSS not in learner.card.kinds:
+            return None
+        return Lesson(float(value), context=np.asarray(shown.action, dtype=np.float64))
+
+    def agrees(self, mine: Decision, other: Any) -> bool | None:
+        """Points are never quite the same."""
+        return None
 
     def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
         """A point and the loss there; of learners by gradient, the gradient at the present point."""

@@ -16,7 +16,6 @@ from smidgen.learners import Learner
 from smidgen.learners.records.around import inside, vectorizer_of
 from smidgen.service.loops import knob_bodies
 from smidgen.service.messages import ModelBody
-from smidgen.service.models.amending import told_of
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -52,7 +51,7 @@ class Bringing:
         source = self._models.get(name)
         if to in self._models.by_name:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
-        made = self._enter(to, source.blueprint)
+        made = self._models.begin(to, source.blueprint.alone(), self._clock())
         if learnt:
             for key in self._keys(source):
                 self._imported(made, key, self._learners.get(source, key).learner, f"a copy of {name}")
@@ -61,22 +60,13 @@ class Bringing:
     def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> None:
         """Make a model of learners that were brought, or fill an empty one that has the same settings."""
         if (model := self._models.by_name.get(name)) is None:
-            model = self._enter(name, blueprint)
+            model = self._models.begin(name, blueprint, self._clock())
         elif model.decisions or model.version or model.archived_at is not None:
             raise Conflict(f"the model {name!r} is not empty", "choose another name")
         elif model.blueprint.record() != blueprint.record() or model.keyed != blueprint.body.keyed:
             raise Conflict(f"the model {name!r} has other settings", "choose another name, or make it alike")
         for key, learner in learners.items():
             self._imported(model, key, learner, source)
-
-    def _enter(self, name: str, blueprint: Blueprint) -> Served:
-        """A new model with such settings; what was amended since those were made is amended here too."""
-        model = self._models.enter(name, blueprint, self._clock())
-        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
-        if told["settings"] or told["labels"]:
-            content = bodies.write({"changes": {}, "learn": records.encode(told)})
-            self._store.append(model.slot, "amended", self._clock(), content)
-        return model
 
     def _imported(self, model: Served, key: str | None, learner: Learner, source: str) -> None:
         content = bodies.write({"source": source, "learn": records.encode(np.frombuffer(learner.to_bytes(), np.uint8))})

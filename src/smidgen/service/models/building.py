@@ -150,6 +150,12 @@ class Blueprint:
         terms.check(self.card, self.feedback)
         return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded)
 
+    def alone(self) -> Blueprint:
+        """The same settings, of a model that stands beside nobody."""
+        body = msgspec.structs.replace(self.body, shadow_of=None, challenger_of=None)
+        terms = msgspec.structs.replace(self.terms, share=None)
+        return Blueprint.recorded(body, self.record(), terms, guarded=self.guarded)
+
     @property
     def feedback(self) -> str | None:
         """The kind of feedback that it was made for."""

@@ -46,26 +46,31 @@ class Forgetting:
         self._recent = recent
         self._clock = clock
 
+    def _let_go(self, model: Served, key: str) -> None:
+        """Keep nothing of it in memory."""
+        self._learners.leave(model, key)
+        self._log.let_go(model, key)
+        self._recent.clear()
+        model.scaled.pop(key, None)
+
     def take(self, name: str, key: str) -> ForgottenReply:
         """Erase all that was said of a key; keys that were never heard of are unknown."""
         model = self._models.get(name)
         if not model.keyed:
             raise Impossible("this model has no keys", "only what belongs to a key can be forgotten")
-        family = [one for one in [model, *self._copies(model)] if self._knows(one, key)]
+        beside = list(model.followers)  # taught of the key's decisions, and deciding beside them
+        family = [one for one in [model, *beside, *self._copies(model)] if self._knows(one, key)]
         if not family:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")
         for one in family:
             self._refuse_base(one, key)
         erased = {one.name: self._erase(one, key) for one in family}
-        count = erased.pop(name, 0)
+        count = sum(erased.pop(one.name, 0) for one in (model, *beside))
         return ForgottenReply(forgotten=count, model_version=model.version, copies=erased)
 
     def _erase(self, model: Served, key: str) -> int:
         count, _ = self._store.forget(model.slot, key, self._clock())
-        self._learners.leave(model, key)
-        self._log.let_go(model, key)
-        self._recent.clear()
-        model.scaled.pop(key, None)
+        self._let_go(model, key)
         model.rewritten += 1
         return count
 

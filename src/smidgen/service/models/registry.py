@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from smidgen import records
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.served import Served
-from smidgen.service.models.terms import read
+from smidgen.service.models.terms import Terms, read, told_of
+from smidgen.service.models.trials import champion_of, filled, joined, named
 from smidgen.service.models.undo import Undo
-from smidgen.service.refusals import Conflict, UnknownModel
+from smidgen.service.refusals import Conflict, Impossible, UnknownModel
 from smidgen.service.store import bodies
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, ModelRow
@@ -44,7 +46,7 @@ class Registry:
         for model in served(self._store):
             newest = next((state for state in self._store.states(model.slot) if state.own), None)
             model.saved = newest.seq if newest is not None else 0
-            self._enter(model)
+            self.by_name[model.name] = self.by_slot[model.slot] = model
 
     def get(self, name: str) -> Served:
         """The model of this name."""
@@ -52,8 +54,18 @@ class Registry:
             raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
         return self.by_name[name]
 
+    def settled(self, body: ModelBody) -> ModelBody:
+        """The settings, with what they leave to a champion."""
+        body = named(body)
+        if (champion := champion_of(body)) is None:
+            return body
+        if champion not in self.by_name:
+            raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
+        return filled(body, self.by_name[champion])
+
     def create(self, name: str, body: ModelBody, now: float) -> bool:
         """Make a model; False if it is there already, with the same settings."""
+        body = self.settled(body)
         content = canonical(body)
         if (old := self.by_name.get(name)) is not None:
             if old.archived_at is not None:
@@ -61,11 +73,22 @@ class Registry:
                     f"the model {name!r} is archived",
                     "choose another name; or let it decide again (POST …:revive), or free its name (POST …:rename)",
                 )
-            if canonical(old.blueprint.body) != content:
+            if canonical(old.origin.body) != content:
                 raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
             return False
-        self.enter(name, Blueprint(body), now)
+        leader = champion_of(body)
+        blueprint = Blueprint(body) if leader is None else joined(name, body, self.by_name[leader])
+        self.begin(name, blueprint, now)
         return True
+
+    def begin(self, name: str, blueprint: Blueprint, now: float) -> Served:
+        """Enter a new model; what was amended since its settings were made is amended here too."""
+        model = self.enter(name, blueprint, now)
+        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
+        if told["settings"] or told["labels"]:
+            content = bodies.write({"changes": {}, "learn": records.encode(told)})
+            self._store.append(model.slot, "amended", now, content)
+        return model
 
     def enter(self, name: str, blueprint: Blueprint, now: float) -> Served:
         """Enter a new model with settings that were checked."""
@@ -121,9 +144,13 @@ class Registry:
 
     def _enter(self, model: Served) -> None:
         self.by_name[model.name] = self.by_slot[model.slot] = model
+        _link(model, self.by_name)
 
     def _leave(self, name: str, slot: int) -> None:
-        del self.by_name[name], self.by_slot[slot]
+        model = self.by_name.pop(name)
+        del self.by_slot[slot]
+        if model.leader is not None:
+            model.leader.followers.remove(model)
 
 
 def resolved(blueprint: Blueprint) -> dict[str, Any]:
@@ -148,10 +175,20 @@ def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
 
 def served(reading: Reading) -> list[Served]:
     """The models of a store, in the order of their making, without their learners."""
-    return [
-        _served(row, recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved), reading.counts(row.slot))
-        for row in reading.models()
-    ]
+    found: dict[str, Served] = {}
+    for row in reading.models():
+        blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+        found[row.name] = model = _served(row, blueprint, reading.counts(row.slot))
+        _link(model, found)
+    return list(found.values())
+
+
+def _link(model: Served, models: dict[str, Served]) -> None:
+    """Let a model know the champion that it stands beside, and that one it."""
+    leader = champion_of(model.blueprint.body)
+    if leader is not None and leader in models:
+        model.leader = models[leader]
+        model.leader.followers.append(model)
 
 
 def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:

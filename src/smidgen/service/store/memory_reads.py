@@ -54,6 +54,12 @@ class MemoryReads(MemoryBases):
             id = self._tables.requests.get((slot, request))
             return self.decision(id) if id is not None else None
 
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that were made beside this one, by slot."""
+        with self._lock:
+            found = [row for row in self._tables.decisions.values() if row.beside == decision]
+        return sorted(found, key=lambda row: row.slot)
+
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
         with self._lock:
@@ -244,7 +250,32 @@ def _lately(tables: Tables, slot: int, *, limit: int, now: float = math.inf) -> 
 
 
 def _answers(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
-    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0))][:limit])
+    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0)) if row.beside is None][:limit])
+
+
+def _later(tables: Tables, slot: int, after: int) -> list[DecisionRow]:
+    return sorted((row for row in _of(tables, slot) if row.seq > after), key=lambda row: row.seq)
+
+
+def _trials(tables: Tables, slot: int, *, after: int, limit: int) -> list[tuple[Any, ...]]:
+    rows = [row for row in _later(tables, slot, after) if row.shown and row.beside is None]
+    return [(row.seq, row.expires_at, row.forwarded, row.feedback_seq, row.measure) for row in rows[:limit]]
+
+
+def _pairs(tables: Tables, slot: int, *, after: int, limit: int) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    for row in _later(tables, slot, after):
+        shown = tables.decisions.get(row.beside) if row.beside is not None else None
+        if shown is not None:
+            head = (row.seq, row.agreed, *tables.shares[row.id])
+            end = (shown.shown, shown.forwarded, shown.feedback_seq, shown.measure)
+            found.append((*head, shown.slot, shown.expires_at, *end))
+    return found[:limit]
+
+
+def _agreement(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
+    rows = [row.agreed for row in _later(tables, slot, 0) if row.agreed is not None][-limit:]
+    return [(len(rows), float(sum(rows)))]
 
 
 _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
@@ -258,4 +289,7 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "lately": _lately,
     "ended": _lately,
     "answers": _answers,
+    "trials": _trials,
+    "pairs": _pairs,
+    "agreement": _agreement,
 }

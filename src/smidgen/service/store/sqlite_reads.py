@@ -26,7 +26,7 @@ _ID = re.compile(r"[0-9a-f]{24}")
 _EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
 _DECISIONS = (
     "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
-    " measure, position, waits, shown, late_hash FROM decisions"
+    " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
 )
 _COUNTS = "SELECT seq, version, decisions, late, keys, number, chain, answered FROM slots WHERE id = ?"
 _CHANGES = """
@@ -113,6 +113,13 @@ class SQLiteReads(SQLiteBases):
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
         return _decision(self._row(_REQUESTED, (slot, request)))
+
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that were made beside this one, by slot."""
+        if _ID.fullmatch(decision) is None:
+            return []
+        sql = f"{_DECISIONS} INDEXED BY decision_beside WHERE beside = ? ORDER BY slot"
+        return [DecisionRow(*_decided(row)) for row in self._rows(sql, (bytes.fromhex(decision),))]
 
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
@@ -312,7 +319,7 @@ def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, s
 
 
 def _decided(row: Any) -> Any:
-    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash = row
+    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash, beside, agreed = row
     went = bool(forwarded) if forwarded is not None else None
     return (
         id.hex(),
@@ -326,4 +333,6 @@ def _decided(row: Any) -> Any:
         bool(waits),
         bool(shown),
         late_hash,
+        beside.hex() if beside is not None else None,
+        bool(agreed) if agreed is not None else None,
     )
