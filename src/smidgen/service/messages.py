@@ -336,6 +336,43 @@ class Agreement(Struct, kw_only=True):
     of: int
 
 
+class Difference(Struct, kw_only=True):
+    """A difference of means, and the interval in which the true one lies with 95 % certainty, whenever one looks."""
+
+    value: float
+    low: float
+    high: float
+    effective: float
+    n: int
+    enough: bool
+
+
+class Arm(Struct, kw_only=True):
+    """What one model's answers came to: the mean of the measure over its closed decisions, and how many are open."""
+
+    value: float | None
+    of: int
+    open: int
+
+
+class CompareReply(Struct, kw_only=True, omit_defaults=True):
+    """A champion and the one beside it: whether that one is better, how sure that is, and how long it will take.
+
+    ``difference`` is the other's mean less the champion's. ``decisions_to_go`` is null where nobody can say.
+    """
+
+    champion: str
+    challenger: str | None = None
+    shadow: str | None = None
+    measure: str
+    difference: Difference
+    verdict: Literal["better", "worse", "not yet"]
+    decisions_to_go: int | None
+    arms: dict[str, Arm]
+    agreement: Agreement | None
+    in_words: str
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
 
