@@ -1,4 +1,4 @@
-"""Whether the one beside a champion is better: the verdict, how sure it is, and that it is right as often as it says."""
+"""Whether the one beside a champion is better: the verdict, how sure it is, and that it is right that often."""
 
 from __future__ import annotations
 

@@ -206,6 +206,13 @@ class UndoneReply(Struct, kw_only=True):
     model_version: int
 
 
+class PromotedReply(Struct, kw_only=True):
+    """The champion that decides with other settings now, and the version that this made."""
+
+    champion: str
+    model_version: int
+
+
 class ForgottenReply(Struct, kw_only=True):
     """How many events were erased, and the version that this made."""
 
@@ -326,6 +333,19 @@ class HealthReply(Struct, kw_only=True):
     findings: list[Finding]
 
 
+class ShadowOf(Struct, kw_only=True):
+    """The champion of a shadow."""
+
+    model: str
+
+
+class ChallengerOf(Struct, kw_only=True):
+    """The champion of a challenger, and the share of its traffic that this one answers."""
+
+    model: str
+    share: float
+
+
 class Agreement(Struct, kw_only=True):
     """Over the latest decisions where something else may have been shown: how often that was what the model says.
 
@@ -402,8 +422,8 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
-    shadow_of: Of | None
-    challenger_of: Of | None
+    shadow_of: ShadowOf | None
+    challenger_of: ChallengerOf | None
     shadow: str | None
     challenger: str | None
     agreement: Agreement | None

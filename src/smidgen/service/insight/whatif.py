@@ -110,6 +110,9 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
     rows = _RowsOfRecords(own) if own.features is not None else None
     decisions, measures = 0, []
     for event in lines:
+        if event.type == "promoted":
+            about.append(f"the log is read up to event {event.seq}, where another model was promoted into its place")
+            break
         if event.type == "decision":
             decisions += 1
             if rows is not None:

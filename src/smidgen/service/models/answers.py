@@ -7,6 +7,7 @@ from typing import Literal
 
 from smidgen import records
 from smidgen.service.messages import FeedbackBody, FeedbackReply, digest
+from smidgen.service.models.older import Older
 from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
@@ -46,6 +47,7 @@ class Answers:
         clock: Callable[[], float],
     ) -> None:
         self._passing_on = passing_on
+        self._older = Older(models, store, log, learners)
         self._models = models
         self._store = store
         self._log = log
@@ -69,6 +71,8 @@ class Answers:
 
     def _learn(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
         model, key = made.model, made.key
+        if not model.present(made.seq):
+            return self._teach(name, made, body, hashed)
         held = self._learners.get(model, key)
         blueprint = model.blueprint
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
@@ -81,6 +85,24 @@ class Answers:
             reach("learnt")
             ((field, value),) = body.given().items()
             self._passing_on.take(made, name, field, value, hashed, row.at)
+        self._recent.drop(name)
+        return _told(name, verdict.status, verdict.version)
+
+    def _teach(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
+        """The same for a decision that the model made by other settings than its present ones."""
+        model, key, now, then = made.model, made.key, self._clock(), made.model.at(made.seq)
+        reaction = then.loop.react(then.reader(then.learner(key)), made.decision, made.ids, body)
+        ((field, value),) = body.given().items()
+        late = now > made.expires_at
+        learn = reaction.learn if late else self._older.taught(made, name, field, value)
+        content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(learn)))
+        row = Told(name, now, key, hashed, reaction.measure, reaction.position, content)
+        (verdict,) = self._store.answered(model.slot, [row])
+        if verdict.status == "learnt" and verdict.seq is not None:
+            self._learners.changed(model, key, self._learners.get(model, key), verdict.seq)
+            self._passing_on.take(made, name, field, value, hashed, now)
+        elif not late:
+            self._learners.leave(model, key)
         self._recent.drop(name)
         return _told(name, verdict.status, verdict.version)
 

@@ -9,7 +9,7 @@ import msgspec
 from smidgen import records
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
-from smidgen.service.models.served import Served
+from smidgen.service.models.served import Era, Served
 from smidgen.service.models.terms import Terms, read, told_of
 from smidgen.service.models.trials import champion_of, filled, joined, named
 from smidgen.service.models.undo import Undo
@@ -98,10 +98,12 @@ class Registry:
         self._undo.note(self._leave, name, row.slot)
         return model
 
-    def put(self, model: Served, blueprint: Blueprint) -> None:
-        """Go by other settings."""
+    def put(self, model: Served, blueprint: Blueprint, past: tuple[Era, ...]) -> None:
+        """Go by other settings; ``past`` are those that it had before."""
         self._undo.note(setattr, model, "blueprint", model.blueprint)
-        model.blueprint = blueprint
+        self._undo.note(setattr, model, "past", model.past)
+        model.blueprint, model.past = blueprint, past
+        self._store.amend(model.id, _whole(blueprint, past))
 
     def archive(self, name: str, now: float) -> None:
         """No more decisions; the log stays."""
@@ -133,8 +135,39 @@ def resolved(blueprint: Blueprint) -> dict[str, Any]:
     }
 
 
+def _whole(blueprint: Blueprint, past: tuple[Era, ...]) -> dict[str, Any]:
+    """The same with the settings that it had before, if another model was promoted into its place."""
+    if not past:
+        return resolved(blueprint)
+    before = [
+        _with_body(era.blueprint) | {"until": era.until, "version": era.version, "by": era.by, "source": era.source}
+        for era in past
+    ]
+    return _with_body(blueprint) | {"past": before}
+
+
+def _with_body(blueprint: Blueprint) -> dict[str, Any]:
+    return resolved(blueprint) | {"body": msgspec.json.decode(canonical(blueprint.body))}
+
+
+def eras(found: dict[str, Any]) -> tuple[Era, ...]:
+    """The settings that a model had before its present ones, from what is recorded with it."""
+    return tuple(
+        Era(
+            recorded(msgspec.convert(each["body"], ModelBody), each),
+            each["until"],
+            each["version"],
+            each["by"],
+            each["source"],
+        )
+        for each in found.get("past", ())
+    )
+
+
 def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
     """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
+    if found is not None and "body" in found:
+        body = msgspec.convert(found["body"], ModelBody)
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
     if settings is not None:
         return Blueprint.recorded(body, settings, read(found, body), guarded=guarded)
@@ -149,6 +182,7 @@ def served(reading: Reading) -> list[Served]:
     for row in reading.models():
         blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
         found[row.name] = model = _served(row, blueprint, reading.counts(row.slot))
+        model.past = eras(row.resolved)
         _link(model, found)
     return list(found.values())
 
