@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -224,7 +224,7 @@ def _verdict(difference: Difference, *, lower: bool) -> Verdict:
     return "better" if (difference.low > 0.0) != lower else "worse"
 
 
-def _to_go(difference: Difference, verdict: Verdict, of: list[int], share: Any) -> int | None:
+def _to_go(difference: Difference, verdict: Verdict, of: list[int], share: float | None) -> int | None:
     """How many more decisions it takes, if the difference stays what it is: an interval shrinks like 1/√n."""
     if verdict != "not yet":
         return 0

@@ -43,7 +43,7 @@ def champion_of(body: ModelBody) -> str | None:
 def filled(body: ModelBody, champion: Served) -> ModelBody:
     """The settings of one beside a champion, with what they leave out as the champion was made."""
     made = champion.origin
-    params, changes = dict(body.params), {}
+    params, changes = dict(body.params), dict[str, Any]()
     rows = made.features is None
     if body.features is None and "learner" not in params and rows:
         if made.body.features is not None:

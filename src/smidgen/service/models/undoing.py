@@ -76,7 +76,7 @@ class Undoing:
         self._recent.drop(id)
         self._learn_anew(model, key, verdict, ready)
         for other in others:  # those who were taught it
-            if other.version not in undone(self._store, other.slot):
+            if other.version is not None and other.version not in undone(self._store, other.slot):
                 self._store.retracted(other.slot, other.id, now, key)
                 self._learners.leave(self._models.by_slot[other.slot], key)
         return UndoneReply(model_version=verdict.version)
