@@ -5,6 +5,7 @@ from __future__ import annotations
 from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
+from smidgen.service.loops import knob_bodies
 from smidgen.service.messages import Agreement, ChallengerOf, ModelReply, Quality, ShadowOf
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import UnknownModel
@@ -69,6 +70,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         params=model.blueprint.params,
         features=model.blueprint.shown_features,
         labels=model.blueprint.labels,
+        knobs=knob_bodies.write(knobs) if (knobs := model.blueprint.knobs) is not None else None,
         window_s=terms.window_s,
         reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
         default_reward=terms.default_reward,
@@ -84,6 +86,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         keys=counts.keys if model.keyed else None,
         quality=figures,
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
+        candidates=model.blueprint.body.candidates,
         shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
         challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
         if leader is not None and body.challenger_of is not None

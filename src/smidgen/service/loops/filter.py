@@ -16,7 +16,7 @@ from smidgen.service.insight.estimates import Estimate, self_normalised, share
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
-from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
+from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, Numbers, Record
 from smidgen.service.refusals import Impossible
 
@@ -120,6 +120,15 @@ class Filter(Loop):
     takes_records = True
     words = Words(
         does="Filter: forward or drop; learns from relevant or not",
+        out="Forward or drop",
+        about_out="Whether an item goes to somebody at all: alerts, tickets, candidates for review.",
+        back={
+            Feedback.RELEVANCE: Back(
+                title="Relevance",
+                note="Whether a forwarded item was worth it. Of what is dropped nothing comes back.",
+                example={"relevant": True},
+            )
+        },
         curve="Precision",
         about_curve=(
             "Share of forwarded items that were relevant, in windows of learnt feedback, with 95 % intervals."

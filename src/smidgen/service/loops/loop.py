@@ -22,7 +22,7 @@ from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.lesson import Lesson, same
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.messages import BestReply, DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import Impossible
 
 if TYPE_CHECKING:
@@ -114,9 +114,15 @@ class Loop(ABC):
     evaluator: type[Evaluator] | None = None
     #: What a reader of what-if must know.
     caveats: tuple[str, ...] = ()
+    #: Whether its learners can say what they think best, so that `best` is worth asking.
+    knows_best: ClassVar[bool] = False
+    #: Whether its answers are lists that people read from the top.
+    shows_lists: ClassVar[bool] = False
 
     #: What is in force of what may change while a model lives: the range of its rewards among it.
     terms: Terms
+    #: The settings of the model's learner.
+    settings: Mapping[str, Any]
 
     def __init__(self, model: ModelBody, vectors: Vectors) -> None:
         self.model = model
@@ -125,6 +131,11 @@ class Loop(ABC):
     def suit(self, card: Card) -> None:
         """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
         return
+
+    def admit(self) -> None:
+        """Refuse settings of a new model that are of other loops."""
+        if self.model.candidates is not None:
+            raise Impossible(f"candidates are not kept in the loop {self.name}", "send them with each request")
 
     # What goes in and out
 
@@ -245,6 +256,10 @@ class Loop(ABC):
 
     # Told to people
 
+    def best(self, learner: Learner) -> BestReply | None:
+        """What the learner thinks best now, where an answer is the same for everybody; None elsewhere."""
+        return None
+
     @abstractmethod
     def asked(self, ids: Sequence[str]) -> str:
         """What the app asked for."""
@@ -293,6 +308,7 @@ class Loop(ABC):
             "measure": cls.measure,
             "share": cls.share,
             "figure": cls.figure,
+            "records": cls.takes_records,
             "request": {name: name in cls._required() for name in cls._fields()},
             "answer": list(cls.reply.__struct_fields__),
             "feedback": dict(cls.kinds),

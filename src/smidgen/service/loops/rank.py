@@ -13,16 +13,16 @@ from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import (
     CAVEATS,
     Candidates,
-    CoactiveEvaluator,
     offer,
     places,
     preferred,
     read,
     without,
 )
+from smidgen.service.loops.clicking import ClickEvaluator
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
-from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
+from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.service.refusals import Impossible
 from smidgen.structures import Clicks
@@ -64,8 +64,23 @@ class Rank(Loop):
     kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "clicked": Feedback.CLICKS}
     measure = "left unchanged"
     takes_records = True
+    shows_lists = True
     words = Words(
         does="Rank: order candidates; learns from clicks or a better order",
+        out="A ranking",
+        about_out="Everything that you could show, the best first: search results, a feed, a menu.",
+        back={
+            Feedback.CLICKS: Back(
+                title="Clicks",
+                note="Which ones the user opened. That people look at the top first is reckoned with.",
+                example={"clicked": ["$2"]},
+            ),
+            Feedback.BETTER: Back(
+                title="A better ranking",
+                note="The user moved some to the front, or an editor mended the order.",
+                example={"better": ["$2", "$1"]},
+            ),
+        },
         curve="Left as it was",
         about_curve=(
             "Share of rankings that the user left unchanged, in windows of learnt feedback, with 95 % intervals."
@@ -91,7 +106,7 @@ class Rank(Loop):
         },
         feedback=(("clicks", {"clicked": ["b"]}), ("a better order", {"better": ["b", "a"]})),
     )
-    evaluator = CoactiveEvaluator
+    evaluator = ClickEvaluator
     caveats = CAVEATS
 
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
@@ -121,7 +136,7 @@ class Rank(Loop):
         better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
         position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
         told: Any = np.array(better, dtype=np.int64)
-        if self.kinds[field] == Feedback.CLICKS and learner.card.kinds[0] == Feedback.CLICKS:
+        if self.kinds[field] == Feedback.CLICKS and _hears_clicks(learner, decision):
             told = Clicks(chosen)
         return Reaction(told, float(better == shown), position)
 
@@ -189,6 +204,12 @@ class Rank(Loop):
         """Whether the ranking was left as it was."""
         better = told.better(made.action) if isinstance(told, Clicks) else told
         return float(list(better) == list(made.action))
+
+
+def _hears_clicks(learner: Learner, decision: Decision) -> bool:
+    """Whether clicks are told as they are: to learners that name them first, and to those that count them by team."""
+    kinds = learner.card.kinds
+    return kinds[0] == Feedback.CLICKS or (Feedback.CLICKS in kinds and decision.teams is not None)
 
 
 def _behind(front: list[int], order: Any) -> Any:

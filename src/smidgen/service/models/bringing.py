@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from smidgen import records
+from smidgen.errors import CorruptFile
+from smidgen.knobs import Knobs
 from smidgen.learners import Learner
 from smidgen.learners.records.around import inside, vectorizer_of
+from smidgen.service.loops import knob_bodies
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import Registry
@@ -52,6 +55,7 @@ class Bringing:
         if learnt:
             for key in keys_of(self._store, source):
                 self._imported(made, key, self._learners.get(source, key).learner, f"a copy of {name}")
+            self._store.derive(made.slot, source.slot, source.seq)
 
     def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> None:
         """Make a model of learners that were brought, or fill an empty one that has the same settings."""
@@ -79,7 +83,10 @@ def keys_of(reading: Reading, model: Served) -> list[str | None]:
 
 def from_learner(content: bytes) -> tuple[Blueprint, Learners]:
     """The settings and the learner that a saved learner (`Learner.save`) makes a model of."""
-    learner = Learner.from_bytes(content, "the body")
+    try:
+        learner = Learner.from_bytes(content, "the body")
+    except CorruptFile as error:  # the caller's file, not one of ours
+        raise Impossible(error.problem, error.hint) from error
     inner, features = inside(learner), vectorizer_of(learner)
     params: dict[str, Any] = records.pack(inner.asked)
     labels = getattr(inner, "labels", None)
@@ -88,7 +95,11 @@ def from_learner(content: bytes) -> tuple[Blueprint, Learners]:
         raise Impossible("the learner's labels have names", "save one that was made with n_classes, not with labels")
     if features is not None:
         params.pop("dim", None)  # the vectorizer has it
-    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params)
+    space = inner.params.get("space")
+    knobs = knob_bodies.write(space) if isinstance(space, Knobs) else None
+    if knobs is not None:
+        del params["space"]  # the knobs are it
+    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params, knobs=knobs)
     return Blueprint.recorded(body, records.pack(learner.fresh()), Terms.of(body), guarded=False), {None: learner}
 
 

@@ -258,6 +258,24 @@ class Engine:
 
         return self.run(command)
 
+    def revive(self, name: str) -> ModelReply:
+        """Let an archived model decide again."""
+
+        def command() -> ModelReply:
+            self._models.revive(name, self.clock())
+            return self.describe(name)
+
+        return self.run(command)
+
+    def rename(self, name: str, to: str) -> ModelReply:
+        """Give an archived model another name, so that its own is free."""
+
+        def command() -> ModelReply:
+            self._models.rename(name, to, self.clock())
+            return self.describe(to)
+
+        return self.run(command)
+
     def model(self, name: str) -> Served:
         """The model of this name."""
         return self._models.get(name)

@@ -69,6 +69,7 @@ class Promoting:
         }
         now = self._clock()
         seq = self._store.append(champion.slot, "promoted", now, bodies.write(fields), changes=True)
+        self._store.derive(champion.slot, other.slot, other.seq)  # what is forgotten there is forgotten here too
         era = Era(before, seq, champion.version, "promoted", name)
         self._models.put(champion, blueprint, (*champion.past, era))
         self._learners.leave(champion, None)

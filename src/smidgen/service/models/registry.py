@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.served import Era, Served
 from smidgen.service.models.terms import Terms, read, told_of
-from smidgen.service.models.trials import champion_of, filled, joined, named
+from smidgen.service.models.trials import champion_of, filled, joined, named, refuse_second
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible, UnknownModel
 from smidgen.service.store import bodies
@@ -69,7 +70,10 @@ class Registry:
         content = canonical(body)
         if (old := self.by_name.get(name)) is not None:
             if old.archived_at is not None:
-                raise Conflict(f"the model {name!r} is archived", "choose another name; its log stays")
+                raise Conflict(
+                    f"the model {name!r} is archived",
+                    "choose another name; or let it decide again (POST …:revive), or free its name (POST …:rename)",
+                )
             if canonical(old.origin.body) != content:
                 raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
             return False
@@ -90,11 +94,14 @@ class Registry:
     def enter(self, name: str, blueprint: Blueprint, now: float) -> Served:
         """Enter a new model with settings that were checked."""
         content, found = canonical(blueprint.body), resolved(blueprint)
+        if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
+            found["leader"] = self.by_name[leader].id  # names may change, once it is archived
         row = self._store.create(name, content, found, now)
         told = {"model": msgspec.json.decode(content), "resolved": found}
         self._store.append(row.slot, "created", now, bodies.write(told))
         model = _served(row, blueprint, self._store.counts(row.slot))
-        self._enter(model)
+        _link(model, found, self.by_name.values())
+        self.by_name[name] = self.by_slot[row.slot] = model
         self._undo.note(self._leave, name, row.slot)
         return model
 
@@ -103,7 +110,8 @@ class Registry:
         self._undo.note(setattr, model, "blueprint", model.blueprint)
         self._undo.note(setattr, model, "past", model.past)
         model.blueprint, model.past = blueprint, past
-        self._store.amend(model.id, _whole(blueprint, past))
+        leader = {"leader": model.leader.id} if model.leader is not None else {}
+        self._store.amend(model.id, _whole(blueprint, past) | leader)
 
     def archive(self, name: str, now: float) -> None:
         """No more decisions; the log stays."""
@@ -114,9 +122,34 @@ class Registry:
             model.archived_at = now
             self._undo.note(setattr, model, "archived_at", None)
 
-    def _enter(self, model: Served) -> None:
-        self.by_name[model.name] = self.by_slot[model.slot] = model
-        _link(model, self.by_name)
+    def revive(self, name: str, now: float) -> None:
+        """An archived model decides again, and goes on where it was."""
+        model = self.get(name)
+        if model.archived_at is not None:
+            if model.leader is not None:
+                refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
+            self._store.revive(model.id)
+            self._store.append(model.slot, "revived", now, None)
+            self._undo.note(setattr, model, "archived_at", model.archived_at)
+            model.archived_at = None
+
+    def rename(self, name: str, to: str, now: float) -> None:
+        """Give an archived model another name, so that its own is free."""
+        model = self.get(name)
+        if model.archived_at is None:
+            raise Conflict(f"the model {name!r} is at work", "apps know it by its name; archive it first, or copy it")
+        if to in self.by_name:
+            raise Conflict(f"there is a model {to!r} already", "choose another name")
+        self._store.rename(model.id, to)
+        self._store.append(model.slot, "renamed", now, bodies.write({"from": name, "to": to}))
+        self._call(model, to)
+        self._undo.note(self._call, model, name)
+
+    def _call(self, model: Served, name: str) -> None:
+        """Know a model by another name."""
+        del self.by_name[model.name]
+        model.name = name
+        self.by_name[name] = model
 
     def _leave(self, name: str, slot: int) -> None:
         model = self.by_name.pop(name)
@@ -183,16 +216,17 @@ def served(reading: Reading) -> list[Served]:
         blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
         found[row.name] = model = _served(row, blueprint, reading.counts(row.slot))
         model.past = eras(row.resolved)
-        _link(model, found)
+        _link(model, row.resolved, found.values())
     return list(found.values())
 
 
-def _link(model: Served, models: dict[str, Served]) -> None:
+def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> None:
     """Let a model know the champion that it stands beside, and that one it."""
-    leader = champion_of(model.blueprint.body)
-    if leader is not None and leader in models:
-        model.leader = models[leader]
-        model.leader.followers.append(model)
+    if (id := found.get("leader")) is None:
+        return
+    if (leader := next((each for each in models if each.id == id), None)) is not None:
+        model.leader = leader
+        leader.followers.append(model)
 
 
 def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:

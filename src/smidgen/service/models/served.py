@@ -54,6 +54,8 @@ class Served:
         The event after which its learners were last written aside.
     scaled
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
+    rewritten
+        How often its past was changed since the start: by retraction, rollback, forgetting or a base.
     leader
         The champion that it stands beside, as a shadow or a challenger.
     followers
@@ -71,6 +73,7 @@ class Served:
     counts: Counts = field(default_factory=Counts)
     saved: int = 0
     scaled: dict[str | None, int] = field(default_factory=dict)
+    rewritten: int = 0
     leader: Served | None = None
     followers: list[Served] = field(default_factory=list)
     past: tuple[Era, ...] = ()

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from smidgen.service.store.events import ERASED, Event, Salts, content, erased, link
-from smidgen.service.store.memory_reads import MemoryReads, Tables
+from smidgen.service.store.memory_reads import MemoryReads
+from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.rows import Asked, CallRow, Counts, DecisionRow, Expiry, Told, Verdict, again
 
 
@@ -89,6 +90,7 @@ class MemoryWrites(MemoryReads):
         counts = self._after(slot)
         counts.version += changes
         made = counts.version if changes else None
+        counts.keys += key is not None and self._new(slot, key)
         if call is not None and (slot, call[0]) in self._tables.calls:
             raise ValueError(f"the call {call[0]!r} is there already")
         seq = self._append(slot, counts, type, version, at, None, key, made, body)
@@ -110,7 +112,7 @@ class MemoryWrites(MemoryReads):
             if row.key is None:
                 counts.number = row.number
             else:
-                counts.keys += row.number == 1
+                counts.keys += row.number == 1 and self._new(slot, row.key)
             seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
             self._do(_entering(slot, seq, row))
         return first
@@ -259,8 +261,12 @@ class MemoryWrites(MemoryReads):
             self._live[slot] = kept
         return self._live.get(slot)
 
+    def _new(self, slot: int, key: str) -> bool:
+        """Whether nothing has been said of a key."""
+        return (key,) not in self.look("keys", slot, prefix=key, limit=1)
+
     def _own(self, slot: int, decision: str) -> DecisionRow | None:
-        made = self._tables.decisions.get(decision)
+        made = self.decision(decision)
         return made if made is not None and made.slot == slot else None
 
     def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
@@ -331,7 +337,7 @@ def _entering(slot: int, seq: int, row: Asked) -> Callable[[Tables], None]:
     def enter(tables: Tables) -> None:
         tables.decisions[row.decision] = made
         tables.shares[row.decision] = (row.target, row.chance)
-        tables.numbers[slot, row.key] = row.number
+        tables.numbers[slot, row.key] = tables.given[row.decision] = row.number
         if row.request is not None:
             tables.requests[slot, row.request] = row.decision
 

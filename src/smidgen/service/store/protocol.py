@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
+from smidgen.service.store.base_protocol import BaseReading, Retaining
 from smidgen.service.store.events import Event
 from smidgen.service.store.rows import (
     Asked,
@@ -45,7 +46,7 @@ Question = Literal[
 ]
 
 
-class Reading(Protocol):
+class Reading(BaseReading, Protocol):
     """What is committed, for readers in any thread."""
 
     def moment(self) -> AbstractContextManager[None]:
@@ -106,8 +107,8 @@ class Reading(Protocol):
         """
         ...
 
-    def last_number(self, slot: int, key: str | None) -> int:
-        """The number of a learner's latest decision, 0 if there is none."""
+    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+        """The number of a learner's latest decision, or of the latest up to an event; 0 if there is none."""
         ...
 
     def states(self, slot: int, key: str | None = None) -> Iterator[State]:
@@ -166,7 +167,7 @@ class Reading(Protocol):
         ...
 
 
-class Store(Reading, Protocol):
+class Store(Reading, Retaining, Protocol):
     """The one who writes. What it reads includes what it has written in the open batch."""
 
     @property

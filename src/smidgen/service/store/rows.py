@@ -47,7 +47,7 @@ class Counts(msgspec.Struct):
     version
         How often weights have changed.
     decisions, late, keys
-        How many decisions were made, how many answers came too late, how many keys have had a decision.
+        How many decisions were made, how many answers came too late, how many keys something was said of.
     number
         The highest number of a decision, of a model without keys.
     chain

@@ -72,6 +72,7 @@ class SQLiteWrites(SQLiteReads):
         counts = self._touched(slot)
         counts.version += changes
         made = counts.version if changes else None
+        counts.keys += key is not None and self._new(slot, key)
         seq = self._append(slot, counts, type, version, at, None, key, made, body)
         if call is not None:
             self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (slot, *call, seq))
@@ -83,6 +84,7 @@ class SQLiteWrites(SQLiteReads):
         counts = self._touched(slot)
         first = counts.seq + 1
         for row in rows:
+            new = row.key is not None and row.number == 1 and self._new(slot, row.key)
             seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
             self._run(
                 _DECISION,
@@ -108,7 +110,7 @@ class SQLiteWrites(SQLiteReads):
             if row.key is None:
                 counts.number = row.number
             else:
-                counts.keys += row.number == 1
+                counts.keys += new
             reach("decision-appended")
         return first
 
@@ -254,11 +256,16 @@ class SQLiteWrites(SQLiteReads):
             self._counting.enter(slot, held)
         return held
 
-    def last_number(self, slot: int, key: str | None) -> int:
+    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision, the open batch included."""
-        if key is None and (held := self.counts(slot)) is not None:
+        if key is None and upto is None and (held := self.counts(slot)) is not None:
             return held.number
-        return super().last_number(slot, key)
+        return super().last_number(slot, key, upto)
+
+    def _new(self, slot: int, key: str) -> bool:
+        """Whether nothing has been said of a key."""
+        sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE slot = ? AND key = ? LIMIT 1"
+        return self._row(sql, (slot, key)) is None and self.base_state(slot, key) is None
 
     def _own(self, slot: int, decision: str) -> DecisionRow | None:
         made = self.decision(decision)
