@@ -133,6 +133,20 @@ def test_the_interval_of_two_arms_covers_the_difference_while_people_keep_lookin
     assert missed <= 0.05 * runs
 
 
+def test_the_interval_follows_arms_that_learn() -> None:
+    """Means that move: the interval is that of the difference of the means so far."""
+    rng, missed, runs = np.random.default_rng(2), 0, 200
+    ours, theirs = np.linspace(0.2, 0.6, 500), np.where(np.arange(500) < 60, 0.3, 0.8)
+    for _ in range(runs):
+        left, right = (rng.random(500) < ours).astype(float), (rng.random(500) < theirs).astype(float)
+        for n in LOOKS:
+            found = _by_arms(left[:n], right[:n], UNIT)
+            if not found.low <= theirs[:n].mean() - ours[:n].mean() <= found.high:
+                missed += 1
+                break
+    assert missed <= 0.05 * runs
+
+
 @pytest.mark.parametrize("floor", [0.5, 0.02])
 def test_the_interval_of_a_shadow_covers_its_gain_with_weights_of_fifty(floor: float) -> None:
     """The champion shows the worse of two but for a floor; the shadow would always show the better one."""

@@ -26,6 +26,8 @@ from smidgen.service.store.protocol import Reading
 
 #: The interval misses the true difference with this probability, at whatever moments one looks.
 ALPHA = 0.05
+#: The intervals of the arms are narrowest after about so many decisions.
+NARROWEST = 100
 #: How many decisions of each arm are compared at most: the first ones since both stand together.
 MOST = 100_000
 #: Beyond so many decisions to go nobody waits.
@@ -168,12 +170,8 @@ def _by_arms(ours: FloatArray, theirs: FloatArray, scale: _Scale) -> Difference:
         return Difference(value=value, low=-width, high=width, effective=effective, n=n + m, enough=False)
     ends = []
     for values in (ours, theirs):
-        unit = np.clip((values - low) / width, 0.0, 1.0)
-        if scale.lower_is_better:
-            found = asymptotic(unit, ALPHA / 2.0, 100)
-            ends.append((found.low, found.high))
-        else:
-            ends.append(mean_between(unit, ALPHA / 2.0))
+        found = asymptotic(np.clip((values - low) / width, 0.0, 1.0), ALPHA / 2.0, NARROWEST)
+        ends.append((max(0.0, found.low), min(1.0, found.high)))
     (our_low, our_high), (their_low, their_high) = ends
     return Difference(
         value=value,

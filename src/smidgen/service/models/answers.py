@@ -12,7 +12,7 @@ from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
-from smidgen.service.models.stories import find, unknown
+from smidgen.service.models.stories import find, refuse_beside, unknown
 from smidgen.service.refusals import Conflict
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
@@ -61,12 +61,14 @@ class Answers:
         hashed = digest(body)
         if made is None:
             row, model = find(self._log, self._models.by_slot, name, allowed)
+            refuse_beside(name, row.beside)
             if row.feedback_seq is not None and (known := again(row, hashed)) is not None:
                 return _told(name, known, model.version)
             told = self._log.decision(model, row.seq)
             made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids)
         elif not made.model.seen_by(allowed):
             raise unknown(name)
+        refuse_beside(name, made.beside)
         return self._learn(name, made, body, hashed)
 
     def _learn(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:

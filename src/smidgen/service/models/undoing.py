@@ -15,7 +15,7 @@ from smidgen.service.models.fold import Undone, follow, rewinds, undone
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import Era, LearnerCache, Served
-from smidgen.service.models.stories import find
+from smidgen.service.models.stories import find, refuse_beside
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Reading, Store
@@ -64,6 +64,7 @@ class Undoing:
     def retract(self, id: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
         """Undo what was learnt of a decision; it is open again until its window ends."""
         row, model = find(self._log, self._models.by_slot, id, allowed)
+        refuse_beside(id, row.beside)
         if row.version is None:
             raise Conflict(f"nothing was learnt of decision {id}", "there is nothing to take back")
         if row.version in undone(self._store, row.slot):
