@@ -190,6 +190,20 @@ class AsyncClient:
         made: int = replies.plain(await self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
 
+    async def compare(self, name: str) -> dict[str, Any]:
+        """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
+
+        ``verdict`` is "better", "worse" or "not yet", and ``in_words`` says the same in a sentence or two.
+        """
+        return replies.plain(await self._send("GET", model_path(name) + "/compare"))
+
+    async def promote(self, name: str) -> dict[str, Any]:
+        """Let the champion of this challenger, or shadow, decide with its settings and state from now on.
+
+        To return, `rollback` the champion to the version before.
+        """
+        return replies.plain(await self._send("POST", model_path(name) + ":promote"))
+
     async def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
         return sum((await self.forget_everywhere(name, key)).values())

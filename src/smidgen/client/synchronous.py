@@ -122,7 +122,8 @@ class Client:
         id_feature
             Whether the id of a candidate is one of its features; it is, unless told otherwise.
         **more
-            Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``, ….
+            Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``,
+            ``shadow_of``, ``challenger_of={"model": name, "share": 0.1}``, ….
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
         given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
@@ -226,6 +227,20 @@ class Client:
         body = bodies.encode({"version": version})
         made: int = replies.plain(self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
+
+    def compare(self, name: str) -> dict[str, Any]:
+        """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
+
+        ``verdict`` is "better", "worse" or "not yet", and ``in_words`` says the same in a sentence or two.
+        """
+        return replies.plain(self._send("GET", model_path(name) + "/compare"))
+
+    def promote(self, name: str) -> dict[str, Any]:
+        """Let the champion of this challenger, or shadow, decide with its settings and state from now on.
+
+        To return, `rollback` the champion to the version before.
+        """
+        return replies.plain(self._send("POST", model_path(name) + ":promote"))
 
     def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
@@ -340,7 +355,8 @@ class Model:
             The record of one thing, said outright, in the place of ``given``.
         **more
             Any other field of a request by its name: ``exclude``, ids that must not be shown; ``activate=False``, for a
-            decision that counts only once `Client.shown` says so.
+            decision that counts only once `Client.shown` says so; ``chosen``, what the app has chosen itself, which is
+            then the answer, and the model is taught it.
         """
         body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features) | more
         path = model_path(self.name) + "/decisions"

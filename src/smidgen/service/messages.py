@@ -229,6 +229,13 @@ class UndoneReply(Struct, kw_only=True):
     model_version: int
 
 
+class PromotedReply(Struct, kw_only=True):
+    """The champion that decides with other settings now, and the version that this made."""
+
+    champion: str
+    model_version: int
+
+
 class RenameBody(Message, kw_only=True):
     """What the model is called from now on."""
 
@@ -356,6 +363,19 @@ class HealthReply(Struct, kw_only=True):
     findings: list[Finding]
 
 
+class ShadowOf(Struct, kw_only=True):
+    """The champion of a shadow."""
+
+    model: str
+
+
+class ChallengerOf(Struct, kw_only=True):
+    """The champion of a challenger, and the share of its traffic that this one answers."""
+
+    model: str
+    share: float
+
+
 class BestReply(Struct, kw_only=True):
     """What a tuner thinks best: the point, of knobs their values, and the loss expected there, where it can say.
 
@@ -398,6 +418,43 @@ class Agreement(Struct, kw_only=True):
     of: int
 
 
+class Difference(Struct, kw_only=True):
+    """A difference of means, and the interval in which the true one lies with 95 % certainty, whenever one looks."""
+
+    value: float
+    low: float
+    high: float
+    effective: float
+    n: int
+    enough: bool
+
+
+class Arm(Struct, kw_only=True):
+    """What one model's answers came to: the mean of the measure over its closed decisions, and how many are open."""
+
+    value: float | None
+    of: int
+    open: int
+
+
+class CompareReply(Struct, kw_only=True, omit_defaults=True):
+    """A champion and the one beside it: whether that one is better, how sure that is, and how long it will take.
+
+    ``difference`` is the other's mean less the champion's. ``decisions_to_go`` is null where nobody can say.
+    """
+
+    champion: str
+    challenger: str | None = None
+    shadow: str | None = None
+    measure: str
+    difference: Difference
+    verdict: Literal["better", "worse", "not yet"]
+    decisions_to_go: int | None
+    arms: dict[str, Arm]
+    agreement: Agreement | None
+    in_words: str
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
 
@@ -431,8 +488,8 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
-    shadow_of: Of | None
-    challenger_of: Of | None
+    shadow_of: ShadowOf | None
+    challenger_of: ChallengerOf | None
     shadow: str | None
     challenger: str | None
     agreement: Agreement | None

@@ -109,7 +109,6 @@ class Blueprint:
         self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
-        self._seed = learner.params["seed"]
         self.features: Vectorizer | None = vectorizer_of(learner)
         inner = inside(learner)
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
@@ -175,12 +174,7 @@ class Blueprint:
 
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own."""
-        if key is None:
-            made = self._made.fresh()
-        else:
-            digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-            made = seeded(self._made, int.from_bytes(digest[:6], "little"))
-        return made.guard() if self.guarded and self.dim is not None else made
+        return begun(self._made, key, guarded=self.guarded)
 
     def bare(self) -> Blueprint:
         """The same without its vectorizer: of a model that takes records, one that takes the rows made of them."""
@@ -212,6 +206,16 @@ class Blueprint:
             )
         elif value is None and name not in params and accepted[name].default is inspect.Parameter.empty:
             raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
+
+
+def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
+    """A fresh learner with these settings; every key has a seed of its own."""
+    if key is None:
+        fresh = made.fresh()
+    else:
+        digest = hashlib.sha256(f"{made.params['seed']}:{key}".encode()).digest()
+        fresh = seeded(made, int.from_bytes(digest[:6], "little"))
+    return fresh.guard() if guarded and _features(inside(made)) is not None else fresh
 
 
 def fitting(loop: str) -> list[str]:
