@@ -71,10 +71,10 @@ export function panel(root, { complain, again }) {
       h("div", { class: "run" }, run, anew), progress,
       h("p", { class: "hint" }, "Simulated users share a taste that the model cannot see. They read downward, click, and leave when they are content.")),
     h("section", { class: "card lines", "aria-label": "The ranking over time, each point a mean over the last 50 clicks" }, positions.root, same.root),
-    topUsers(complain),
     h("section", { class: "card", "aria-label": "The weights" },
       h("h2", {}, "What it goes by"), weights,
-      h("label", { class: "check", for: "reveal" }, reveal, "mark the simulated users' hidden taste")));
+      h("label", { class: "check", for: "reveal" }, reveal, "mark the simulated users' hidden taste")),
+    topUsers(complain));
   let [state, drawn, running] = [{ features: [], weights: [] }, null, false];
 
   const draw = (told) => {

@@ -45,6 +45,7 @@ export function topUsers(complain) {
       for (let run = 0; run < RUNS; run += 1) {
         told.push(await call("POST", "/demo/search/compare", { run }));
         show(told);
+        if (run === 0) legend.scrollIntoView({ block: "nearest" });
       }
       announce(place.querySelector("svg").getAttribute("aria-label"));
     } catch (error) {
