@@ -152,6 +152,9 @@ def test_the_list_shows_all_models_with_their_small_curves(call: Caller) -> None
         line = [point["value"] for point in figures(call, model["name"])["points"]]
         assert model["sparkline"] == line
         at_a_glance = call.get(f"/v1/models/{model['name']}").json()
+        for closer in ("best", "perturbation", "examination", "unexamined"):  # told of one model only
+            assert model[closer] is None
+            del at_a_glance[closer]
         assert at_a_glance.items() <= model.items()
     assert [m["name"] for m in call.get("/ui/models.json?q=AB").json()["models"]] == ["label"]
 

@@ -271,7 +271,7 @@ def test_what_if_reads_records_as_the_log_read_them(tmp_path: Path, name: str) -
     again = what_if(FileRecording(exported), others)
     assert (found.decisions, found.answered) == (6, 4)
     assert again.outcomes == found.outcomes
-    assert [each.learner for each in found.outcomes] == ([] if name == "reward" else ["as logged", *others])
+    assert [each.learner for each in found.outcomes] == ["as logged", *others]
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,11 @@ class Pipeline(Learner):
         context = _prepared(inner, self._context(encoded, self._features.planned(encoded)[1]))
         return structs.replace(decision, kind=inner._kind, settings=inner._settings, context=context)
 
+    def context_within(self, context: Any) -> Any:
+        """A record, or candidates, as the learner inside has it: on rows, with new names in columns as they stand."""
+        encoded = self._encode(context)
+        return self._context(encoded, self._features.planned(encoded)[1])
+
     def run(self, records: Any, y: Any) -> History:
         """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
 
@@ -214,6 +219,8 @@ class Pipeline(Learner):
         return self._inner._predict(self._context(encoded, self._features.planned(encoded)[1]))
 
     def _encode(self, context: Any) -> Encoded:
+        if isinstance(context, Encoded) and context.dim == self.dim:
+            return context  # of a decision of its own
         if isinstance(context, Candidates):
             wanted = Loop.CHOOSE if context.top is None else Loop.RANK
             if wanted not in self._loops:

@@ -19,6 +19,7 @@ from smidgen.service.insight.contributions import contributions
 from smidgen.service.insight.curve import Curves
 from smidgen.service.insight.glances import Glances
 from smidgen.service.insight.health import Health
+from smidgen.service.insight.looking import Looking
 from smidgen.service.messages import Contributions, ModelBody, Name
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
@@ -56,6 +57,7 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
     health: Health = field(default_factory=Health)
+    looking: Looking = field(default_factory=Looking)
     glances: Glances = field(default_factory=Glances)
     _probe: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))

@@ -14,7 +14,8 @@ from smidgen.errors import NoWeights
 from smidgen.learners import Feedback, Learner, learners
 from smidgen.service.insight.estimates import Estimate, self_normalised, share
 from smidgen.service.loops.evaluator import Evaluator
-from smidgen.service.loops.loop import Answer, Loop, Reaction
+from smidgen.service.loops.lesson import Lesson
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
 from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, Numbers, Record
 from smidgen.service.refusals import Impossible
@@ -172,6 +173,18 @@ class Filter(Loop):
         if not decision.action and not _sees_everything(type(learner)):
             raise Impossible("the item was dropped, and a dropped item has no relevance", "tell of what was forwarded")
         return Reaction(value, float(value) if decision.action else None)
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The relevance, whether it would have forwarded the item or not."""
+        return Lesson(bool(value))
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """Forward or drop."""
+        if not isinstance(value, bool):
+            raise Impossible(f"chosen is {value!r}", "say true (forward) or false (drop)")
+        return Chosen(value, bool(self.agrees(mine, value)), [Lesson(value)])
 
     def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The item, and whether it is relevant."""

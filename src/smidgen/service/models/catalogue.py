@@ -121,6 +121,9 @@ def _example(loop: type[Loop]) -> dict[str, Any]:
     told: dict[str, Any] = msgspec.to_builtins(loop.example)
     kinds = [loop.kinds[field] for _, body in loop.example.feedback for field in body if field in loop.kinds]
     learner = first_learner(loop, kinds[0] if kinds else None)
+    if knobs := told["model"].get("knobs"):  # they are its space, and how many they are decides on the learner
+        found = find(loop.name, kinds[0] if kinds else None, len(knobs))[0].__name__
+        return {**told, "model": {"loop": loop.name, "learner": found, **told["model"]}}
     model = {"loop": loop.name, "learner": learner, **told["model"]}
     first = cards[learner].first if learner is not None else {}
     if params := {**first, **model.get("params", {})}:
