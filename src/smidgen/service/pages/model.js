@@ -6,6 +6,7 @@ import { announce, figure, h, interval, percent, set, short, span, whole } from 
 import { archiveDialog, editDialog } from "./edit.js";
 import { examinationCard } from "./examination.js";
 import { healthCard, idle } from "./health.js";
+import { bestCard } from "./knobs.js";
 import { loopOf, loops } from "./loops.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
@@ -77,6 +78,8 @@ function build(model, loop, refresh, again) {
   const recent = recentCard(model, loop);
   const health = healthCard(model.name);
   const examination = examinationCard(chartCard);
+  const best = bestCard();
+  const charts = h("div", { class: "charts full" }, best.root, examination.root, second && second.root, strong.root, lag.root);
   const calls = callsCard();
   const back = loop.back.find((each) => each.feedback === model.feedback) ?? loop.back[0];
   const asked = (request) => calls.update({ name: model.name, request, feedback: reaction(back, model, request), answer: loop.answer[0] });
@@ -88,7 +91,7 @@ function build(model, loop, refresh, again) {
     health.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
-    h("div", { class: "grid" }, curve.root, bound.root, examination.root, second && second.root, strong.root, lag.root,
+    h("div", { class: "grid" }, curve.root, bound.root, charts,
       model.archived_at ? null : tryCard(model, loop, refresh, asked), settingsCard(model, back, again), model.archived_at ? null : calls.root, recent.root),
   ];
 
@@ -105,7 +108,11 @@ function build(model, loop, refresh, again) {
     drawCurve(curve, loop, told, now, nothing);
     drawBound(bound, told.bound);
     second?.update(told);
-    examination.update(told.examination ?? now.examination, told.perturbation ?? now.perturbation);
+    examination.update(now.examination, now.perturbation, now.unexamined);
+    best.update(now.best);
+    strong.root.hidden = Boolean(now.best?.knobs); // the same, in other words
+    const many = [...charts.children].filter((card) => !card.hidden).length;
+    charts.style.setProperty("--columns", many === 4 ? 2 : Math.min(3, many));
     drawLag(lag, told.lag);
     await Promise.all([strong.update(), recent.update()]);
   };
