@@ -7,6 +7,7 @@ import { announce, figure, h, interval, percent, set, short, span, whole } from 
 import { archiveDialog, editDialog } from "./edit.js";
 import { examinationCard } from "./examination.js";
 import { healthCard, idle } from "./health.js";
+import { bestCard } from "./knobs.js";
 import { loopOf, loops } from "./loops.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
@@ -80,6 +81,8 @@ function build(model, loop, refresh, again) {
   const compare = compareCard(model.name, again);
   const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether it is asked by its own name
   const examination = examinationCard(chartCard);
+  const best = bestCard();
+  const charts = h("div", { class: "charts full" }, best.root, examination.root, second && second.root, strong.root, lag.root);
   const calls = callsCard();
   const back = loop.back.find((each) => each.feedback === model.feedback) ?? loop.back[0];
   const asked = (request) => calls.update({ name: model.name, request, feedback: reaction(back, model, request), answer: loop.answer[0] });
@@ -92,7 +95,7 @@ function build(model, loop, refresh, again) {
     compare.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
-    h("div", { class: "grid" }, curve.root, bound.root, examination.root, second && second.root, strong.root, lag.root,
+    h("div", { class: "grid" }, curve.root, bound.root, charts,
       asks && tryCard(model, loop, refresh, asked), settingsCard(model, back, again), asks && calls.root, recent.root),
   ];
 
@@ -110,7 +113,11 @@ function build(model, loop, refresh, again) {
     drawCurve(curve, loop, told, now, nothing);
     drawBound(bound, told.bound);
     second?.update(told);
-    examination.update(told.examination ?? now.examination, told.perturbation ?? now.perturbation);
+    examination.update(now.examination, now.perturbation, now.unexamined);
+    best.update(now.best);
+    strong.root.hidden = Boolean(now.best?.knobs); // the same, in other words
+    const many = [...charts.children].filter((card) => !card.hidden).length;
+    charts.style.setProperty("--columns", many === 4 ? 2 : Math.min(3, many));
     drawLag(lag, told.lag);
     await Promise.all([strong.update(), recent.update()]);
   };

@@ -161,7 +161,7 @@ function featureNames(model) {
 
 function reactions(told, decision, loop, react) {
   const explored = decision.explored && loop.words.tells_exploring;
-  const parts = [h("p", {}, told.text, explored && h("span", { class: "hint" }, " It explored."))];
+  const parts = [h("p", {}, decision.knobs ? "It proposes:" : told.text, explored && h("span", { class: "hint" }, " It explored."))];
   if (decision.knobs) parts.push(knobsTable(decision.knobs));
   if (told.ordered) {
     parts.push(h("ol", { class: "answers" }, told.options.map((one) => h("li", {}, h("button", { type: "button", "data-candidate": one.text, onclick: () => react(one.feedback) },
@@ -189,5 +189,5 @@ function entry({ label, field: name, many }, react) {
     }
   };
   value.addEventListener("input", () => value.setCustomValidity(""));
-  return h("form", { class: "row", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Tell it"));
+  return h("form", { class: "row bottom", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Tell it"));
 }
