@@ -162,7 +162,7 @@ def examination(
         _count(np.asarray(decision.action), feedback.documents, each, upper, lower)
         above.append(upper)
         below.append(lower)
-    return _curve(np.array(above).reshape(-1, wanted - 1), np.array(below).reshape(-1, wanted - 1), level)
+    return chained(np.array(above).reshape(-1, wanted - 1), np.array(below).reshape(-1, wanted - 1), level)
 
 
 def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> FloatArray:
@@ -181,7 +181,8 @@ def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> Floa
     return out
 
 
-def _curve(above: FloatArray, below: FloatArray, level: float) -> Examination:
+def chained(above: FloatArray, below: FloatArray, level: float) -> Examination:
+    """The curve by ratios of weighed clicks at neighbouring places; a row for each round, a column for each pair."""
     upper, lower = above.sum(axis=0), below.sum(axis=0)
     known = np.logical_and.accumulate((upper > 0) & (lower > 0))
     safe_upper, safe_lower = np.where(known, upper, 1.0), np.where(known, lower, 1.0)
