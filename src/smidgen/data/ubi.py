@@ -211,7 +211,7 @@ def _lines(source: Any, kind: type[Any], what: str) -> list[Any]:
     try:
         content = source if isinstance(source, bytes) else contents(Path(source))
     except OSError as error:
-        raise InvalidArgument(f"{source} cannot be read: {error.strerror or error}", "give a file of NDJSON") from error
+        raise InvalidArgument(f"{what} cannot be read: {error.strerror or error}", "give a file of NDJSON") from error
     try:
         return msgspec.json.Decoder(kind).decode_lines(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -38,7 +38,7 @@ class _Posted(UbiEvent, kw_only=True):
     events: list[UbiEvent] | None = None
 
 
-class Gathered(NamedTuple):
+class ClicksOfCall(NamedTuple):
     """The clicks of a call.
 
     Attributes
@@ -82,10 +82,7 @@ def read(media: str, content: bytes) -> Sequence[UbiEvent]:
         if media == LINES:
             events: Sequence[UbiEvent] = _LINES.decode_lines(content)
         else:
-            posted = _POSTED.decode(content)
-            events = posted if isinstance(posted, list) else posted.events
-            if events is None and isinstance(posted, _Posted):
-                events = [posted]
+            events = _several(_POSTED.decode(content))
     except msgspec.ValidationError as error:
         raise wrong_form(error, None) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -98,7 +95,13 @@ def read(media: str, content: bytes) -> Sequence[UbiEvent]:
     return events
 
 
-def gather(events: Iterable[UbiEvent], actions: frozenset[str]) -> Gathered:
+def _several(posted: list[UbiEvent] | _Posted) -> list[UbiEvent]:
+    if isinstance(posted, list):
+        return posted
+    return [posted] if posted.events is None else posted.events
+
+
+def gather(events: Iterable[UbiEvent], actions: frozenset[str]) -> ClicksOfCall:
     """The clicks by their searches; what is no click on a result is counted."""
     clicked: dict[str, dict[str, None]] = {}
     passed_over = 0
@@ -108,7 +111,7 @@ def gather(events: Iterable[UbiEvent], actions: frozenset[str]) -> Gathered:
             passed_over += 1
         else:
             clicked.setdefault(event.query_id, {})[object_id] = None
-    return Gathered({query: list(objects) for query, objects in clicked.items()}, passed_over)
+    return ClicksOfCall({query: list(objects) for query, objects in clicked.items()}, passed_over)
 
 
 def _ours(here: Service, clicked: dict[str, list[str]], allowed: str | None) -> tuple[list[Page], int, int]:
