@@ -118,7 +118,7 @@ class UbiLog:
             for place in page.clicked:
                 if place < places:
                     hit[place] += 1.0
-        return np.divide(hit, shown, out=np.full(places, np.nan), where=shown > 0)
+        return np.asarray(np.divide(hit, shown, out=np.full(places, np.nan), where=shown > 0))
 
     def moves(self, order: Callable[[SearchPage], Sequence[str]]) -> tuple[IntArray, IntArray, IntArray]:
         """For `smidgen.evaluate.position_ips`: of each click its page, its place, and its place in another order.
