@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from smidgen import __version__
+from smidgen.click_commands import ubi
 from smidgen.commands import bring
 from smidgen.errors import SmidgenError
 from smidgen.service import commands as service
@@ -39,6 +40,7 @@ app.command()(life.forget)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)
+app.command()(ubi)
 app.add_typer(service.snapshot, name="snapshot")
 
 

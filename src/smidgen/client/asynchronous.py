@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -178,6 +178,11 @@ class AsyncClient:
         told = replies.plain(await self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))
         found: list[dict[str, Any]] = told["results"]
         return found
+
+    async def ubi(self, events: Iterable[Mapping[str, Any]], actions: Sequence[str] | None = None) -> dict[str, Any]:
+        """Hand on clicks as events of user behaviour insights; see `Client.ubi`."""
+        path = "/v1/ubi" + (f"?{urlencode({'actions': ','.join(actions)})}" if actions else "")
+        return replies.plain(await self._send("POST", path, bodies.encode([dict(event) for event in events])))
 
     async def retract(self, decision: Answer | str) -> int:
         """Undo what was learnt of a decision, which is open again; the model's version."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -216,6 +216,24 @@ class Client:
         told = replies.plain(self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))
         found: list[dict[str, Any]] = told["results"]
         return found
+
+    def ubi(self, events: Iterable[Mapping[str, Any]], actions: Sequence[str] | None = None) -> dict[str, Any]:
+        """Hand on clicks as events of user behaviour insights (UBI), whose ``query_id`` is the id of a decision.
+
+        Parameters
+        ----------
+        events
+            Events of the UBI schema, as dicts. The clicks on one decision count together: send those of a page at once.
+        actions
+            The values of ``action_name`` that count as clicks; left out: click, click_through, add_to_cart, ….
+
+        Returns
+        -------
+        dict
+            ``results`` for each decision, and how many events were ``passed_over``, ``unknown`` or ``elsewhere``.
+        """
+        path = "/v1/ubi" + (f"?{urlencode({'actions': ','.join(actions)})}" if actions else "")
+        return replies.plain(self._send("POST", path, bodies.encode([dict(event) for event in events])))
 
     def retract(self, decision: Answer | str) -> int:
         """Undo what was learnt of a decision, which is open again; the model's version."""

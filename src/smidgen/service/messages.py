@@ -223,6 +223,33 @@ class SeveralReply(Struct, kw_only=True):
     results: list[Any]
 
 
+class UbiResult(Struct, kw_only=True, omit_defaults=True):
+    """What became of the clicks on a decision.
+
+    ``answered`` says that it has an answer already: the clicks that came first count. ``error`` says why they were
+    refused.
+    """
+
+    decision: str
+    clicked: list[str | int]
+    status: Literal["learnt", "duplicate", "late", "answered"] | None = None
+    model_version: int | None = None
+    error: ErrorDetail | None = None
+
+
+class UbiReply(Struct, kw_only=True):
+    """What became of UBI events: of the clicks on lists of ours, and how many others there were.
+
+    ``passed_over`` are events that are no clicks on a result, ``unknown`` clicks in searches that are no decisions
+    here, ``elsewhere`` clicks on what was not among the candidates.
+    """
+
+    results: list[UbiResult]
+    passed_over: int
+    unknown: int
+    elsewhere: int
+
+
 class UndoneReply(Struct, kw_only=True):
     """The version that the undoing made."""
 
