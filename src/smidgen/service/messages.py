@@ -65,6 +65,7 @@ class ModelBody(Message):
     default_reward: float | None = None
     explore: Share | None = None
     min_share: Share | None = None
+    keep_texts: bool | None = None
 
 
 class AmendBody(Message):
@@ -234,6 +235,22 @@ class WeightsReply(Struct, kw_only=True):
     weights: list[Weight]
 
 
+class TraitReply(Struct, kw_only=True):
+    """A trait that edits have moved: its mean in what was shown and in what people made of it, and how many did."""
+
+    name: str
+    shown: float
+    wanted: float
+    edits: int
+
+
+class TasteReply(Struct, kw_only=True):
+    """What the edits of a model's users, or of one of its keys, say of their taste: in words, and by trait."""
+
+    taste: list[str]
+    traits: list[TraitReply]
+
+
 class Story(Struct, kw_only=True):
     """A decision from beginning to end."""
 
@@ -331,6 +348,7 @@ class ModelReply(Struct, kw_only=True):
     default_reward: float | None
     explore: float | None
     min_share: float | None
+    keep_texts: bool | None
     keyed: bool
     created_at: str
     archived_at: str | None
