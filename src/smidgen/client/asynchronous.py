@@ -111,6 +111,10 @@ class AsyncClient:
         found: list[dict[str, Any]] = told["weights"]
         return found
 
+    async def taste(self, name: str, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste: ``taste``, sentences, and ``traits`` with their figures."""
+        return replies.plain(await self._send("GET", bodies.taste_path(model_path(name), key)))
+
     async def teach(
         self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
     ) -> dict[str, Any]:
@@ -122,7 +126,8 @@ class AsyncClient:
             The model.
         examples
             Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
-            whether it is relevant, the best candidates in order, the best one, or ``{"choice": id, "reward": x}``.
+            whether it is relevant, the best candidates in order, the best one, the final text, or
+            ``{"choice": id, "reward": x}``.
         key
             Whose learner, of a keyed model.
         id
@@ -300,10 +305,14 @@ class AsyncModel:
         id: str | None = None,
         context: Any = None,
         features: Any = None,
+        drafts: Any = None,
         **more: Any,
     ) -> Answer:
         """Ask for a decision; see `Model.decide`."""
-        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features) | more
+        body = bodies.decision(
+            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts
+        )
+        body |= more
         return await self.client._decide(self.name, body)
 
     async def decide_many(
@@ -315,6 +324,10 @@ class AsyncModel:
     async def weights(self, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
         """Its weights by name, strongest first."""
         return await self.client.weights(self.name, key, limit)
+
+    async def taste(self, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste, in words and by trait; see `Client.taste`."""
+        return await self.client.taste(self.name, key)
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; see `Client.learn`."""

@@ -104,6 +104,7 @@ class ModelBody(Message):
     candidates: Annotated[list[Variant], Meta(min_length=1, max_length=CANDIDATES)] | None = None
     shadow_of: Of | Name | None = None
     challenger_of: Of | Name | None = None
+    keep_texts: bool | None = None
 
 
 class AmendBody(Message):
@@ -312,6 +313,22 @@ class WeightsReply(Struct, kw_only=True):
     weights: list[Weight]
 
 
+class TraitReply(Struct, kw_only=True):
+    """A trait that edits have moved: its mean in what was shown and in what people made of it, and how many did."""
+
+    name: str
+    shown: float
+    wanted: float
+    edits: int
+
+
+class TasteReply(Struct, kw_only=True):
+    """What the edits of a model's users, or of one of its keys, say of their taste: in words, and by trait."""
+
+    taste: list[str]
+    traits: list[TraitReply]
+
+
 class Story(Struct, kw_only=True):
     """A decision from beginning to end."""
 
@@ -505,6 +522,7 @@ class ModelReply(Struct, kw_only=True):
     default_reward: float | None
     explore: float | None
     min_share: float | None
+    keep_texts: bool | None
     keyed: bool
     created_at: str
     archived_at: str | None

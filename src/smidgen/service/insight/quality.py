@@ -76,6 +76,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         default_reward=terms.default_reward,
         explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
+        keep_texts=None if model.blueprint.loop.dim is None else body.keep_texts is not False,
         keyed=model.keyed,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,

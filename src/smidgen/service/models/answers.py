@@ -78,7 +78,8 @@ class Answers:
         held = self._learners.get(model, key)
         blueprint = model.blueprint
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
-        content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(reaction.learn)))
+        kept = blueprint.loop.kept(body.given(), reaction)
+        content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn)))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:

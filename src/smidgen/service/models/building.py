@@ -75,7 +75,7 @@ class Blueprint:
             sized["dim"] = features.dim
             resolving.within_keys(self._type, params, body)
         else:
-            self._infer(sized, "dim", takes, _dim(body), "features")
+            self._infer(sized, "dim", takes, _dim(body, loop), "features")
         if body.labels is not None:
             once("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
@@ -287,7 +287,13 @@ def _space(body: ModelBody, loop: type[Loop]) -> Any:
     return knob_bodies.read(body.knobs)
 
 
-def _dim(body: ModelBody) -> int | None:
+def _dim(body: ModelBody, loop: type[Loop]) -> int | None:
+    if body.keep_texts is not None and not loop.takes_texts:
+        raise Impossible(f"keep_texts does not belong to the loop {loop.name}", "leave it out")
+    if loop.dim is not None:
+        if body.features is not None:
+            raise Impossible(f"the features of the loop {loop.name} are its own", "leave features out")
+        return loop.dim
     if isinstance(body.features, ByName):
         return body.features.hashed
     if body.features is None:
