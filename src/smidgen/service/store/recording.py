@@ -142,6 +142,10 @@ class Recording(ABC):
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
 
+    @abstractmethod
+    def count(self) -> int:
+        """How many events there are."""
+
 
 class FileRecording(Recording):
     """A log that was exported as NDJSON. Decisions are looked up in the file, so a long log needs little memory.
@@ -182,6 +186,11 @@ class FileRecording(Recording):
             self._file = self._path.open("rb")
         self._file.seek(self._places[id])
         return parse(self._file.readline(), f"decision {id} of {self._path}")
+
+    def count(self) -> int:
+        """How many lines the file has."""
+        with self._path.open("rb") as file:
+            return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
 
     def undone(self) -> Undone:
         """What was taken back, in all of the file."""
@@ -244,6 +253,10 @@ class DatabaseRecording(Recording):
             return None
         event = self._log.reading.event(row.slot, row.seq)
         return self.line(event) if event is not None else None
+
+    def count(self) -> int:
+        """How many events the model has."""
+        return self._model.seq
 
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
