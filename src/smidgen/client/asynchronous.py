@@ -16,6 +16,7 @@ from smidgen.client.gathering import Gathering
 from smidgen.client.patience import AGAIN, Patience, address, checked
 from smidgen.client.replies import Answer, Learnt
 from smidgen.client.synchronous import decision_path, model_path
+from smidgen.knobs import Knobs
 
 
 class AsyncClient:
@@ -79,6 +80,7 @@ class AsyncClient:
         params: Mapping[str, Any] | None = None,
         features: Sequence[str] | Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
+        knobs: Mapping[str, Any] | Knobs | None = None,
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
@@ -86,7 +88,7 @@ class AsyncClient:
     ) -> AsyncModel:
         """Make a model, or find it if it is there with the same settings; see `Client.create`."""
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"feedback": feedback, "id_feature": id_feature, **more}
+        given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
         await self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return AsyncModel(self, name)
 
@@ -151,6 +153,14 @@ class AsyncClient:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))
 
+    async def revive(self, name: str) -> dict[str, Any]:
+        """Let an archived model decide again; it goes on where it was."""
+        return replies.plain(await self._send("POST", model_path(name) + ":revive"))
+
+    async def rename(self, name: str, to: str) -> dict[str, Any]:
+        """Give an archived model another name, so that its own is free."""
+        return replies.plain(await self._send("POST", model_path(name) + ":rename", bodies.encode({"to": to})))
+
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
         return replies.plain(await self._send("GET", decision_path(decision)))
@@ -181,10 +191,14 @@ class AsyncClient:
         return made
 
     async def forget(self, name: str, key: str) -> int:
-        """Forget a key of a model exactly: its events are erased; how many there were."""
+        """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
+        return sum((await self.forget_everywhere(name, key)).values())
+
+    async def forget_everywhere(self, name: str, key: str) -> dict[str, int]:
+        """The same; how many events of which models: the model itself first, then its copies."""
         path = f"{model_path(name)}/keys/{quote(key, safe='')}"
-        events: int = replies.plain(await self._send("DELETE", path))["forgotten"]
-        return events
+        told = replies.plain(await self._send("DELETE", path))
+        return {name: told["forgotten"], **told["copies"]}
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""

@@ -14,6 +14,7 @@ import numpy as np
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.record import as_record, plain
+from smidgen.knobs import Integer, Knobs, Linear, Log
 from smidgen.structures import Candidates
 
 
@@ -27,6 +28,21 @@ def settings(loop: str, learner: Any, given: Mapping[str, Any]) -> bytes:
     name = learner.__name__ if isinstance(learner, type) else learner
     every = {"loop": loop, "learner": name, **given}
     return encode({key: value for key, value in every.items() if value is not None})
+
+
+def knobs(given: Any) -> dict[str, Any] | None:
+    """Knobs by name as the service reads them: `smidgen.Knobs`, or a mapping, whose knobs may be those of smidgen."""
+    if given is None:
+        return None
+    kinds = {Integer: "integer", Log: "log"}
+    named = given.knobs if isinstance(given, Knobs) else given
+    if not isinstance(named, Mapping):
+        raise InvalidArgument(f"knobs is {given!r}", 'give limits by name, e.g. {"ratio": [0, 1]}, or smidgen.Knobs')
+    told: dict[str, Any] = {}
+    for name, knob in named.items():
+        limits = [knob.low, knob.high] if isinstance(knob, (Linear, Log, Integer)) else knob
+        told[name] = {kinds[type(knob)]: limits} if type(knob) in kinds else limits
+    return told
 
 
 def decision(

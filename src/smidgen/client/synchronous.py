@@ -14,6 +14,7 @@ import httpx
 from smidgen.client import bodies, replies
 from smidgen.client.patience import AGAIN, Patience, address, checked
 from smidgen.client.replies import Answer, Learnt
+from smidgen.knobs import Knobs
 
 
 class Client:
@@ -85,6 +86,7 @@ class Client:
         params: Mapping[str, Any] | None = None,
         features: Sequence[str] | Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
+        knobs: Mapping[str, Any] | Knobs | None = None,
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
@@ -110,6 +112,9 @@ class Client:
             go by position.
         labels
             Of the loop label.
+        knobs
+            Of the loop tune: limits by name, ``{"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]},
+            "ratio": [0, 1]}``, or `smidgen.Knobs`.
         window_s
             How many seconds feedback may take.
         keyed
@@ -120,7 +125,7 @@ class Client:
             Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``, ….
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"feedback": feedback, "id_feature": id_feature, **more}
+        given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
         self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return Model(self, name)
 
@@ -185,6 +190,14 @@ class Client:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
         return replies.plain(self._send("DELETE", model_path(name)))
 
+    def revive(self, name: str) -> dict[str, Any]:
+        """Let an archived model decide again; it goes on where it was."""
+        return replies.plain(self._send("POST", model_path(name) + ":revive"))
+
+    def rename(self, name: str, to: str) -> dict[str, Any]:
+        """Give an archived model another name, so that its own is free."""
+        return replies.plain(self._send("POST", model_path(name) + ":rename", bodies.encode({"to": to})))
+
     def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end: shown, answered, learnt at which version, or why not."""
         return replies.plain(self._send("GET", decision_path(decision)))
@@ -215,10 +228,14 @@ class Client:
         return made
 
     def forget(self, name: str, key: str) -> int:
-        """Forget a key of a model exactly: its events are erased; how many there were."""
+        """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
+        return sum((self.forget_everywhere(name, key)).values())
+
+    def forget_everywhere(self, name: str, key: str) -> dict[str, int]:
+        """The same; how many events of which models: the model itself first, then its copies."""
         path = f"{model_path(name)}/keys/{quote(key, safe='')}"
-        events: int = replies.plain(self._send("DELETE", path))["forgotten"]
-        return events
+        told = replies.plain(self._send("DELETE", path))
+        return {name: told["forgotten"], **told["copies"]}
 
     def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did, in a second or in a day; once is enough, and twice does no harm.

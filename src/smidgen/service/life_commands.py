@@ -75,6 +75,36 @@ def archive(name: Name, data: Data = DATA, url: Url = None, token: Token = None,
 
 
 @models.command()
+def revive(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+    """Let an archived model decide again; it goes on where it was."""
+    _done(url, token, data, lambda engine: engine.revive(name), lambda client: client.revive(name))
+    typer.echo(f"{name} decides again")
+
+
+@models.command()
+def rename(
+    name: Name,
+    to: Annotated[str, typer.Argument(help="What it is called from now on.", metavar="TO")],
+    data: Data = DATA,
+    url: Url = None,
+    token: Token = None,
+    modules: Import = None,
+) -> None:
+    """Give an archived model another name, so that its own is free for a new one."""
+    import msgspec
+
+    from smidgen.service.messages import RenameBody
+    from smidgen.service.refusals import BadRequest
+
+    try:
+        body = msgspec.convert({"to": to}, RenameBody)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"the name is {to!r}", "use letters, digits, dots, dashes and underscores") from error
+    _done(url, token, data, lambda engine: engine.rename(name, body.to), lambda client: client.rename(name, body.to))
+    typer.echo(f"{name} is called {to}; its name is free")
+
+
+@models.command()
 def copy(
     name: Name,
     to: Annotated[str, typer.Argument(help="What the copy is called.", metavar="TO")],
@@ -132,16 +162,18 @@ def forget(
 ) -> None:
     """Forget a key of a model exactly: its events are erased, its learner is as if they had never been.
 
-    No byte of them is left in the data folder. Backups are yours to look after.
+    Copies of the model forget it too. No byte of it is left in the data folder. Backups are yours to look after.
     """
 
-    def here(engine: Engine) -> int:
-        events = engine.forget(name, key).forgotten
+    def here(engine: Engine) -> dict[str, int]:
+        done = engine.forget(name, key)
         engine.maintain()
-        return events
+        return {name: done.forgotten, **done.copies}
 
-    events = _done(url, token, data, here, lambda client: client.forget(name, key))
-    typer.echo(f"{events} events of {key} are erased")
+    events = _done(url, token, data, here, lambda client: client.forget_everywhere(name, key))
+    typer.echo(f"{events.pop(name)} events of {key} are erased")
+    for copy, count in events.items():
+        typer.echo(f"  and {count} of {copy}, a copy")
 
 
 def _done(

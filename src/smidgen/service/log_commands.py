@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,7 @@ log = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+_TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
 Source = Annotated[str, typer.Argument(help="A model's name, or the file of an exported log.", metavar="NAME")]
 
 
@@ -82,23 +84,42 @@ def replay(
 def export(
     name: Annotated[str, typer.Argument(help="A model's name.")],
     data: Data = DATA,
-    out: Annotated[Path | None, typer.Option(help="The file; standard output if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file; NDJSON to standard output if left out.")] = None,
+    format: Annotated[str, typer.Option(help="ndjson, csv, parquet or dsjson.")] = "ndjson",
     after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
+    since: Annotated[
+        datetime | None, typer.Option(formats=_TIMES, help="Only the events from this moment on, UTC.")
+    ] = None,
+    until: Annotated[datetime | None, typer.Option(formats=_TIMES, help="Only the events before this, UTC.")] = None,
     modules: Import = None,
 ) -> None:
-    """Write the log as NDJSON, one event per line: enough to rebuild the weights bit for bit."""
-    from smidgen.service.store.inspection import Inspection
+    """Write the log for other programs.
 
+    ndjson: every event in full, enough to rebuild the weights bit for bit. csv, parquet: a table, one event per row
+    (parquet holds each event in full beside it). dsjson: answered choices by reward, for Vowpal Wabbit.
+    """
+    from smidgen.service.clock import stamp
+    from smidgen.service.exports import Span, find
+    from smidgen.service.store.inspection import Inspection
+    from smidgen.service.store.recording import DatabaseRecording
+
+    span = Span(
+        after,
+        *(stamp(at.replace(tzinfo=UTC).timestamp()) if at else usual for at, usual in ((since, ""), (until, "~"))),
+    )
+    if out is None and format != "ndjson":
+        raise typer.BadParameter(f"{format} is written into a file", param_hint="--out")
     with Inspection(data) as seen:
-        lines = seen.log.all_lines(seen.model(name), after)
+        recording = DatabaseRecording(seen, seen.model(name))
         if out is None:
-            for line in lines:
-                sys.stdout.buffer.write(line + b"\n")
+            for event in recording.lines():
+                if event in span:
+                    sys.stdout.buffer.write(recording.text(event) + b"\n")
             sys.stdout.buffer.flush()
             return
-        with out.open("wb") as file:
-            for line in lines:
-                file.write(line + b"\n")
+        count = find(format).write(recording, span, out)
+    if format == "dsjson":
+        typer.echo(f"{count} answered decisions", err=True)
     typer.echo(str(out))
 
 

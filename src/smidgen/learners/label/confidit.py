@@ -226,8 +226,8 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row = self._row(context)
-        scores, eps = np.empty((2, self.n_classes))
+        row, K = self._row(context), self.n_classes
+        scores, eps = np.empty(K), np.empty(K)  # unpacking one array of two rows takes 3.5 times as long
         action, greedy = self._choose(row, number, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
@@ -357,6 +357,16 @@ class Confidit(LabelLearner):
     def _widen(self, columns: int) -> None:
         self._state_of.widen(columns)
         self._renumber(self._memory)
+
+    @property
+    def shared_start(self) -> str | None:
+        """With the weights of one that was taught everything; A begins as it always does. Not with a kernel."""
+        return None if isinstance(self._state_of, DualClasses) else "pooled"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        if not isinstance(self._state_of, DualClasses):
+            self._state_of.begin(start["w"])
+            forget_moments(self._numbers)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"memory": self._memory, **self._state_of.arrays()}

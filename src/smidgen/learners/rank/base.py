@@ -133,6 +133,14 @@ class RankLearner(Learner):
         """The ranking that feedback calls better."""
         return feedback.better(decision.action) if isinstance(feedback, Clicks) else feedback
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the mean of the others' weights."""
+        return "mean"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._w = np.array(start["w"], dtype=np.float64)
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"w": self._w, "uninformative": np.array(self._uninformative)}
 

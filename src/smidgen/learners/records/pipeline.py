@@ -215,6 +215,8 @@ class Pipeline(Learner):
         return self._inner._predict(self._context(encoded, self._features.planned(encoded)[1]))
 
     def _encode(self, context: Any) -> Encoded:
+        if isinstance(context, Encoded) and context.dim == self.dim:
+            return context  # of a decision of its own
         if isinstance(context, Candidates):
             wanted = Loop.CHOOSE if context.top is None else Loop.RANK
             if wanted not in self._loops:

@@ -135,6 +135,10 @@ class Health:
             for finding in known.report.findings
         ]
 
+    def looked(self, model: Served) -> bool:
+        """Whether the model has been judged; an archived one need not be."""
+        return model.slot in self._known or model.archived_at is not None
+
     def _judged_at(self, model: Served) -> float:
         known = self._known.get(model.slot)
         return known.at if known is not None else -math.inf

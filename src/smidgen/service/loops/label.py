@@ -9,13 +9,17 @@ from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, REWARDS
+from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, rewarding
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.loops.labelling import LabelEvaluator, RewardedLabels, label_names
-from smidgen.service.loops.loop import Answer, Loop, Reaction
-from smidgen.service.loops.words import Example, Offered, Option, Words
+from smidgen.service.loops.lesson import Lesson, chance_of
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
+from smidgen.service.loops.words import Back, Entry, Example, Offered, Option, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, Id, Numbers, Record
 from smidgen.service.refusals import Impossible
+
+#: How many labels a person may choose among by hand, a button each.
+BUTTONS = 40
 
 
 class Request(DecisionBody, kw_only=True):
@@ -57,6 +61,19 @@ class Label(Loop):
     facts = ("dim", "n_classes")
     words = Words(
         does="Label: name the class; learns from right or wrong",
+        out="A label",
+        about_out="One name out of a list that you give: a folder, a team, a language.",
+        back={
+            Feedback.BIT: Back(
+                title="Right or wrong", note="The user keeps the label or does not.", example={"correct": True}
+            ),
+            Feedback.LABEL: Back(
+                title="The right label", note="Somebody says which it should have been.", example={"label": "$label"}
+            ),
+            Feedback.REWARD: Back(
+                title="A reward", note="What acting on the label was worth, from 0 to 1.", example={"reward": 1.0}
+            ),
+        },
         curve="Accuracy",
         about_curve="Share of labels that were right, in windows of learnt feedback, with Wilson's 95 % intervals.",
         asks="features",
@@ -118,6 +135,31 @@ class Label(Loop):
             )
         return Reaction(true, float(right))
 
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """A bit or a reward, as if it had shown that label itself; of learners that need it, the right label."""
+        kind, kinds, action = self.kinds[field], learner.card.kinds, int(shown.action)
+        chance = None if mine.propensity is None else shown.propensity or 1.0
+        if kind == Feedback.REWARD:
+            told = self.rewarded(value).learn
+            return Lesson(told, shown=action, chance=chance) if kind in kinds else None
+        true = self._class(value) if kind == Feedback.LABEL else action if value else None
+        if Feedback.BIT in kinds:
+            return Lesson(true == action, shown=action, chance=chance)
+        if true is None and len(self.labels) == 2:
+            true = 1 - action
+        return Lesson(true) if true is not None else None
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """The right label."""
+        true = self._class(value)
+        return Chosen(true, bool(self.agrees(mine, true)), [Lesson(true)])
+
+    def target(self, mine: Decision, shown: Decision) -> float | None:
+        """As its propensities say."""
+        return chance_of(mine, shown.action)
+
     def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The features, and the class of the right label."""
         return self.context(body)[0], self._class(answer)
@@ -155,13 +197,15 @@ class Label(Loop):
         """Right or wrong, or all labels where the learner needs the right one."""
         shown = reply["label"]
         if self.model.feedback == Feedback.REWARD:
-            return Offered(text=f"It says {shown}. What came of it?", options=REWARDS)
+            return rewarding(f"It says {shown}. What came of it?", self.terms.reward_range)
         if Feedback.BIT in learner.card.kinds:
             right = Option(text="Right", feedback={"correct": True}, main=True)
             wrong = Option(text="Wrong", feedback={"correct": False})
             return Offered(text=f"It says {shown}. Is that right?", options=[right, wrong])
-        options = [Option(text=each, feedback={"label": each}, main=each == shown) for each in self.labels]
-        return Offered(text=f"It says {shown}. What is it?", options=options)
+        labels = [shown, *(each for each in self.labels if each != shown)]
+        options = [Option(text=each, feedback={"label": each}, main=each == shown) for each in labels[:BUTTONS]]
+        entry = Entry(label='Or another one, as {"label": …}') if len(labels) > BUTTONS else None
+        return Offered(text=f"It says {shown}. What is it?", options=options, entry=entry)
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
         """Whether the label was right, or its reward."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from smidgen import records
 from smidgen.service.messages import FeedbackBody, FeedbackReply, digest
+from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
@@ -28,6 +29,8 @@ class Answers:
         Whose decisions they are, where feedback is written, how decisions are read back, who learns.
     recent
         The decisions that wait for it in memory.
+    passing_on
+        Teaches those who stand beside the model.
     clock
         Seconds since 1970.
     """
@@ -39,8 +42,10 @@ class Answers:
         log: EventLog,
         learners: LearnerCache,
         recent: Recent,
+        passing_on: PassingOn,
         clock: Callable[[], float],
     ) -> None:
+        self._passing_on = passing_on
         self._models = models
         self._store = store
         self._log = log
@@ -58,7 +63,7 @@ class Answers:
                 return _told(name, known, model.version)
             told = self._log.decision(model, row.seq)
             made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids)
-        elif allowed is not None and made.model.name != allowed:
+        elif not made.model.seen_by(allowed):
             raise unknown(name)
         return self._learn(name, made, body, hashed)
 
@@ -74,6 +79,8 @@ class Answers:
             held.learner.learn(held.learner.adopt(made.decision), reaction.learn)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
+            ((field, value),) = body.given().items()
+            self._passing_on.take(made, name, field, value, hashed, row.at)
         self._recent.drop(name)
         return _told(name, verdict.status, verdict.version)
 

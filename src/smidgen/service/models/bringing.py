@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from smidgen import records
+from smidgen.errors import CorruptFile
+from smidgen.knobs import Knobs
 from smidgen.learners import Learner
 from smidgen.learners.records.around import inside, vectorizer_of
+from smidgen.service.loops import knob_bodies
 from smidgen.service.messages import ModelBody
-from smidgen.service.models.amending import told_of
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -49,30 +51,22 @@ class Bringing:
         source = self._models.get(name)
         if to in self._models.by_name:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
-        made = self._enter(to, source.blueprint)
+        made = self._models.begin(to, source.blueprint.alone(), self._clock())
         if learnt:
             for key in self._keys(source):
                 self._imported(made, key, self._learners.get(source, key).learner, f"a copy of {name}")
+            self._store.derive(made.slot, source.slot, source.seq)
 
     def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> None:
         """Make a model of learners that were brought, or fill an empty one that has the same settings."""
         if (model := self._models.by_name.get(name)) is None:
-            model = self._enter(name, blueprint)
+            model = self._models.begin(name, blueprint, self._clock())
         elif model.decisions or model.version or model.archived_at is not None:
             raise Conflict(f"the model {name!r} is not empty", "choose another name")
         elif model.blueprint.record() != blueprint.record() or model.keyed != blueprint.body.keyed:
             raise Conflict(f"the model {name!r} has other settings", "choose another name, or make it alike")
         for key, learner in learners.items():
             self._imported(model, key, learner, source)
-
-    def _enter(self, name: str, blueprint: Blueprint) -> Served:
-        """A new model with such settings; what was amended since those were made is amended here too."""
-        model = self._models.enter(name, blueprint, self._clock())
-        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
-        if told["settings"] or told["labels"]:
-            content = bodies.write({"changes": {}, "learn": records.encode(told)})
-            self._store.append(model.slot, "amended", self._clock(), content)
-        return model
 
     def _imported(self, model: Served, key: str | None, learner: Learner, source: str) -> None:
         content = bodies.write({"source": source, "learn": records.encode(np.frombuffer(learner.to_bytes(), np.uint8))})
@@ -89,7 +83,10 @@ class Bringing:
 
 def from_learner(content: bytes) -> tuple[Blueprint, Learners]:
     """The settings and the learner that a saved learner (`Learner.save`) makes a model of."""
-    learner = Learner.from_bytes(content, "the body")
+    try:
+        learner = Learner.from_bytes(content, "the body")
+    except CorruptFile as error:  # the caller's file, not one of ours
+        raise Impossible(error.problem, error.hint) from error
     inner, features = inside(learner), vectorizer_of(learner)
     params: dict[str, Any] = records.pack(inner.asked)
     labels = getattr(inner, "labels", None)
@@ -98,7 +95,11 @@ def from_learner(content: bytes) -> tuple[Blueprint, Learners]:
         raise Impossible("the learner's labels have names", "save one that was made with n_classes, not with labels")
     if features is not None:
         params.pop("dim", None)  # the vectorizer has it
-    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params)
+    space = inner.params.get("space")
+    knobs = knob_bodies.write(space) if isinstance(space, Knobs) else None
+    if knobs is not None:
+        del params["space"]  # the knobs are it
+    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params, knobs=knobs)
     return Blueprint.recorded(body, records.pack(learner.fresh()), Terms.of(body), guarded=False), {None: learner}
 
 

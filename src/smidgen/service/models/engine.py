@@ -33,6 +33,7 @@ from smidgen.service.models.building import Blueprint
 from smidgen.service.models.decisions import Decisions
 from smidgen.service.models.forgetting import Forgetting
 from smidgen.service.models.lessons import Lessons
+from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -93,8 +94,10 @@ class Engine:
         self._decisions = Decisions(
             self._models, self.store, self.events, self.learners, self._recent, self._undo, clock
         )
-        self._answers = Answers(self._models, self.store, self.events, self.learners, self._recent, clock)
-        self._silences = Silences(self._models, self.store, self.events, self.learners, self._recent, clock)
+        passing_on = PassingOn(self._models, self.store, self.events, self.learners, self._recent)
+        whole = (self._models, self.store, self.events, self.learners, self._recent)
+        self._answers = Answers(*whole, passing_on, clock)
+        self._silences = Silences(*whole, passing_on, clock)
         self._showings = Showings(self._models, self.store, self.events, clock)
         self._undoing = Undoing(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._forgetting = Forgetting(self._models, self.store, self.events, self.learners, self._recent, clock)
@@ -208,6 +211,10 @@ class Engine:
         """Make a model; whether it is new, and the model."""
         return self.run(lambda: (self._models.create(name, body, self.clock()), self.describe(name)))
 
+    def settled(self, body: ModelBody) -> ModelBody:
+        """The settings of a model that is to be made, with what they leave to a champion."""
+        return self._models.settled(body)
+
     def amend(self, name: str, body: AmendBody) -> ModelReply:
         """Change settings of a model that lives; the model as it is then."""
 
@@ -241,6 +248,24 @@ class Engine:
         def command() -> ModelReply:
             self._models.archive(name, self.clock())
             return self.describe(name)
+
+        return self.run(command)
+
+    def revive(self, name: str) -> ModelReply:
+        """Let an archived model decide again."""
+
+        def command() -> ModelReply:
+            self._models.revive(name, self.clock())
+            return self.describe(name)
+
+        return self.run(command)
+
+    def rename(self, name: str, to: str) -> ModelReply:
+        """Give an archived model another name, so that its own is free."""
+
+        def command() -> ModelReply:
+            self._models.rename(name, to, self.clock())
+            return self.describe(to)
 
         return self.run(command)
 

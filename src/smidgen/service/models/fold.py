@@ -9,13 +9,17 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.amending import add_classes, amended
+from smidgen.service.loops.lesson import Lesson
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.protocol import Reading
 
-#: What an event does to a learner: given the decision that it is about, if any, and what the learner is told.
-Step = Callable[[Learner, Decision | None, Any], Learner]
+#: What an event does to a learner: given the decision that it is about, if any, what the learner is told, and whose
+#: learner it is.
+Step = Callable[[Learner, Decision | None, Any, str | None], Learner]
 STEPS: dict[str, Step] = {}
+#: What closes a decision that was shown.
+HEARD = ("feedback", "expired")
 
 
 def step(*types: str) -> Callable[[Step], Step]:
@@ -28,9 +32,12 @@ def step(*types: str) -> Callable[[Step], Step]:
     return enter
 
 
-@step("feedback", "expired")
-def _heard(learner: Learner, decision: Decision | None, told: Any) -> Learner:
-    """A reaction, or the silence that stands for one."""
+@step(*HEARD)
+def _heard(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """A reaction, or the silence that stands for one; a lesson, if the decision was made by other settings."""
+    if isinstance(told, Lesson):
+        told.give(learner, None)
+        return learner
     if decision is None:
         raise InvalidRecord("it answers a decision that is not in the log", "give all of the log")
     learner.learn(decision, told)
@@ -38,21 +45,24 @@ def _heard(learner: Learner, decision: Decision | None, told: Any) -> Learner:
 
 
 @step("taught")
-def _taught(learner: Learner, decision: Decision | None, told: Any) -> Learner:
-    """Examples whose answers are known."""
+def _taught(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """Examples whose answers are known, or what came of the decision that was shown in the place of the learner's."""
+    if isinstance(told, Lesson):
+        told.give(learner, decision)
+        return learner
     for context, answer in told:
         learner.teach(context, answer)
     return learner
 
 
 @step("imported")
-def _imported(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+def _imported(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """A learner from elsewhere, in the place of the one that was there."""
     return Learner.from_bytes(told.tobytes(), "an imported learner")
 
 
 @step("amended")
-def _amended(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+def _amended(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """Other settings, more labels: what has been learnt stays."""
     if told["settings"]:
         learner = amended(learner, **told["settings"])
@@ -62,12 +72,14 @@ def _amended(learner: Learner, decision: Decision | None, told: Any) -> Learner:
 
 
 @step(ERASED, *REWINDS)
-def _nothing(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+def _nothing(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """What is erased is gone; what takes back is heeded by leaving out (`Undone`)."""
     return learner
 
 
-def take(learner: Learner, type: str, seq: int, decision: Decision | None, told: Any) -> Learner:
+def take(
+    learner: Learner, type: str, seq: int, decision: Decision | None, told: Any, key: str | None = None
+) -> Learner:
     """The learner after an event that changes weights: itself, or another one in its place.
 
     Parameters
@@ -80,17 +92,21 @@ def take(learner: Learner, type: str, seq: int, decision: Decision | None, told:
         The decision that it is about, if any.
     told
         What the learner is told.
+    key
+        Whose learner it is, of a keyed model.
     """
     if (known := STEPS.get(type)) is None:
         raise InvalidRecord(
             f"event {seq} is of the type {type!r}, which changes weights, and this smidgen does not know how",
             "upgrade smidgen",
         )
-    return known(learner, decision, told)
+    return known(learner, decision, told, key)
 
 
-def follow(learner: Learner, changes: Iterable[tuple[Event, Event | None]], undone: Undone) -> tuple[Learner, int]:
-    """Take events of the log, but for those that were taken back.
+def follow(
+    learner: Learner, changes: Iterable[tuple[Event, Event | None]], undone: Undone, key: str | None = None
+) -> tuple[Learner, int]:
+    """Take events of the log, but for those that were taken back; ``key`` says whose learner it is.
 
     Returns the learner, and the number of the last event, 0 if there was none.
     """
@@ -100,9 +116,14 @@ def follow(learner: Learner, changes: Iterable[tuple[Event, Event | None]], undo
         counts = event.made not in undone if event.made is not None else event.type == "amended"
         if counts and event.type != ERASED:
             decision = None
-            if made is not None and event.type not in REWINDS:
+            told = bodies.read_told(event)
+            if (
+                made is not None
+                and event.type not in REWINDS
+                and not (event.type in HEARD and isinstance(told, Lesson))
+            ):
                 decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)
-            learner = take(learner, event.type, seq, decision, bodies.read_told(event))
+            learner = take(learner, event.type, seq, decision, told, key)
     return learner, seq
 
 

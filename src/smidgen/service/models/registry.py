@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from smidgen import records
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.served import Served
-from smidgen.service.models.terms import read
+from smidgen.service.models.terms import Terms, read, told_of
+from smidgen.service.models.trials import champion_of, filled, joined, named
 from smidgen.service.models.undo import Undo
-from smidgen.service.refusals import Conflict, UnknownModel
+from smidgen.service.refusals import Conflict, Impossible, UnknownModel
 from smidgen.service.store import bodies
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, ModelRow
@@ -44,7 +46,7 @@ class Registry:
         for model in served(self._store):
             newest = next((state for state in self._store.states(model.slot) if state.own), None)
             model.saved = newest.seq if newest is not None else 0
-            self._enter(model)
+            self.by_name[model.name] = self.by_slot[model.slot] = model
 
     def get(self, name: str) -> Served:
         """The model of this name."""
@@ -52,17 +54,41 @@ class Registry:
             raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
         return self.by_name[name]
 
+    def settled(self, body: ModelBody) -> ModelBody:
+        """The settings, with what they leave to a champion."""
+        body = named(body)
+        if (champion := champion_of(body)) is None:
+            return body
+        if champion not in self.by_name:
+            raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
+        return filled(body, self.by_name[champion])
+
     def create(self, name: str, body: ModelBody, now: float) -> bool:
         """Make a model; False if it is there already, with the same settings."""
+        body = self.settled(body)
         content = canonical(body)
         if (old := self.by_name.get(name)) is not None:
             if old.archived_at is not None:
-                raise Conflict(f"the model {name!r} is archived", "choose another name; its log stays")
-            if canonical(old.blueprint.body) != content:
+                raise Conflict(
+                    f"the model {name!r} is archived",
+                    "choose another name; or let it decide again (POST …:revive), or free its name (POST …:rename)",
+                )
+            if canonical(old.origin.body) != content:
                 raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
             return False
-        self.enter(name, Blueprint(body), now)
+        leader = champion_of(body)
+        blueprint = Blueprint(body) if leader is None else joined(name, body, self.by_name[leader])
+        self.begin(name, blueprint, now)
         return True
+
+    def begin(self, name: str, blueprint: Blueprint, now: float) -> Served:
+        """Enter a new model; what was amended since its settings were made is amended here too."""
+        model = self.enter(name, blueprint, now)
+        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
+        if told["settings"] or told["labels"]:
+            content = bodies.write({"changes": {}, "learn": records.encode(told)})
+            self._store.append(model.slot, "amended", now, content)
+        return model
 
     def enter(self, name: str, blueprint: Blueprint, now: float) -> Served:
         """Enter a new model with settings that were checked."""
@@ -89,11 +115,42 @@ class Registry:
             model.archived_at = now
             self._undo.note(setattr, model, "archived_at", None)
 
+    def revive(self, name: str, now: float) -> None:
+        """An archived model decides again, and goes on where it was."""
+        model = self.get(name)
+        if model.archived_at is not None:
+            self._store.revive(model.id)
+            self._store.append(model.slot, "revived", now, None)
+            self._undo.note(setattr, model, "archived_at", model.archived_at)
+            model.archived_at = None
+
+    def rename(self, name: str, to: str, now: float) -> None:
+        """Give an archived model another name, so that its own is free."""
+        model = self.get(name)
+        if model.archived_at is None:
+            raise Conflict(f"the model {name!r} is at work", "apps know it by its name; archive it first, or copy it")
+        if to in self.by_name:
+            raise Conflict(f"there is a model {to!r} already", "choose another name")
+        self._store.rename(model.id, to)
+        self._store.append(model.slot, "renamed", now, bodies.write({"from": name, "to": to}))
+        self._call(model, to)
+        self._undo.note(self._call, model, name)
+
+    def _call(self, model: Served, name: str) -> None:
+        """Know a model by another name."""
+        del self.by_name[model.name]
+        model.name = name
+        self.by_name[name] = model
+
     def _enter(self, model: Served) -> None:
         self.by_name[model.name] = self.by_slot[model.slot] = model
+        _link(model, self.by_name)
 
     def _leave(self, name: str, slot: int) -> None:
-        del self.by_name[name], self.by_slot[slot]
+        model = self.by_name.pop(name)
+        del self.by_slot[slot]
+        if model.leader is not None:
+            model.leader.followers.remove(model)
 
 
 def resolved(blueprint: Blueprint) -> dict[str, Any]:
@@ -118,10 +175,20 @@ def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
 
 def served(reading: Reading) -> list[Served]:
     """The models of a store, in the order of their making, without their learners."""
-    return [
-        _served(row, recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved), reading.counts(row.slot))
-        for row in reading.models()
-    ]
+    found: dict[str, Served] = {}
+    for row in reading.models():
+        blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+        found[row.name] = model = _served(row, blueprint, reading.counts(row.slot))
+        _link(model, found)
+    return list(found.values())
+
+
+def _link(model: Served, models: dict[str, Served]) -> None:
+    """Let a model know the champion that it stands beside, and that one it."""
+    leader = champion_of(model.blueprint.body)
+    if leader is not None and leader in models:
+        model.leader = models[leader]
+        model.leader.followers.append(model)
 
 
 def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
@@ -13,6 +14,25 @@ from smidgen.service.models.fold import Undone, follow, undone
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, State
+
+
+class Era(NamedTuple):
+    """Settings that a model had for a while.
+
+    Attributes
+    ----------
+    blueprint
+        The settings.
+    until, version
+        The event that ended it, and the version that this made.
+    by
+        The type of that event.
+    """
+
+    blueprint: Blueprint
+    until: int
+    version: int
+    by: str
 
 
 @dataclass
@@ -33,6 +53,14 @@ class Served:
         The event after which its learners were last written aside.
     scaled
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
+    rewritten
+        How often its past was changed since the start: by retraction, rollback, forgetting or a base.
+    leader
+        The champion that it stands beside, as a shadow or a challenger.
+    followers
+        All that were made to stand beside it, archived ones too.
+    past
+        The settings that it had before another model was promoted into its place, or before that was taken back.
     """
 
     id: int
@@ -44,6 +72,52 @@ class Served:
     counts: Counts = field(default_factory=Counts)
     saved: int = 0
     scaled: dict[str | None, int] = field(default_factory=dict)
+    rewritten: int = 0
+    leader: Served | None = None
+    followers: list[Served] = field(default_factory=list)
+    past: tuple[Era, ...] = ()
+
+    @property
+    def beside(self) -> list[Served]:
+        """Those who stand beside it now."""
+        return [each for each in self.followers if each.archived_at is None]
+
+    @property
+    def challenger(self) -> Served | None:
+        """The one that answers a share of its traffic."""
+        return next((each for each in self.beside if each.blueprint.body.challenger_of is not None), None)
+
+    @property
+    def shadow(self) -> Served | None:
+        """The one that decides beside it and is never shown."""
+        return next((each for each in self.beside if each.blueprint.body.shadow_of is not None), None)
+
+    def seen_by(self, allowed: str | None) -> bool:
+        """Whether it may be told of to somebody who may see only one model: what a challenger answers is its too."""
+        return allowed in (None, self.name) or (self.leader is not None and self.leader.name == allowed)
+
+    @property
+    def origin(self) -> Blueprint:
+        """The settings that it was made with; its learners begin with these, whatever came later."""
+        return self.past[0].blueprint if self.past else self.blueprint
+
+    @property
+    def since(self) -> int:
+        """The event from which on its present settings decide."""
+        return self.past[-1].until if self.past else 0
+
+    def present(self, seq: int) -> bool:
+        """Whether a decision is of its present settings."""
+        return seq > self.since
+
+    def era(self, seq: int) -> int:
+        """How many settings it had before those by which the decision of an event was made."""
+        return next((place for place, era in enumerate(self.past) if seq < era.until), len(self.past))
+
+    def at(self, seq: int) -> Blueprint:
+        """The settings by which the decision of an event was made."""
+        era = self.era(seq)
+        return self.past[era].blueprint if era < len(self.past) else self.blueprint
 
     @property
     def keyed(self) -> bool:
@@ -174,8 +248,8 @@ class LearnerCache:
     def _recover(self, model: Served, key: str | None) -> Held:
         gone = undone(self._store, model.slot)
         found = self.state_of(self._store, model, key, gone)
-        learner, seq = found if found is not None else (model.blueprint.learner(key), 0)
-        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone)
+        learner, seq = found if found is not None else (model.origin.learner(key), 0)
+        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone, key)
         seq = max(seq, last)
         learner.reserve(self._store.last_number(model.slot, key))
         if learner.guarded:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smidgen import records
-from smidgen.service.models.recent import Recent
+from smidgen.service.models.passing_on import PassingOn
+from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
 from smidgen.service.store import bodies
@@ -13,6 +14,9 @@ from smidgen.service.store.crash_points import reach
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import DecisionRow, Expiry
+
+#: In the place of the digest of feedback, where there was none.
+_SILENT = bytes(16)
 
 
 class Silences:
@@ -24,6 +28,8 @@ class Silences:
         Whose decisions they are, where silence is written, how decisions are read back, who learns.
     recent
         The decisions that wait for feedback in memory.
+    passing_on
+        Teaches those who stand beside the model.
     clock
         Seconds since 1970.
     """
@@ -35,8 +41,10 @@ class Silences:
         log: EventLog,
         learners: LearnerCache,
         recent: Recent,
+        passing_on: PassingOn,
         clock: Callable[[], float],
     ) -> None:
+        self._passing_on = passing_on
         self._models = models
         self._store = store
         self._log = log
@@ -63,4 +71,7 @@ class Silences:
             held.learner.learn(held.learner.adopt(told.decision), reaction.learn)
             self._learners.changed(model, told.key, held, verdict.seq)
             reach("silence-learnt")
+            made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids)
+            worth = given["default_reward"]
+            self._passing_on.take(made, row.id, "reward", worth, _SILENT, expiry.at)
         self._recent.drop(row.id)

@@ -58,7 +58,7 @@ def find(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     """A decision and its model; one of a model that may not be seen looks unknown."""
     row = log.reading.decision(name)
     model = models.get(row.slot) if row is not None else None
-    if row is None or model is None or (allowed is not None and model.name != allowed):
+    if row is None or model is None or not model.seen_by(allowed):
         raise unknown(name)
     return row, model
 

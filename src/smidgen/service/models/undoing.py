@@ -68,10 +68,14 @@ class Undoing:
             raise Conflict(f"nothing was learnt of decision {id}", "there is nothing to take back")
         if row.version in undone(self._store, row.slot):
             raise Conflict(f"what was learnt of decision {id} was taken back before", "the model went back beyond it")
-        key = self._log.key(model, row.seq)
-        verdict = self._store.retracted(row.slot, row.id, self._clock(), key)
+        key, now = self._log.key(model, row.seq), self._clock()
+        verdict = self._store.retracted(row.slot, row.id, now, key)
         self._recent.drop(id)
         self._learn_anew(model, key, verdict, ready)
+        for other in self._store.beside(id):  # those who were taught it
+            if other.version is not None and other.version not in undone(self._store, other.slot):
+                self._store.retracted(other.slot, other.id, now, key)
+                self._learners.leave(self._models.by_slot[other.slot], key)
         return UndoneReply(model_version=verdict.version)
 
     def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
@@ -111,6 +115,6 @@ def folded(reading: Reading, model: Served, take_back: tuple[str, int]) -> Folde
     type, version = take_back
     gone = Undone([*rewinds(reading, model.slot), (type, _NEXT, version)])
     found = LearnerCache.state_of(reading, model, None, gone)
-    learner, seq = found if found is not None else (model.blueprint.learner(None), 0)
+    learner, seq = found if found is not None else (model.origin.learner(None), 0)
     learner, last = follow(learner, reading.changes(model.slot, seq), gone)
     return Folded(learner, max(seq, last))

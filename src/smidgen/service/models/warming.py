@@ -117,7 +117,7 @@ def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) 
 def _name(body: ModelBody) -> bytes:
     """What decides on a model's kernels; its name does not."""
     features = len(body.features) if isinstance(body.features, list) else body.features
-    sizes = [len(body.labels or ()), features, body.feedback, body.keyed]
+    sizes = [len(body.labels or ()), features, body.feedback, body.keyed, body.knobs]
     return hashlib.sha256(msgspec.json.encode([body.loop, body.learner, body.params, sizes])).digest()
 
 

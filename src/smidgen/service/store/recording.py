@@ -38,6 +38,11 @@ TYPES = (
     "imported",
     "promoted",
     "archived",
+    "revived",
+    "renamed",
+    "retained",
+    "base",
+    "base_state",
 )
 
 
@@ -146,6 +151,11 @@ class Recording(ABC):
     def count(self) -> int:
         """How many events there are."""
 
+    def text(self, event: Line) -> bytes:
+        """An event of `lines` as the log's own line of JSON."""
+        text: bytes = event.__dict__["its text"]
+        return text.rstrip(b"\n")
+
 
 class FileRecording(Recording):
     """A log that was exported as NDJSON. Decisions are looked up in the file, so a long log needs little memory.
@@ -223,7 +233,13 @@ class DatabaseRecording(Recording):
     def lines(self) -> Iterator[Line]:
         """The events in order."""
         for event in self.events():
-            yield self.line(event)
+            line = self.line(event)
+            line.__dict__["its event"] = event
+            yield line
+
+    def text(self, event: Line) -> bytes:
+        """An event of `lines` as the log's own line of JSON."""
+        return self._log.line(self._model, event.__dict__["its event"])
 
     def events(self) -> Iterator[Event]:
         """The events in order, in their envelopes."""

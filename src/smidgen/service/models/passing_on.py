@@ -1,0 +1,83 @@
+"""What came of a decision, passed on: those who decided beside it are taught, each by an event of its own log."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from smidgen import records
+from smidgen.decision import Decision
+from smidgen.errors import NotTeachable, SmidgenError
+from smidgen.service.models.recent import Made, Recent
+from smidgen.service.models.registry import Registry
+from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import bodies
+from smidgen.service.store.crash_points import reach
+from smidgen.service.store.log import EventLog
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import DecisionRow, Told
+
+_log = logging.getLogger("smidgen.service")
+
+
+class PassingOn:
+    """Teaches those who stand beside a model what came of its decisions, in the same command.
+
+    Parameters
+    ----------
+    models, store, log, learners
+        Who stands where, where it is written, how decisions are read back, who learns.
+    recent
+        The decisions that wait in memory.
+    """
+
+    def __init__(self, models: Registry, store: Store, log: EventLog, learners: LearnerCache, recent: Recent) -> None:
+        self._models = models
+        self._store = store
+        self._log = log
+        self._learners = learners
+        self._recent = recent
+
+    def take(self, shown: Made, id: str, field: str, value: Any, hash: bytes, at: float) -> None:
+        """Pass on what was learnt of a decision: the feedback that came, or the silence that was worth so much."""
+        model = shown.model
+        if model.leader is None and not model.followers:
+            return
+        for row in self._store.beside(id):
+            other = self._models.by_slot[row.slot]
+            if row.feedback_seq is None and other.archived_at is None and other.present(row.seq):
+                self._teach(other, row, shown, (id, field, value, hash, at))
+
+    def _teach(self, other: Served, row: DecisionRow, shown: Made, what: tuple[str, str, Any, bytes, float]) -> None:
+        id, field, value, hash, at = what
+        own = self._own(other, row)
+        held, blueprint = self._learners.get(other, shown.key), other.blueprint
+        lesson = blueprint.loop.heard(blueprint.reader(held.learner), own, shown.decision, shown.ids, field, value)
+        if lesson is None:
+            return
+        self._learners.changing(other, shown.key)
+        try:
+            lesson.give(held.learner, own)
+        except NotTeachable:
+            return
+        except (StorageFailed, OSError):
+            raise
+        except SmidgenError as error:
+            _log.warning("model %s was not taught what came of decision %s: %s", other.name, id, error)
+            return
+        except Exception as error:  # a guest's learner may have stopped half-way
+            self._learners.leave(other, shown.key)
+            _log.warning("model %s was not taught what came of decision %s: %s", other.name, id, error)
+            return
+        content = bodies.write({"source": id, "by": shown.model.name, "learn": records.encode(lesson)})
+        verdict = self._store.taught(other.slot, Told(row.id, at, shown.key, hash, None, None, content))
+        if verdict.seq is not None:
+            self._learners.changed(other, shown.key, held, verdict.seq)
+            reach("passed-on")
+        self._recent.drop(row.id)
+
+    def _own(self, other: Served, row: DecisionRow) -> Decision:
+        """The decision that lies beside."""
+        made = self._recent.get(row.id)
+        return made.decision if made is not None else self._log.decision(other, row.seq).decision
