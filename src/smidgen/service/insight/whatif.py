@@ -43,6 +43,8 @@ class Outcome(msgspec.Struct, kw_only=True):
         Its name and arguments.
     measure
         What the curve shows.
+    main
+        Which of the figures the band shows.
     figures
         Estimates with 95 % intervals; without a value where there is too little to say one.
     curve
@@ -60,6 +62,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     learner: str
     settings: str
     measure: str
+    main: str = ""
     figures: list[Estimate]
     curve: list[tuple[int, float]]
     band: list[Point] = []
@@ -205,6 +208,7 @@ def _outcome(spec: str, evaluator: Evaluator, logged: Estimate) -> Outcome:
         learner=spec,
         settings=repr(evaluator.blueprint.learner(None)),
         measure=evaluator.measure,
+        main=evaluator.main,
         figures=figures,
         curve=_thinned(evaluator.curve),
         band=evaluator.band(),

@@ -147,6 +147,10 @@ class Recording(ABC):
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
 
+    @abstractmethod
+    def count(self) -> int:
+        """How many events there are."""
+
     def text(self, event: Line) -> bytes:
         """An event of `lines` as the log's own line of JSON."""
         text: bytes = event.__dict__["its text"]
@@ -192,6 +196,11 @@ class FileRecording(Recording):
             self._file = self._path.open("rb")
         self._file.seek(self._places[id])
         return parse(self._file.readline(), f"decision {id} of {self._path}")
+
+    def count(self) -> int:
+        """How many lines the file has."""
+        with self._path.open("rb") as file:
+            return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
 
     def undone(self) -> Undone:
         """What was taken back, in all of the file."""
@@ -260,6 +269,10 @@ class DatabaseRecording(Recording):
             return None
         event = self._log.reading.event(row.slot, row.seq)
         return self.line(event) if event is not None else None
+
+    def count(self) -> int:
+        """How many events the model has."""
+        return self._model.seq
 
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
