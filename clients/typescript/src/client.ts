@@ -3,7 +3,7 @@ import { refusal } from "./errors.js";
 import { Model } from "./model.js";
 import { patiently } from "./patience.js";
 import type {
-  Answer, Changes, Compact, Description, Event, Example, Feedback, Finding, Learnt, Request, Result, Settings, Story, Weight,
+  Answer, Changes, Compact, Comparison, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Settings, Story, Weight,
 } from "./types.js";
 
 export type Options = {
@@ -141,6 +141,16 @@ export class Client {
   /** Go back to the weights of a version; the version that this makes. */
   async rollback(name: string, version: number): Promise<number> {
     return (await this.#json<Versioned>("POST", `${model(name)}:rollback`, { version })).model_version;
+  }
+
+  /** A champion and its challenger or shadow, by either name: is it better, how sure is that, how long will it take. */
+  compare(name: string): Promise<Comparison> {
+    return this.#json("GET", `${model(name)}/compare`);
+  }
+
+  /** Let the champion of this challenger, or shadow, decide with its settings and state; to return, `rollback` the champion. */
+  promote(name: string): Promise<Promoted> {
+    return this.#json("POST", `${model(name)}:promote`);
   }
 
   /** Forget a key of a model exactly: its events are erased; how many there were. */

@@ -48,6 +48,10 @@ export type Story = Schemas["Story"];
 export type Weight = Schemas["Weight"];
 /** Something about a model that its owner should know. */
 export type Finding = Schemas["Finding"];
+/** A champion and the one beside it. */
+export type Comparison = Schemas["CompareReply"];
+/** The champion that decides with other settings now, and its version. */
+export type Promoted = Schemas["PromotedReply"];
 /** A change to a model that lives. */
 export type Changes = Partial<Schemas["AmendBody"]>;
 /** What a request holds, with the answer that is known to be right. */

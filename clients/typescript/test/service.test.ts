@@ -86,6 +86,18 @@ test("the life of a model: amend, copy, teach, log, retract, rollback, forget, a
   assert.ok(await client.ready());
 });
 
+test("a challenger is compared and promoted", async () => {
+  const champion = await client.create("champion", { loop: "choose", learner: "LinUCB" });
+  await client.create("rival", { loop: "choose", learner: "SquareCB", challenger_of: { model: "champion", share: 1 } });
+  const d = await champion.decide({ candidates: [{ id: "a" }, { id: "b" }] });
+  assert.equal(d.model, "rival");
+  await champion.learn(d, { reward: 1 });
+  const found = await client.compare("champion");
+  assert.deepEqual([found.champion, found.challenger, found.verdict], ["champion", "rival", "not yet"]);
+  assert.deepEqual(await client.promote("rival"), { champion: "champion", model_version: 2 });
+  assert.equal((await client.describe("champion")).learner, "SquareCB");
+});
+
 test("a log makes a model again", async () => {
   const lines: string[] = [];
   for await (const event of client.log("banner")) lines.push(JSON.stringify(event));
