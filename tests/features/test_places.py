@@ -75,4 +75,5 @@ def test_without_somebody_the_others_keep_their_columns_and_his_own_names_are_go
         assert told <= set(rest.names)
     again = Vectorizer(dim=16, text=("note",))
     again.restore(rest.state())
-    assert same(again.state(), rest.state()) and again.names == rest.names
+    assert same(again.state(), rest.state())
+    assert again.names == rest.names

@@ -13,6 +13,7 @@ import typer
 from smidgen.service.commands import DATA, Data, Import
 
 if TYPE_CHECKING:
+    from smidgen.features import Vectorizer
     from smidgen.learners import Learner
     from smidgen.service.insight.audit import Audit
     from smidgen.service.insight.estimates import Estimate
@@ -72,7 +73,8 @@ def replay(
     if key is not None and key not in rebuilt.numbers:
         raise Unknown(f"there is no key {key!r} in the log", "leave --key out to see how many there are")
     learner = rebuilt.learner(key)
-    _describe(learner, rebuilt.blueprint.names if rebuilt.blueprint is not None else None)
+    table = rebuilt.group.table if rebuilt.group is not None else None
+    _describe(learner, rebuilt.blueprint.names if rebuilt.blueprint is not None else None, table)
     if out is not None:
         learner.save(out)
         typer.echo(f"saved to {out}")
@@ -132,7 +134,7 @@ def _print(found: Audit) -> None:
     typer.echo("  not sound" if found.problems else "  sound", err=bool(found.problems))
 
 
-def _describe(learner: Learner, names: list[str] | None) -> None:
+def _describe(learner: Learner, names: list[str] | None, table: Vectorizer | None) -> None:
     import numpy as np
 
     from smidgen.errors import NoWeights
@@ -146,7 +148,7 @@ def _describe(learner: Learner, names: list[str] | None) -> None:
         typer.echo(error.problem)
         return
     typer.echo(f"weights: shape {weights.shape}, norm {np.linalg.norm(weights):.6g}")
-    features = vectorizer_of(learner)
+    features = table if table is not None else vectorizer_of(learner)
     known = dict(enumerate(names or ())) if features is None else dict(features.named_columns())
     if weights.ndim == 1:
         for i in np.argsort(-np.abs(weights), kind="stable")[:10]:

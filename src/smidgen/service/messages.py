@@ -65,6 +65,7 @@ class ModelBody(Message):
     default_reward: float | None = None
     explore: Share | None = None
     min_share: Share | None = None
+    shared_start: bool | None = None
 
 
 class AmendBody(Message):
@@ -332,6 +333,7 @@ class ModelReply(Struct, kw_only=True):
     explore: float | None
     min_share: float | None
     keyed: bool
+    shared_start: bool | None
     created_at: str
     archived_at: str | None
     model_version: int

@@ -71,6 +71,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         keyed=model.keyed,
+        shared_start=model.blueprint.shared.start if model.keyed else None,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
         model_version=counts.version,

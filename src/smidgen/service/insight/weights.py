@@ -9,7 +9,6 @@ import numpy as np
 
 from smidgen.errors import NoWeights
 from smidgen.learners import Learner
-from smidgen.learners.records.around import vectorizer_of
 from smidgen.service.messages import Weight, WeightsReply
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
@@ -24,9 +23,9 @@ def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> 
     return [key for (key,) in reading.look("keys", model.slot, prefix=prefix, limit=limit)]
 
 
-def namer(model: Served, learner: Learner) -> Callable[[int], str]:
+def namer(engine: Engine, model: Served, learner: Learner) -> Callable[[int], str]:
     """What the columns are called: as the records have them, as the model's settings name them, or by number."""
-    if (features := vectorizer_of(learner)) is not None:
+    if (features := engine.learners.table(model, learner)) is not None:
         known = dict(features.named_columns())
         return lambda index: known.get(index, f"#{index}")
     names = model.blueprint.names
@@ -43,7 +42,7 @@ def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> Weigh
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
     learner = engine.learners.get(model, key).learner
     weights = np.asarray(learner.weights, dtype=np.float64)
-    labels, name, width = _labels(model, weights), namer(model, learner), weights.shape[-1]
+    labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
     found = []
     for place in _strongest(weights.ravel(), limit).tolist():
         row, column = divmod(place, width)
@@ -72,7 +71,7 @@ def largest_weights(engine: Engine, model: Served, key: str | None, label: str |
     if label is not None and label not in (labels or ()):
         raise Unknown(f"there is no label {label!r}", f"choose among {', '.join(labels or ['none'])}")
     row = weights if weights.ndim == 1 else weights[(labels or []).index(label) if label is not None else 0]
-    strongest, name = _strongest(row, top), namer(model, learner)
+    strongest, name = _strongest(row, top), namer(engine, model, learner)
     return {
         "key": key,
         "label": (label or labels[0]) if labels else None,

@@ -16,8 +16,10 @@ import msgspec
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument, InvalidRecord
+from smidgen.features import Encoded
 from smidgen.learners import Learner
 from smidgen.learners.records.around import on_rows
+from smidgen.learners.records.front import on_columns
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.insight.intervals import normal
 from smidgen.service.loops.evaluator import Evaluator
@@ -25,10 +27,13 @@ from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.group import Group
+from smidgen.service.models.keyed_rows import Lesson
 from smidgen.service.models.registry import recorded
-from smidgen.service.store.recording import Recording
+from smidgen.service.store.recording import Line, Recording
 
 POINTS = 400  # of a curve
+_ALONE = "newcomers among the keys began with what the others shared; here every key begins with nothing"
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -113,7 +118,7 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
         if event.type == "decision":
             decisions += 1
             if rows is not None:
-                event.__dict__["its decision"] = rows.of(event.key, event.made())
+                event.__dict__["its decision"] = rows.of(event)
             for evaluator in evaluators.values():
                 evaluator.decided(event)
         elif event.learnt:
@@ -122,11 +127,11 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
                 raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
             made = decision.made()
             measures.append(own.loop.logged(made, event.told(), event.feedback, decision.reply))
-            shown = made if rows is None else rows.of(event.key, made)
+            shown = made if rows is None else rows.of(decision)
             for evaluator in evaluators.values():
                 evaluator.answered(event, shown)
             if rows is not None:
-                rows.learn(event.key, made, event.told())
+                rows.learn(event, decision)
     return WhatIf(
         log=recording.name,
         loop=body.loop,
@@ -134,7 +139,7 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
         answered=len(measures),
         logged=_logged(own.loop, [measure for measure in measures if measure is not None]),
         outcomes=[_outcome(spec, evaluator) for spec, evaluator in evaluators.items()],
-        notes=[*own.loop.caveats, *about],
+        notes=[*own.loop.caveats, *about, *([_ALONE] if own.shared.start else [])],
     )
 
 
@@ -147,14 +152,23 @@ class _RowsOfRecords:
     def __init__(self, own: Blueprint) -> None:
         self._own = own
         self._learners: dict[str | None, Learner] = {}
+        self._shared = Group(own) if own.shared.names else None
 
-    def of(self, key: str | None, made: Decision) -> Decision:
+    def of(self, event: Line) -> Decision:
         """A decision on rows."""
-        return on_rows(self._learner(key), made)
+        made, learner = event.made(), self._learner(event.key)
+        if self._shared is None or self._shared.table is None or not isinstance(made.context, Encoded):
+            return on_rows(learner, made)
+        return on_columns(learner, made, self._shared.table.planned(made.context)[1])
 
-    def learn(self, key: str | None, made: Decision, told: Any) -> None:
-        """Learn what the log's own learner has learnt."""
-        self._learner(key).learn(made, told)
+    def learn(self, event: Line, decision: Line) -> None:
+        """Learn what the log's own learner has learnt; of names that keys share, where they went."""
+        made, told = decision.made(), event.told()
+        if self._shared is None:
+            self._learner(event.key).learn(made, told)
+        else:
+            names = (decision.shared or {}).get("names", [])
+            self._shared.take(Lesson(event.type, made, told, event.places, names))
 
     def _learner(self, key: str | None) -> Learner:
         if key not in self._learners:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from smidgen import records
 from smidgen.service.messages import FeedbackBody, FeedbackReply, digest
+from smidgen.service.models.keyed_rows import Lesson
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
@@ -57,7 +58,7 @@ class Answers:
             if row.feedback_seq is not None and (known := again(row, hashed)) is not None:
                 return _told(name, known, model.version)
             told = self._log.decision(model, row.seq)
-            made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids)
+            made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids, told.names)
         elif allowed is not None and made.model.name != allowed:
             raise unknown(name)
         return self._learn(name, made, body, hashed)
@@ -67,11 +68,14 @@ class Answers:
         held = self._learners.get(model, key)
         blueprint = model.blueprint
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
-        content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(reaction.learn)))
+        group = self._learners.group(model)
+        places = group.places(made.decision) if group is not None else None
+        content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(reaction.learn), places))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
-            held.learner.learn(held.learner.adopt(made.decision), reaction.learn)  # a refusal undoes what was written
+            lesson = Lesson("feedback", held.learner.adopt(made.decision), reaction.learn, places, made.names)
+            self._learners.learn(model, key, held, lesson)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
         self._recent.drop(name)

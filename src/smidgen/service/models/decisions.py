@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidFeatures, SmidgenError
+from smidgen.features.memory import Carried
 from smidgen.service.loops.candidates import located
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
@@ -35,12 +36,13 @@ class _Request(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """A decision that is not written yet: its row, the learner's record, the candidates' ids, and the reply."""
+    """A decision that is not written yet: its row, the learner's record, the candidates' ids, the reply, new names."""
 
     row: Asked
     decision: Decision
     ids: list[str]
     reply: Reply
+    names: Carried
 
 
 class Decisions:
@@ -149,10 +151,15 @@ class Decisions:
             hashed, told = mine[body.id]
             _refuse_other(body.id, hashed, request.digest)
             return told
-        learner, blueprint = self._learners.get(model, body.key).learner, model.blueprint
+        held, group, blueprint = self._learners.get(model, body.key), self._learners.group(model), model.blueprint
+        start, learner = self._learners.begin(model, body.key, held), held.learner
+        names: Carried = ()
         self._undo.note(learner.withdraw, learner.decisions)
         try:
-            decision = learner.decide(request.context)
+            if group is None:
+                decision = learner.decide(request.context)
+            else:
+                decision, names = group.decide(learner, request.context, held.known)
         except InvalidFeatures as error:
             if (features := blueprint.features) is None:
                 raise
@@ -162,7 +169,8 @@ class Decisions:
         answer = blueprint.loop.answer(decision, ids)
         told = reply(name, model.version, decision, expires) | answer
         record = learner.brief(decision)
-        content = bodies.DecisionBody(decision.number, model.version, blueprint.terms.window_s, ids, record)
+        window, shared = blueprint.terms.window_s, _shared(start, names)
+        content = bodies.DecisionBody(decision.number, model.version, window, ids, record, shared)
         row = Asked(
             name,
             now,
@@ -177,7 +185,7 @@ class Decisions:
             waits=blueprint.terms.default_reward is not None,
             shown=body.activate,
         )
-        made.append(_Made(row, decision, ids, told))
+        made.append(_Made(row, decision, ids, told, names))
         if body.id is not None:
             mine[body.id] = request.digest, told
         return told
@@ -185,10 +193,16 @@ class Decisions:
     def _write(self, model: Served, made: list[_Made]) -> None:
         """Write what was decided, and keep it in memory for quick feedback."""
         first = self._store.decided(model.slot, [each.row for each in made])
-        for seq, (row, decision, ids, _) in enumerate(made, first):
-            waiting = Made(model, seq, row.key, row.expires_at, decision, ids)
+        for seq, (row, decision, ids, _, names) in enumerate(made, first):
+            waiting = Made(model, seq, row.key, row.expires_at, decision, ids, names)
             self._recent.add(row.decision, waiting, len(row.body))
             self._undo.note(self._recent.drop, row.decision)
+
+
+def _shared(start: bytes | None, names: Carried) -> dict[str, Any] | None:
+    """What a decision's event says of what keys share, if anything."""
+    told: dict[str, Any] = {} if start is None else {"start": start}
+    return (told | {"names": names} if names else told) or None
 
 
 def _refuse_other(id: str, before: bytes | None, now: bytes | None) -> None:

@@ -9,6 +9,9 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.amending import add_classes, amended
+from smidgen.learners.records.around import takes_records
+from smidgen.service.models.building import Blueprint
+from smidgen.service.models.keyed_rows import Begun, begin, read, told_to
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.protocol import Reading
@@ -47,15 +50,18 @@ def _taught(learner: Learner, decision: Decision | None, told: Any) -> Learner:
 
 @step("imported")
 def _imported(learner: Learner, decision: Decision | None, told: Any) -> Learner:
-    """A learner from elsewhere, in the place of the one that was there."""
+    """A learner from elsewhere, in the place of the one that was there; what keys share is none of theirs."""
+    if told is None:
+        return learner
     return Learner.from_bytes(told.tobytes(), "an imported learner")
 
 
 @step("amended")
 def _amended(learner: Learner, decision: Decision | None, told: Any) -> Learner:
-    """Other settings, more labels: what has been learnt stays."""
-    if told["settings"]:
-        learner = amended(learner, **told["settings"])
+    """Other settings, more labels: what has been learnt stays. Where texts are is no matter of a learner of rows."""
+    settings = {name: value for name, value in told["settings"].items() if name != "text" or takes_records(learner)}
+    if settings:
+        learner = amended(learner, **settings)
     if told["labels"] is not None:
         add_classes(learner, *range(*told["labels"]))
     return learner
@@ -89,20 +95,46 @@ def take(learner: Learner, type: str, seq: int, decision: Decision | None, told:
     return known(learner, decision, told)
 
 
-def follow(learner: Learner, changes: Iterable[tuple[Event, Event | None]], undone: Undone) -> tuple[Learner, int]:
+def follow(
+    learner: Learner,
+    changes: Iterable[tuple[Event, Event | None]],
+    undone: Undone,
+    blueprint: Blueprint | None = None,
+    begun: Begun | None = None,
+) -> tuple[Learner, int]:
     """Take events of the log, but for those that were taken back.
 
-    Returns the learner, and the number of the last event, 0 if there was none.
+    Parameters
+    ----------
+    learner, changes, undone
+        Who learns, from what, and what counts no more.
+    blueprint
+        The model's settings, if its keys share names.
+    begun
+        Where a fresh learner of a key begins, and with what.
+
+    Returns
+    -------
+    The learner, and the number of the last event, 0 if there was none.
     """
     seq = 0
     for event, made in changes:
+        if begun is not None and event.seq >= begun.seq:  # the settings of that time are in force
+            begin(learner, begun.start)
+            begun = None
         seq = event.seq
         counts = event.made not in undone if event.made is not None else event.type == "amended"
         if counts and event.type != ERASED:
+            if blueprint is not None and blueprint.shared.names:
+                lesson = read(blueprint, learner, event, made)
+                learner = take(learner, event.type, seq, *told_to(blueprint, learner, lesson))
+                continue
             decision = None
             if made is not None and event.type not in REWINDS:
                 decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)
             learner = take(learner, event.type, seq, decision, bodies.read_told(event))
+    if begun is not None:
+        begin(learner, begun.start)
     return learner, seq
 
 
@@ -134,6 +166,10 @@ class Undone:
 
     def __contains__(self, version: int) -> bool:
         return any(first <= version <= last for first, last, _ in self._ranges)
+
+    def begins_anew(self, version: int) -> bool:
+        """Whether a key that began at this version begins anew, since a rollback took back what it began with."""
+        return any(first <= version < by for first, last, by in self._ranges if last == by)
 
     def spoils(self, version: int) -> bool:
         """Whether a state of this version holds something that was taken back later."""

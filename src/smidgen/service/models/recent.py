@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from smidgen.decision import Decision
+from smidgen.features.memory import Carried
 from smidgen.service.models.served import Served
 
 
@@ -26,6 +27,8 @@ class Made(NamedTuple):
         The learner's own record.
     ids
         The candidates' ids, in the order of their features.
+    names
+        Names of columns that its event tells.
     """
 
     model: Served
@@ -34,6 +37,7 @@ class Made(NamedTuple):
     expires_at: float
     decision: Decision
     ids: list[str]
+    names: Carried = ()
 
 
 class Recent:

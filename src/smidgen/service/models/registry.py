@@ -9,6 +9,7 @@ import msgspec
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.served import Served
+from smidgen.service.models.sharing import Shared
 from smidgen.service.models.terms import read
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, UnknownModel
@@ -103,6 +104,7 @@ def resolved(blueprint: Blueprint) -> dict[str, Any]:
         "settings": blueprint.record(),
         "guarded": blueprint.guarded,
         "terms": msgspec.to_builtins(blueprint.terms),
+        **({"shared": msgspec.to_builtins(blueprint.shared)} if blueprint.body.keyed else {}),
     }
 
 
@@ -110,7 +112,8 @@ def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
     """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
     if settings is not None:
-        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded)
+        shared = msgspec.convert((found or {}).get("shared", {}), Shared)
+        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded, shared=shared)
     blueprint = Blueprint(body)
     blueprint.guarded = guarded
     return blueprint

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from smidgen.errors import SmidgenError
+from smidgen.features import Vectorizer
 from smidgen.learners import Learner
+from smidgen.learners.records.around import vectorizer_of
+from smidgen.learners.storage import decode
+from smidgen.service.models import groups
 from smidgen.service.models.building import Blueprint
-from smidgen.service.models.fold import Undone, follow, undone
+from smidgen.service.models.fold import Undone, follow, take, undone
+from smidgen.service.models.group import KIND, NONE, Group
+from smidgen.service.models.keyed_rows import Lesson, begin, begun, told_to
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, State
@@ -76,14 +85,26 @@ class Served:
         return self.counts.keys
 
 
-@dataclass
+@dataclass(slots=True)
 class Held:
-    """A learner in memory, its last event, its size, and whether it has changed since it was last written."""
+    """A learner in memory.
+
+    Attributes
+    ----------
+    learner, seq, size, changed
+        The learner, its last event, its size, and whether it has changed since it was last written.
+    new
+        Whether it may still begin with what the keys of its slot share: its log does not say yet what it begins with.
+    known
+        Columns whose names its events have told since it came into memory.
+    """
 
     learner: Learner
     seq: int
     size: int
     changed: bool = False
+    new: bool = False
+    known: NDArray[np.uint32] = field(default_factory=lambda: NONE)
 
 
 class LearnerCache:
@@ -113,6 +134,7 @@ class LearnerCache:
         self._plain: dict[int, Held] = {}
         self._keyed: OrderedDict[tuple[int, str], Held] = OrderedDict()
         self._bytes = 0
+        self._groups: dict[int, Group] = {}
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._keyed)
@@ -133,6 +155,50 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def group(self, model: Served) -> Group | None:
+        """What the keys of a model share, recovered if need be; None if they share nothing."""
+        if not model.blueprint.grouped:
+            return None
+        if (found := self._groups.get(model.slot)) is None:
+            found = self._groups[model.slot] = groups.recovered(self._store, model, self._rebuilt)
+        return found
+
+    def _rebuilt(self, model: Served, key: str) -> Learner:
+        """The learner of a key, as it is, whether or not it stays in memory."""
+        held = self._keyed.get((model.slot, key))
+        return held.learner if held is not None else self._recover(model, key).learner
+
+    def begin(self, model: Served, key: str | None, held: Held) -> bytes | None:
+        """Let a newcomer begin with what the others share; what its log must say of it, None if nothing."""
+        if not held.new or (group := self.group(model)) is None:
+            return None
+        self.changing(model, key)
+        start = group.start(held.learner)
+        begin(held.learner, start)
+        held.new = False
+        return start
+
+    def learn(self, model: Served, key: str | None, held: Held, lesson: Lesson) -> None:
+        """Let a learner, and what it shares with others, take an event; a refusal changes nothing."""
+        learner, group = held.learner, self.group(model)
+        if group is None:
+            held.learner = take(learner, lesson.type, model.seq, lesson.decision, lesson.told)
+            return
+        before = learner.start() if group.mean is not None and learner.rounds else None
+        told = told_to(model.blueprint, learner, lesson)
+        held.learner = take(learner, lesson.type, model.seq, *told)
+        self._undo.note(self._groups.pop, model.slot, None)
+        group.take(lesson)
+        group.moved(before, held.learner)
+        if lesson.names:
+            told_now = np.array([place for place, _, _ in lesson.names], np.uint32)
+            held.known = np.union1d(held.known, told_now)
+
+    def table(self, model: Served, learner: Learner) -> Vectorizer | None:
+        """The names of the columns that a learner of a model reads, if they come from records."""
+        group = self.group(model)
+        return group.table if group is not None and group.table is not None else vectorizer_of(learner)
+
     def changing(self, model: Served, key: str | None) -> None:
         """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
         self._undo.note(self._drop, model.slot, key)
@@ -148,6 +214,7 @@ class LearnerCache:
         """Drop everything from memory; the store is the truth."""
         self._plain.clear()
         self._keyed.clear()
+        self._groups.clear()
         self._bytes = 0
 
     def write_keyed(self, model: Served) -> list[Held]:
@@ -172,18 +239,24 @@ class LearnerCache:
                 self._store.publish(slot, key, held.seq, held.learner.to_bytes())
 
     def _recover(self, model: Served, key: str | None) -> Held:
-        gone = undone(self._store, model.slot)
-        found = self.state_of(self._store, model, key, gone)
-        learner, seq = found if found is not None else (model.blueprint.learner(key), 0)
-        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone)
+        gone, blueprint = undone(self._store, model.slot), model.blueprint
+        found, begins = self.state_of(self._store, model, key, gone), None
+        if found is None and key is not None and blueprint.shared_start is not None:
+            begins = begun(self._store.of_key(model.slot, key), gone.begins_anew)
+        learner, seq = found if found is not None else (blueprint.learner(key), 0)
+        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone, blueprint, begins)
         seq = max(seq, last)
         learner.reserve(self._store.last_number(model.slot, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded
-        return Held(learner, seq, model.blueprint.size)
+        return Held(learner, seq, blueprint.size, new=begins is not None and begins.seq == 0 and not learner.rounds)
 
-    def amended(self, model: Served, change: Callable[[Learner], Learner]) -> None:
+    def amended(self, model: Served, told: dict[str, Any]) -> None:
         """Change the settings of the learners of a model that are in memory; others change when they are recovered."""
+
+        def change(learner: Learner) -> Learner:
+            return take(learner, "amended", model.seq, None, told)
+
         if not model.keyed:
             self.get(model, None)  # so that a refusal comes now
         held: list[tuple[str | None, Held | None]] = [] if model.keyed else [(None, self._plain.get(model.slot))]
@@ -192,13 +265,24 @@ class LearnerCache:
             self.changing(model, key)
             if found is not None:
                 found.learner = change(found.learner)
+        if (group := self.group(model)) is not None:
+            self._undo.note(self._groups.pop, model.slot, None)
+            group.amend(told)
 
     def leave(self, model: Served, key: str | None) -> None:
         """Let go of a learner whose past was changed, or of all learners of a model with keys."""
         keys = [own for slot, own in self._keyed if slot == model.slot] if model.keyed and key is None else [key]
+        self.leave_group(model)
         for each in keys:
             self._drop(model.slot, each)
             self._undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
+
+    def leave_group(self, model: Served, ready: Group | None = None) -> None:
+        """Let go of what the keys of a model share, or hold what was folded aside in its place."""
+        self._groups.pop(model.slot, None)
+        if ready is not None:
+            self._groups[model.slot] = ready
+        self._undo.note(self._groups.pop, model.slot, None)
 
     def enter(self, model: Served, learner: Learner, seq: int) -> None:
         """Hold a learner of a model without keys that was folded aside."""
@@ -220,7 +304,8 @@ class LearnerCache:
 def state_problem(state: State) -> str | None:
     """Why a published state cannot be used, or None."""
     try:
-        Learner.from_bytes(state.content, state.place)
+        if decode(state.content, state.place)[0].kind != KIND:  # what keys share needs the model's settings to be read
+            Learner.from_bytes(state.content, state.place)
     except _UNREADABLE as error:
         return str(error)
     return None if state.own else "it is not of this log, which has another past"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smidgen import records
+from smidgen.service.models.keyed_rows import Lesson
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
@@ -55,12 +56,15 @@ class Silences:
         held, loop = self._learners.get(model, told.key), model.blueprint.loop
         reaction = loop.unanswered()
         given = {"default_reward": model.blueprint.terms.default_reward}
-        body = bodies.write(bodies.FeedbackBody(given, records.encode(reaction.learn)))
+        group = self._learners.group(model)
+        places = group.places(told.decision) if group is not None else None
+        body = bodies.write(bodies.FeedbackBody(given, records.encode(reaction.learn), places))
         expiry = Expiry(row.id, self._clock(), told.key, reaction.measure, reaction.position, body)
         (verdict,) = self._store.expired(row.slot, [expiry])
         if verdict.status == "learnt" and verdict.seq is not None:
             self._learners.changing(model, told.key)
-            held.learner.learn(held.learner.adopt(told.decision), reaction.learn)
+            lesson = Lesson("expired", held.learner.adopt(told.decision), reaction.learn, places, told.names)
+            self._learners.learn(model, told.key, held, lesson)
             self._learners.changed(model, told.key, held, verdict.seq)
             reach("silence-learnt")
         self._recent.drop(row.id)

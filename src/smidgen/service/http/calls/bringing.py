@@ -32,9 +32,9 @@ async def import_model(request: Request) -> Response:
     await here.rights(request, "admin", name)
     media, content = await raw_body(request, tuple(READERS), here.options.max_body)
     new = name not in here.engine.models
-    blueprint, learners = await asyncio.to_thread(READERS[media], content)
-    await here.warm(blueprint.body)
-    told = await here.writer.do(lambda: here.engine.fill(name, blueprint, learners, media))
+    brought = await asyncio.to_thread(READERS[media], content)
+    await here.warm(brought.blueprint.body)
+    told = await here.writer.do(lambda: here.engine.fill(name, brought, media))
     return reply(told, 201 if new else 200)
 
 
