@@ -28,6 +28,11 @@ def bounded(name: str) -> str:
     return f"{name[: limits.NAME - 18]}…#{digest}"
 
 
+def _together(names: list[str]) -> str:
+    """The names of a column; several are told to share it."""
+    return names[0] if len(names) == 1 else f"{' | '.join(names)} (share a column)"
+
+
 class Book:
     """Names in the order in which they were learnt, and the column of each.
 
@@ -124,7 +129,7 @@ class Book:
             if name == HOLE:
                 continue
             known.setdefault(int(self.columns[i]), []).append(name)
-        return [(c, " | ".join([*names, *(["…"] if self.crowded[c] else [])])) for c, names in known.items()]
+        return [(c, _together([*names, *(["…"] if self.crowded[c] else [])])) for c, names in known.items()]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The names but for the constant's (no bytes if there are none), and which columns forgotten names share."""

@@ -121,7 +121,7 @@ class Pipeline(Learner):
     def weights_by_name(self, limit: int | None = None) -> list[tuple[str, Any]]:
         """Names and weights, strongest first; in the label loop a weight is an array, one number per label.
 
-        A column that several names share has all of them, joined by " | ".
+        A column that several names share has all of them: "country=se | city=ulm (share a column)".
         """
         weights, named = self._inner.weights, self._features.named_columns()
         strength = np.abs(weights) if weights.ndim == 1 else np.abs(weights).max(axis=0)

@@ -28,8 +28,17 @@ def namer(engine: Engine, model: Served, learner: Learner) -> Callable[[int], st
     if (features := engine.learners.table(model, learner)) is not None:
         known = dict(features.named_columns())
         return lambda index: known.get(index, f"#{index}")
-    names = model.blueprint.names
-    return names.__getitem__ if names is not None else model.blueprint.loop.weight_name
+    names, hashed, numbered = model.blueprint.names, model.hashed, model.blueprint.loop.weight_name
+    if hashed is not None:
+        return lambda index: hashed.called(index) or numbered(index)
+    return names.__getitem__ if names is not None else numbered
+
+
+def _signed(model: Served, weights: Any) -> Any:
+    """Weights as they count for the names of their columns: a hash may turn the sign."""
+    if model.hashed is None:
+        return weights
+    return weights * model.hashed.signs()
 
 
 def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:
@@ -41,7 +50,7 @@ def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> Weigh
     if key is not None and key not in keys(engine.store, model, key, 1):
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
     learner = engine.learners.get(model, key).learner
-    weights = np.asarray(learner.weights, dtype=np.float64)
+    weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
     labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
     found = []
     for place in _strongest(weights.ravel(), limit).tolist():
@@ -64,7 +73,7 @@ def largest_weights(engine: Engine, model: Served, key: str | None, label: str |
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
     learner = engine.learners.get(model, key).learner
     try:
-        weights = np.asarray(learner.weights, dtype=np.float64)
+        weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
     except NoWeights as error:
         return {**_none(model.blueprint.loop.without_weights(learner, error)), "key": key}
     labels = _labels(model, weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,11 +39,14 @@ class Brought(NamedTuple):
         By key; None is the key of a model without keys.
     group
         What the keys share, if they do.
+    names
+        Of hashed features.
     """
 
     blueprint: Blueprint
     learners: Learners
     group: Group | None = None
+    names: Sequence[str] = ()
 
 
 class Bringing:
@@ -69,6 +72,8 @@ class Bringing:
         if to in self._models.by_name:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
         made = self._enter(to, source.blueprint)
+        if learnt and made.hashed is not None and source.hashed is not None and not source.keyed:
+            made.hashed.add(source.hashed.told())
         if learnt:
             self._share(made, self._learners.group(source), f"a copy of {name}")
             for key in self._keys(source):
@@ -85,6 +90,8 @@ class Bringing:
             raise Conflict(f"the model {name!r} has other settings", "choose another name, or make it alike")
         elif model.blueprint.shared != blueprint.shared:
             raise Conflict(f"the keys of {name!r} share other things", "choose another name, or make it alike")
+        if model.hashed is not None and not model.keyed:
+            model.hashed.add(brought.names)
         self._share(model, brought.group, source)
         for key, learner in brought.learners.items():
             self._imported(model, key, learner, source)
@@ -106,7 +113,10 @@ class Bringing:
             self._learners.leave_group(model)
 
     def _imported(self, model: Served, key: str | None, learner: Learner, source: str) -> None:
-        content = bodies.write({"source": source, "learn": records.encode(np.frombuffer(learner.to_bytes(), np.uint8))})
+        told = {"source": source, "learn": records.encode(np.frombuffer(learner.to_bytes(), np.uint8))}
+        if model.hashed is not None and key is None:
+            told["hashed"] = model.hashed.told()
+        content = bodies.write(told)
         self._store.append(model.slot, "imported", self._clock(), content, key=key, changes=True)
         self._learners.leave(model, key)
 
@@ -143,4 +153,4 @@ def from_log(content: bytes) -> Brought:
     if found.blueprint is None:
         raise Impossible("the log makes no model", "export it from its start")
     keys = sorted(found.numbers.keys() | found.learners.keys(), key=lambda key: key or "")
-    return Brought(found.blueprint, {key: found.learner(key) for key in keys}, found.group)
+    return Brought(found.blueprint, {key: found.learner(key) for key in keys}, found.group, list(found.hashed))

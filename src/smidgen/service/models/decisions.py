@@ -14,6 +14,7 @@ from smidgen.service.loops.candidates import located
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
 from smidgen.service.models.cost import Budget
+from smidgen.service.models.hashed_names import named_in
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -169,7 +170,7 @@ class Decisions:
         answer = blueprint.loop.answer(decision, ids)
         told = reply(name, model.version, decision, expires) | answer
         record = learner.brief(decision)
-        window, shared = blueprint.terms.window_s, _shared(start, names)
+        window, shared = blueprint.terms.window_s, _shared(start, names, self._named(model, body))
         content = bodies.DecisionBody(decision.number, model.version, window, ids, record, shared)
         row = Asked(
             name,
@@ -190,6 +191,14 @@ class Decisions:
             mine[body.id] = request.digest, told
         return told
 
+    def _named(self, model: Served, body: DecisionBody) -> list[str]:
+        """Names of hashed features that no event has told."""
+        if model.hashed is None or not (new := model.hashed.new(named_in(body))):
+            return []
+        model.hashed.add(new)
+        self._undo.note(model.hashed.drop, new)
+        return new
+
     def _write(self, model: Served, made: list[_Made]) -> None:
         """Write what was decided, and keep it in memory for quick feedback."""
         first = self._store.decided(model.slot, [each.row for each in made])
@@ -199,10 +208,10 @@ class Decisions:
             self._undo.note(self._recent.drop, row.decision)
 
 
-def _shared(start: bytes | None, names: Carried) -> dict[str, Any] | None:
-    """What a decision's event says of what keys share, if anything."""
-    told: dict[str, Any] = {} if start is None else {"start": start}
-    return (told | {"names": names} if names else told) or None
+def _shared(start: bytes | None, names: Carried, hashed: list[str]) -> dict[str, Any] | None:
+    """What a decision's event says of what is no matter of one learner, if anything."""
+    told = {"start": start, "names": names or None, "hashed": hashed or None}
+    return {name: value for name, value in told.items() if value is not None} or None
 
 
 def _refuse_other(id: str, before: bytes | None, now: bytes | None) -> None:

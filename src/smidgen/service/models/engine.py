@@ -31,6 +31,7 @@ from smidgen.service.models.answers import Answers
 from smidgen.service.models.bringing import Bringing, Brought
 from smidgen.service.models.decisions import Decisions
 from smidgen.service.models.forgetting import Forgetting
+from smidgen.service.models.hashed_names import PLACE
 from smidgen.service.models.lessons import Lessons
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
@@ -185,7 +186,11 @@ class Engine:
                 model.saved = model.seq
 
     def snapshot(self, model: Served) -> None:
-        """Write the model's learner, or its keyed learners, aside."""
+        """Write the model's learner, or its keyed learners, aside, and its names."""
+        if model.hashed is not None and model.hashed.changed:
+            named = model.hashed
+            self.run(lambda: self.store.publish(model.slot, PLACE, model.seq, named.to_bytes()))
+            named.changed = False
         if not model.keyed:
             self.store.publish(model.slot, None, model.seq, self.learners.get(model, None).learner.to_bytes())
             return

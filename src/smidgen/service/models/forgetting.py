@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smidgen.service.messages import ForgottenReply
+from smidgen.service.models.hashed_names import PLACE, HashedNames
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
@@ -52,6 +53,9 @@ class Forgetting:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")
         self._learners.leave(model, key)
         self._log.let_go(model, key)
+        if model.hashed is not None and model.blueprint.dim is not None and verdict.seq is not None:
+            model.hashed = HashedNames.folded(self._store, model.slot, model.blueprint.dim)
+            self._store.publish(model.slot, PLACE, verdict.seq, model.hashed.to_bytes())
         self._recent.clear()
         model.scaled.pop(key, None)
         return ForgottenReply(forgotten=count, model_version=verdict.version)

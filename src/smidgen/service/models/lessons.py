@@ -13,6 +13,7 @@ from smidgen.features.rows import is_sparse
 from smidgen.service.messages import ExamplesBody, TaughtReply, digest
 from smidgen.service.models.cost import Budget
 from smidgen.service.models.group import Group
+from smidgen.service.models.hashed_names import named_in
 from smidgen.service.models.keyed_rows import Lesson
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -54,7 +55,7 @@ class Lessons:
         held = self._learners.get(model, key)
         self._learners.changing(model, key)
         start = self._learners.begin(model, key, held)
-        shared = {} if start is None else {"start": start}
+        shared: dict[str, Any] = {} if start is None else {"start": start}
         if (group := self._learners.group(model)) is None:
             for place, (context, answer) in enumerate(lessons):
                 with _naming(place):
@@ -62,6 +63,10 @@ class Lessons:
         else:
             lessons, more = self._taught(model, key, group, lessons)
             shared |= more
+        if model.hashed is not None:
+            shared["hashed"] = model.hashed.new(name for example in body.examples for name in named_in(example))
+            model.hashed.add(shared["hashed"])
+            self._learners.undo.note(model.hashed.drop, shared["hashed"])
         told = {"id": body.id, "examples": len(lessons), "learn": records.encode(lessons), **shared}
         call = (body.id, hashed) if body.id is not None else None
         seq = self._store.append(

@@ -8,6 +8,7 @@ import msgspec
 
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
+from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.served import Served
 from smidgen.service.models.sharing import Shared
 from smidgen.service.models.terms import read
@@ -45,6 +46,8 @@ class Registry:
         for model in served(self._store):
             newest = next((state for state in self._store.states(model.slot) if state.own), None)
             model.saved = newest.seq if newest is not None else 0
+            if model.hashed is not None and model.blueprint.dim is not None:
+                model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
             self._enter(model)
 
     def get(self, name: str) -> Served:
@@ -128,6 +131,7 @@ def served(reading: Reading) -> list[Served]:
 
 
 def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:
+    hashed = blueprint.loop.vectors.hashed and blueprint.dim is not None
     return Served(
         row.id,
         row.name,
@@ -136,4 +140,5 @@ def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Serve
         row.created_at,
         row.archived_at,
         counts if counts is not None else Counts(),
+        hashed=HashedNames(blueprint.dim or 1) if hashed else None,
     )

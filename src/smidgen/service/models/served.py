@@ -18,6 +18,8 @@ from smidgen.service.models import groups
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import Undone, follow, take, undone
 from smidgen.service.models.group import KIND, NONE, Group
+from smidgen.service.models.hashed_names import KIND as NAMES
+from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.keyed_rows import Lesson, begin, begun, told_to
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.protocol import Reading, Store
@@ -42,6 +44,8 @@ class Served:
         The event after which its learners were last written aside.
     scaled
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
+    hashed
+        The names of hashed features; None if its features are not hashed.
     """
 
     id: int
@@ -53,6 +57,7 @@ class Served:
     counts: Counts = field(default_factory=Counts)
     saved: int = 0
     scaled: dict[str | None, int] = field(default_factory=dict)
+    hashed: HashedNames | None = None
 
     @property
     def keyed(self) -> bool:
@@ -128,7 +133,7 @@ class LearnerCache:
 
     def __init__(self, store: Store, undo: Undo, size: int, memory: int = 1 << 30) -> None:
         self._store = store
-        self._undo = undo
+        self.undo = undo
         self._size = size
         self._memory = memory
         self._plain: dict[int, Held] = {}
@@ -187,7 +192,7 @@ class LearnerCache:
         before = learner.start() if group.mean is not None and learner.rounds else None
         told = told_to(model.blueprint, learner, lesson)
         held.learner = take(learner, lesson.type, model.seq, *told)
-        self._undo.note(self._groups.pop, model.slot, None)
+        self.undo.note(self._groups.pop, model.slot, None)
         group.take(lesson)
         group.moved(before, held.learner)
         if lesson.names:
@@ -201,7 +206,7 @@ class LearnerCache:
 
     def changing(self, model: Served, key: str | None) -> None:
         """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
-        self._undo.note(self._drop, model.slot, key)
+        self.undo.note(self._drop, model.slot, key)
 
     def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
@@ -266,7 +271,7 @@ class LearnerCache:
             if found is not None:
                 found.learner = change(found.learner)
         if (group := self.group(model)) is not None:
-            self._undo.note(self._groups.pop, model.slot, None)
+            self.undo.note(self._groups.pop, model.slot, None)
             group.amend(told)
 
     def leave(self, model: Served, key: str | None) -> None:
@@ -275,14 +280,14 @@ class LearnerCache:
         self.leave_group(model)
         for each in keys:
             self._drop(model.slot, each)
-            self._undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
+            self.undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
 
     def leave_group(self, model: Served, ready: Group | None = None) -> None:
         """Let go of what the keys of a model share, or hold what was folded aside in its place."""
         self._groups.pop(model.slot, None)
         if ready is not None:
             self._groups[model.slot] = ready
-        self._undo.note(self._groups.pop, model.slot, None)
+        self.undo.note(self._groups.pop, model.slot, None)
 
     def enter(self, model: Served, learner: Learner, seq: int) -> None:
         """Hold a learner of a model without keys that was folded aside."""
@@ -304,7 +309,7 @@ class LearnerCache:
 def state_problem(state: State) -> str | None:
     """Why a published state cannot be used, or None."""
     try:
-        if decode(state.content, state.place)[0].kind != KIND:  # what keys share needs the model's settings to be read
+        if decode(state.content, state.place)[0].kind not in (KIND, NAMES):  # those are no learners
             Learner.from_bytes(state.content, state.place)
     except _UNREADABLE as error:
         return str(error)

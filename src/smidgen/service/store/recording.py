@@ -19,6 +19,7 @@ from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import Undone, take, undone
 from smidgen.service.models.group import Group
+from smidgen.service.models.hashed_names import told
 from smidgen.service.models.keyed_rows import Lesson, begin, told_to
 from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
@@ -62,8 +63,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         ``model_version`` too, and ``learn`` if a learner is told something.
     version
         Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone.
-    shared, places, names, start, group
-        Of keyed models: what keys share, and where names of records went (`smidgen.service.store.bodies`).
+    shared, places, names, start, group, hashed
+        What keys share, where names of records went, and names of hashed features (`smidgen.service.store.bodies`).
     """
 
     seq: int
@@ -87,6 +88,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     names: list[Any] = msgspec.field(default_factory=list)
     start: str | None = None
     group: str | None = None
+    hashed: list[str] = msgspec.field(default_factory=list)
 
     @property
     def learnt(self) -> bool:
@@ -279,6 +281,8 @@ class Rebuilding:
         The number of each learner's latest decision.
     group
         What the keys share, if they do.
+    hashed
+        The names of hashed features that the log tells.
     undone
         What was taken back, in all of the log; it is left out from the beginning.
     seq, version
@@ -292,6 +296,7 @@ class Rebuilding:
         self.numbers: dict[str | None, int] = {}
         self.group: Group | None = None
         self._begun: set[str | None] = set()
+        self.hashed: dict[str, None] = {}
         self.undone = recording.undone()
         self._amendments: list[tuple[int, Any]] = []
         self.seq = 0
@@ -307,6 +312,7 @@ class Rebuilding:
             self.group = Group(self.blueprint) if self.blueprint.grouped else None
         elif event.type == "decision":
             self.numbers[event.key] = event.number
+            self.hashed |= dict.fromkeys(told(event.shared))
             self._begin(event.key, (event.shared or {}).get("start"), event.reply.get("model_version", 0))
         elif event.type == "amended":
             self._amendments.append((event.seq, event.told()))
@@ -316,6 +322,7 @@ class Rebuilding:
                 self.group.amend(event.told())
         elif event.changes:
             self.version = event.model_version or 0
+            self.hashed |= dict.fromkeys(event.hashed)
             if self.version not in self.undone:
                 self._change(event)
 
