@@ -152,10 +152,19 @@ class Book:
         self.names.append(name)
 
     def _column(self, name: str, i: int) -> int:
-        if i >= self.capacity:
-            return i - self.capacity
-        return i if i < self.dim else self._shared(name)
+        return column_at(name, i, self.dim, constant=bool(self._first))
 
     def _shared(self, name: str) -> int:
-        spread = self.dim - self._first
-        return self._first + zlib.crc32(name.encode("utf-8", "surrogatepass")) % spread if spread else 0
+        return _hashed(name, self.dim, self._first)
+
+
+def column_at(name: str, place: int, dim: int, *, constant: bool = True) -> int:
+    """The column of a name at a place of the book: its own while there are few, else by a hash."""
+    if place >= 2 * dim:
+        return place - 2 * dim
+    return place if place < dim else _hashed(name, dim, int(constant))
+
+
+def _hashed(name: str, dim: int, first: int) -> int:
+    spread = dim - first
+    return first + zlib.crc32(name.encode("utf-8", "surrogatepass")) % spread if spread else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from smidgen.decision import Decision
 from smidgen.features import Vectorizer
 from smidgen.learners.base import Learner
@@ -32,6 +34,11 @@ def inside(learner: Learner) -> Learner:
 def on_rows(learner: Learner, decision: Decision) -> Decision:
     """A decision as the learner that reads the rows has it."""
     return learner.within(decision) if isinstance(learner, Pipeline) else decision
+
+
+def rows_of(learner: Learner, context: Any) -> Any:
+    """A context as the learner that reads the rows has it."""
+    return learner.context_within(context) if isinstance(learner, Pipeline) else context
 
 
 def contributions(learner: Learner, decision: Decision) -> Contributions | None:

@@ -39,6 +39,8 @@ class Front:
 
     def encode(self, features: Vectorizer, context: Any) -> Encoded:
         """A record, or candidates, by the names and statistics known; refused if the learner decides on no such."""
+        if isinstance(context, Encoded) and context.dim == features.dim:
+            return context  # of a decision of its own
         if isinstance(context, Candidates):
             wanted = Loop.CHOOSE if context.top is None else Loop.RANK
             if wanted not in self.loops:
@@ -108,6 +110,10 @@ def explained(features: Vectorizer, inner: Learner, decision: Decision) -> Expla
     starts, indices, values = encoded.with_columns(columns)
     weights = inner.weights
     if encoded.candidates:
+        seen = getattr(inner, "seen_rows", None)
+        if seen is not None:  # as the inner learner scales them
+            rows = seen(as_context(encoded, columns))
+            starts, indices, values = rows.indptr, rows.indices, rows.data
         return of_candidates(decision, Named(starts, indices, values, names), weights)
     row = prepared(inner, Row(constant(indices), ordinary(values), features.dim))  # as the inner learner scales it
     labels = list(getattr(inner, "labels", ()))

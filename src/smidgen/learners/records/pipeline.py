@@ -140,6 +140,11 @@ class Pipeline(Learner):
         encoded = encoded_in(decision, self.dim)
         return on_columns(self._inner, decision, self._features.planned(encoded)[1])
 
+    def context_within(self, context: Any) -> Any:
+        """A record, or candidates, as the learner inside has it: on rows, with new names in columns as they stand."""
+        encoded = self._front.encode(self._features, context)
+        return as_context(encoded, self._features.planned(encoded)[1])
+
     def run(self, records: Any, y: Any) -> History:
         """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
 

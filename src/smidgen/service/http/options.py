@@ -24,6 +24,8 @@ class Options:
         SQLite's setting.
     modules
         What guests bring: imported before anything else.
+    personalizer
+        The model that calls of the retired hosted product mean.
     """
 
     data: Path
@@ -33,3 +35,4 @@ class Options:
     keyed_in_memory: int = 2_000
     synchronous: str = "FULL"
     modules: tuple[str, ...] = ()
+    personalizer: str = "personalizer"

@@ -131,6 +131,8 @@ class _Auditor:
             self._take_decision(event)
         elif event.type in ("feedback", "expired"):
             self._take_answer(event)
+        elif event.type == "taught" and event.decision is not None:
+            self._take_lesson(event)
         elif event.type == "retracted":
             self._take_retraction(event)
         elif event.type not in TYPES:
@@ -176,6 +178,15 @@ class _Auditor:
         else:
             self._problem(f"event {event.seq} has the status {event.status!r}")
         self._answered[id] = "late answer" if after_silence else event.type
+
+    def _take_lesson(self, event: Line) -> None:
+        """What came of the decision that was shown in the place of one of these."""
+        id = event.decision or ""
+        if id not in self._waiting:
+            self._problem(f"event {event.seq} teaches the decision {id}, which is not open")
+        self._waiting.discard(id)
+        self._answered[id] = event.type
+        self._found.learnt += 1
 
     def _take_retraction(self, event: Line) -> None:
         id = event.decision or ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,15 @@ def _signed(model: Served, weights: Any) -> Any:
     return weights * model.hashed.signs()
 
 
+def known_names(engine: Engine, model: Served, most: int = 400) -> list[str]:
+    """Names of columns that records have had so far, in the order in which they came; of a keyed model, of one key."""
+    key = next(iter(keys(engine.store, model, limit=1)), None)
+    if model.keyed and key is None:
+        return []
+    features = engine.learners.table(model, engine.learners.get(model, key).learner)
+    return [] if features is None else [name for _, name in itertools.islice(features.named_columns(), most)]
+
+
 def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:
     """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out."""
     if model.keyed and key is None:
@@ -53,7 +63,8 @@ def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> Weigh
     weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
     labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
     found = []
-    for place in _strongest(weights.ravel(), limit).tolist():
+    point = model.blueprint.knobs is not None  # values in units of their own are no stronger or weaker
+    for place in range(min(limit, width)) if point else _strongest(weights.ravel(), limit).tolist():
         row, column = divmod(place, width)
         label = labels[row] if labels is not None else None
         found.append(Weight(name=name(column), weight=float(weights.ravel()[place]), label=label))
@@ -81,6 +92,8 @@ def largest_weights(engine: Engine, model: Served, key: str | None, label: str |
         raise Unknown(f"there is no label {label!r}", f"choose among {', '.join(labels or ['none'])}")
     row = weights if weights.ndim == 1 else weights[(labels or []).index(label) if label is not None else 0]
     strongest, name = _strongest(row, top), namer(engine, model, learner)
+    if model.blueprint.knobs is not None:
+        strongest = range(min(top, len(row)))
     return {
         "key": key,
         "label": (label or labels[0]) if labels else None,

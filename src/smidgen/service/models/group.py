@@ -21,9 +21,10 @@ from smidgen.features.memory import Carried, Places
 from smidgen.learners import Learner, starts, storage
 from smidgen.learners.amending import add_classes, amended
 from smidgen.learners.records.front import Front, as_context
+from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import Undone
-from smidgen.service.models.keyed_rows import NOWHERE, Lesson, example_on_rows, on_rows, places_in, read
+from smidgen.service.models.keyed_rows import NOWHERE, TELLING, Change, example, places_in, read, told_to
 from smidgen.service.models.mean import Mean
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
@@ -104,15 +105,18 @@ class Group:
         """An example as a log keeps it."""
         return context if self.table is None or self._front is None else self._front.encode(self.table, context)
 
-    def take(self, lesson: Lesson) -> None:
+    def take(self, change: Change) -> None:
         """Take what a key has learnt."""
-        if lesson.type == "taught":
-            for (context, answer), places in zip(lesson.told, lesson.places or [None] * len(lesson.told), strict=True):
-                self._absorb(context, places, lesson.names)
+        told = change.told
+        if change.type not in TELLING:
+            return
+        if change.type == "taught" and not isinstance(told, Lesson):
+            for (context, answer), places in zip(told, change.places or [None] * len(told), strict=True):
+                self._absorb(context, places, change.names)
                 self._teach(context, answer, places)
-        elif lesson.decision is not None:
-            self._absorb(lesson.decision.context, lesson.places, lesson.names)
-            self._learn(lesson)
+        elif change.decision is not None and not (isinstance(told, Lesson) and told.answer is None):
+            self._absorb(change.decision.context, change.places, change.names)
+            self._learn(change)
 
     def moved(self, before: Mapping[str, NDArray[Any]] | None, learner: Learner) -> None:
         """Take in that a key's learner changed; ``before`` is its start as it was, None if it had learnt nothing."""
@@ -136,19 +140,24 @@ class Group:
         if self.table is not None and isinstance(context, Encoded):
             self.table.absorb_at(context, (places_in(context, places), (places or NOWHERE)[1]), names)
 
-    def _learn(self, lesson: Lesson) -> None:
-        if self.pooled is None or lesson.decision is None:
+    def _learn(self, change: Change) -> None:
+        if self.pooled is None:
             return
-        made, told = on_rows(self._blueprint, self.pooled, lesson.decision, lesson.told, lesson.places)
-        number = self.pooled.decisions + 1
-        made = structs.replace(made, kind=self.pooled._kind, settings=self.pooled._settings, number=number)
+        pooled = self.pooled
+        made, told = told_to(pooled, change)
+        if made is None:
+            return
+        made = structs.replace(made, kind=pooled._kind, settings=pooled._settings, number=pooled.decisions + 1)
         with suppress(SmidgenError):  # what a key could learn and the pool cannot is left out, here and in every replay
-            self.pooled.learn(made, told)
+            if isinstance(told, Lesson):
+                told.give(pooled, made)
+            else:
+                pooled.learn(made, told)
 
     def _teach(self, context: Any, answer: Any, places: Any) -> None:
         if self.pooled is not None:
             with suppress(SmidgenError):
-                self.pooled.teach(*example_on_rows(self._blueprint, context, answer, places))
+                self.pooled.teach(*example(context, answer, places))
 
     # As bytes
 
@@ -202,5 +211,5 @@ def fold(group: Group, blueprint: Blueprint, changes: Iterable[tuple[Event, Even
             if isinstance(content, bytes) and (event.made is None or event.made not in gone):
                 group = Group.from_bytes(content, blueprint, f"event {event.seq}")
         elif event.type not in (ERASED, *REWINDS) and (event.made is None or event.made not in gone):
-            group.take(read(blueprint, reader, event, made))
+            group.take(read(reader, event, made))
     return group

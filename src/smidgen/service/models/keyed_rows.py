@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.features import Encoded
 from smidgen.features.memory import Carried, Places
 from smidgen.learners import Learner, starts
+from smidgen.learners.records.around import takes_records
 from smidgen.learners.records.front import as_context, by_position, on_columns
-from smidgen.service.models.building import Blueprint
+from smidgen.service.loops.lesson import Lesson
 from smidgen.service.store import bodies
 from smidgen.service.store.events import REWINDS, Event
 
 #: Where the names of a record go that has no new ones.
 NOWHERE: Places = ([], [])
+#: Events that tell a learner something of a record.
+TELLING = ("feedback", "expired", "taught")
 
 
-class Lesson(NamedTuple):
-    """What an event says that changed the weights of a key, all that a group takes of it.
+class Change(NamedTuple):
+    """What an event says that changed the weights of a key, all that its learner and its group take of it.
 
     Attributes
     ----------
@@ -43,24 +50,7 @@ class Lesson(NamedTuple):
     names: Carried = ()
 
 
-def on_rows(blueprint: Blueprint, learner: Learner, decision: Decision, told: Any, places: Any) -> tuple[Decision, Any]:
-    """A decision on a record, and what was told of it, as a key's learner takes them; others stay as they are."""
-    encoded = decision.context
-    if not blueprint.shared.names or not isinstance(encoded, Encoded) or blueprint.features is None:
-        return decision, told
-    columns = blueprint.features.columns_at(encoded, places_in(encoded, places))
-    return on_columns(learner, decision, columns), by_position(told, encoded)
-
-
-def example_on_rows(blueprint: Blueprint, context: Any, answer: Any, places: Any) -> tuple[Any, Any]:
-    """An example of a log as a key's learner takes it."""
-    if not isinstance(context, Encoded) or blueprint.features is None:
-        return context, answer
-    columns = blueprint.features.columns_at(context, places_in(context, places))
-    return as_context(context, columns), by_position(answer, context)
-
-
-def read(blueprint: Blueprint, reader: Learner, event: Event, made: Event | None) -> Lesson:
+def read(reader: Learner, event: Event, made: Event | None) -> Change:
     """What an event that changes weights says; the learner reads the record of its decision."""
     decision: Decision | None = None
     names: Carried = ()
@@ -69,19 +59,46 @@ def read(blueprint: Blueprint, reader: Learner, event: Event, made: Event | None
         decision, names = bodies.recall(reader, body.record, made.seq), bodies.carried(body.shared, made.seq)
     told = bodies.read_told(event)
     if event.type in ("feedback", "expired"):
-        return Lesson(event.type, decision, told, bodies.read_feedback(event.body, event.seq).places, names)
+        return Change(event.type, decision, told, bodies.read_feedback(event.body, event.seq).places, names)
     fields = bodies.read_fields(event.body, event.seq) if event.type == "taught" else {}
-    return Lesson(event.type, decision, told, fields.get("places"), bodies.carried(fields, event.seq))
+    return Change(event.type, decision, told, fields.get("places"), names or bodies.carried(fields, event.seq))
 
 
-def told_to(blueprint: Blueprint, learner: Learner, lesson: Lesson) -> tuple[Decision | None, Any]:
-    """The decision and what is told of it, or the examples, as the learner takes them."""
-    if lesson.type == "taught":
-        given = zip(lesson.told, lesson.places or [None] * len(lesson.told), strict=True)
-        return None, [example_on_rows(blueprint, context, answer, places) for (context, answer), places in given]
-    if lesson.decision is None:
-        return None, lesson.told
-    return on_rows(blueprint, learner, lesson.decision, lesson.told, lesson.places)
+def told_to(learner: Learner, change: Change) -> tuple[Decision | None, Any]:
+    """The decision and what is told of it, or the examples, as the learner takes them.
+
+    A learner with a vectorizer of its own takes records; others take the rows made of them.
+    """
+    decision, told = change.decision, change.told
+    if takes_records(learner) or change.type not in TELLING:
+        return decision, told
+    if isinstance(told, Lesson):
+        where = change.places
+        if decision is not None and isinstance(decision.context, Encoded):
+            told = replace(told, answer=by_position(told.answer, decision.context))
+            decision = on_columns(learner, decision, columns_of(decision.context, where))
+        if isinstance(told.context, Encoded):
+            told = replace(told, context=as_context(told.context, columns_of(told.context, where)))
+        return decision, told
+    if change.type == "taught":
+        given = zip(told, change.places or [None] * len(told), strict=True)
+        return decision, [example(context, answer, places) for (context, answer), places in given]
+    if decision is None or not isinstance(decision.context, Encoded):
+        return decision, told
+    encoded = decision.context
+    return on_columns(learner, decision, columns_of(encoded, change.places)), by_position(told, encoded)
+
+
+def example(context: Any, answer: Any, places: Any) -> tuple[Any, Any]:
+    """An example of a log as a learner of rows takes it."""
+    if not isinstance(context, Encoded):
+        return context, answer
+    return as_context(context, columns_of(context, places)), by_position(answer, context)
+
+
+def columns_of(encoded: Encoded, places: Any) -> NDArray[np.uint32]:
+    """The columns of the new names of what was encoded, by the places that a log gives."""
+    return encoded.columns_at(places_in(encoded, places))
 
 
 def begin(learner: Learner, start: bytes | None) -> None:

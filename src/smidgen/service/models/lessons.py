@@ -14,7 +14,7 @@ from smidgen.service.messages import ExamplesBody, TaughtReply, digest
 from smidgen.service.models.cost import Budget
 from smidgen.service.models.group import Group
 from smidgen.service.models.hashed_names import named_in
-from smidgen.service.models.keyed_rows import Lesson
+from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.refusals import Conflict, Impossible
@@ -86,7 +86,7 @@ class Lessons:
             with _naming(number):
                 given = group.encode(context)
                 where, carried = group.places_of(given), group.carried(given, held.known)
-                self._learners.learn(model, key, held, Lesson("taught", None, [(given, answer)], [where], carried))
+                self._learners.learn(model, key, held, Change("taught", None, [(given, answer)], [where], carried))
             found.append((given, answer))
             places.append(where)
             names |= {place: (place, name, slot) for place, name, slot in carried}

@@ -27,6 +27,8 @@ class Made(NamedTuple):
         The learner's own record.
     ids
         The candidates' ids, in the order of their features.
+    beside
+        The decision that was shown in its place, if another model made that.
     names
         Names of columns that its event tells.
     """
@@ -37,6 +39,7 @@ class Made(NamedTuple):
     expires_at: float
     decision: Decision
     ids: list[str]
+    beside: str | None = None
     names: Carried = ()
 
 

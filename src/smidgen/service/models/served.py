@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,30 @@ from smidgen.service.models.fold import Undone, follow, take, undone
 from smidgen.service.models.group import KIND, NONE, Group
 from smidgen.service.models.hashed_names import KIND as NAMES
 from smidgen.service.models.hashed_names import HashedNames
-from smidgen.service.models.keyed_rows import Lesson, begin, begun, told_to
+from smidgen.service.models.keyed_rows import Change, begin, begun, told_to
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, State
+
+
+class Era(NamedTuple):
+    """Settings that a model had for a while.
+
+    Attributes
+    ----------
+    blueprint
+        The settings.
+    until, version
+        The event that ended it, and the version that this made.
+    by, source
+        The type of that event, and the name of the model that was promoted.
+    """
+
+    blueprint: Blueprint
+    until: int
+    version: int
+    by: str
+    source: str | None = None
 
 
 @dataclass
@@ -46,6 +66,14 @@ class Served:
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
     hashed
         The names of hashed features; None if its features are not hashed.
+    rewritten
+        How often its past was changed since the start: by retraction, rollback, forgetting or a base.
+    leader
+        The champion that it stands beside, as a shadow or a challenger.
+    followers
+        All that were made to stand beside it, archived ones too.
+    past
+        The settings that it had before another model was promoted into its place, or before that was taken back.
     """
 
     id: int
@@ -58,6 +86,52 @@ class Served:
     saved: int = 0
     scaled: dict[str | None, int] = field(default_factory=dict)
     hashed: HashedNames | None = None
+    rewritten: int = 0
+    leader: Served | None = None
+    followers: list[Served] = field(default_factory=list)
+    past: tuple[Era, ...] = ()
+
+    @property
+    def beside(self) -> list[Served]:
+        """Those who stand beside it now."""
+        return [each for each in self.followers if each.archived_at is None]
+
+    @property
+    def challenger(self) -> Served | None:
+        """The one that answers a share of its traffic."""
+        return next((each for each in self.beside if each.blueprint.body.challenger_of is not None), None)
+
+    @property
+    def shadow(self) -> Served | None:
+        """The one that decides beside it and is never shown."""
+        return next((each for each in self.beside if each.blueprint.body.shadow_of is not None), None)
+
+    def seen_by(self, allowed: str | None) -> bool:
+        """Whether it may be told of to somebody who may see only one model: what a challenger answers is its too."""
+        return allowed in (None, self.name) or (self.leader is not None and self.leader.name == allowed)
+
+    @property
+    def origin(self) -> Blueprint:
+        """The settings that it was made with; its learners begin with these, whatever came later."""
+        return self.past[0].blueprint if self.past else self.blueprint
+
+    @property
+    def since(self) -> int:
+        """The event from which on its present settings decide."""
+        return self.past[-1].until if self.past else 0
+
+    def present(self, seq: int) -> bool:
+        """Whether a decision is of its present settings, or of the same ones at an earlier time."""
+        return seq > self.since or self.at(seq).record() == self.blueprint.record()
+
+    def era(self, seq: int) -> int:
+        """How many settings it had before those by which the decision of an event was made."""
+        return next((place for place, era in enumerate(self.past) if seq < era.until), len(self.past))
+
+    def at(self, seq: int) -> Blueprint:
+        """The settings by which the decision of an event was made."""
+        era = self.era(seq)
+        return self.past[era].blueprint if era < len(self.past) else self.blueprint
 
     @property
     def keyed(self) -> bool:
@@ -183,20 +257,20 @@ class LearnerCache:
         held.new = False
         return start
 
-    def learn(self, model: Served, key: str | None, held: Held, lesson: Lesson) -> None:
+    def learn(self, model: Served, key: str | None, held: Held, change: Change) -> None:
         """Let a learner, and what it shares with others, take an event; a refusal changes nothing."""
         learner, group = held.learner, self.group(model)
         if group is None:
-            held.learner = take(learner, lesson.type, model.seq, lesson.decision, lesson.told)
+            held.learner = take(learner, change.type, model.seq, change.decision, change.told, key)
             return
         before = learner.start() if group.mean is not None and learner.rounds else None
-        told = told_to(model.blueprint, learner, lesson)
-        held.learner = take(learner, lesson.type, model.seq, *told)
+        told = told_to(learner, change)
+        held.learner = take(learner, change.type, model.seq, *told, key)
         self.undo.note(self._groups.pop, model.slot, None)
-        group.take(lesson)
+        group.take(change)
         group.moved(before, held.learner)
-        if lesson.names:
-            told_now = np.array([place for place, _, _ in lesson.names], np.uint32)
+        if change.names:
+            told_now = np.array([place for place, _, _ in change.names], np.uint32)
             held.known = np.union1d(held.known, told_now)
 
     def table(self, model: Served, learner: Learner) -> Vectorizer | None:
@@ -244,17 +318,18 @@ class LearnerCache:
                 self._store.publish(slot, key, held.seq, held.learner.to_bytes())
 
     def _recover(self, model: Served, key: str | None) -> Held:
-        gone, blueprint = undone(self._store, model.slot), model.blueprint
-        found, begins = self.state_of(self._store, model, key, gone), None
-        if found is None and key is not None and blueprint.shared_start is not None:
-            begins = begun(self._store.of_key(model.slot, key), gone.begins_anew)
-        learner, seq = found if found is not None else (blueprint.learner(key), 0)
-        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone, blueprint, begins)
+        gone, first = undone(self._store, model.slot), model.origin
+        found, start = self.state_of(self._store, model, key, gone), None
+        if found is None and key is not None and first.shared_start is not None:
+            start = begun(self._store.of_key(model.slot, key), gone.begins_anew)
+        learner, seq = found if found is not None else (first.learner(key), 0)
+        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone, key, start)
         seq = max(seq, last)
         learner.reserve(self._store.last_number(model.slot, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded
-        return Held(learner, seq, blueprint.size, new=begins is not None and begins.seq == 0 and not learner.rounds)
+        new = start is not None and start.seq == 0 and not learner.rounds and model.blueprint.shared_start is not None
+        return Held(learner, seq, model.blueprint.size, new=new)
 
     def amended(self, model: Served, told: dict[str, Any]) -> None:
         """Change the settings of the learners of a model that are in memory; others change when they are recovered."""

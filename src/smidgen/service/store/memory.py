@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from smidgen.service.store.memory_reads import MemoryReads, Tables
-from smidgen.service.store.memory_writes import MemoryWrites, Shelf
+from smidgen.service.store.memory_reads import MemoryReads
+from smidgen.service.store.memory_retaining import MemoryRetaining
+from smidgen.service.store.memory_tables import Tables
+from smidgen.service.store.memory_writes import Shelf
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, ModelRow, State, TokenRow
 
 __all__ = ["MemoryStore", "Shelf"]
 
 
-class MemoryStore(MemoryWrites):
+class MemoryStore(MemoryRetaining):
     """Everything in dictionaries. A batch is a list of changes, made to a copy now and to the shelf at the commit.
 
     Parameters

@@ -20,7 +20,7 @@ from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import Undone, take, undone
 from smidgen.service.models.group import Group
 from smidgen.service.models.hashed_names import told
-from smidgen.service.models.keyed_rows import Lesson, begin, told_to
+from smidgen.service.models.keyed_rows import Change, begin, told_to
 from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
 from smidgen.service.store.events import REWINDS, Event
@@ -42,6 +42,11 @@ TYPES = (
     "imported",
     "promoted",
     "archived",
+    "revived",
+    "renamed",
+    "retained",
+    "base",
+    "base_state",
 )
 
 
@@ -154,6 +159,15 @@ class Recording(ABC):
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
 
+    @abstractmethod
+    def count(self) -> int:
+        """How many events there are."""
+
+    def text(self, event: Line) -> bytes:
+        """An event of `lines` as the log's own line of JSON."""
+        text: bytes = event.__dict__["its text"]
+        return text.rstrip(b"\n")
+
 
 class FileRecording(Recording):
     """A log that was exported as NDJSON. Decisions are looked up in the file, so a long log needs little memory.
@@ -195,6 +209,11 @@ class FileRecording(Recording):
         self._file.seek(self._places[id])
         return parse(self._file.readline(), f"decision {id} of {self._path}")
 
+    def count(self) -> int:
+        """How many lines the file has."""
+        with self._path.open("rb") as file:
+            return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
+
     def undone(self) -> Undone:
         """What was taken back, in all of the file."""
         rewinds: list[tuple[str, int, int]] = []
@@ -226,7 +245,13 @@ class DatabaseRecording(Recording):
     def lines(self) -> Iterator[Line]:
         """The events in order."""
         for event in self.events():
-            yield self.line(event)
+            line = self.line(event)
+            line.__dict__["its event"] = event
+            yield line
+
+    def text(self, event: Line) -> bytes:
+        """An event of `lines` as the log's own line of JSON."""
+        return self._log.line(self._model, event.__dict__["its event"])
 
     def events(self) -> Iterator[Event]:
         """The events in order, in their envelopes."""
@@ -258,6 +283,10 @@ class DatabaseRecording(Recording):
         event = self._log.reading.event(row.slot, row.seq)
         return self.line(event) if event is not None else None
 
+    def count(self) -> int:
+        """How many events the model has."""
+        return self._model.seq
+
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
         return undone(self._log.reading, self._model.slot)
@@ -274,7 +303,7 @@ class Rebuilding:
     Attributes
     ----------
     blueprint
-        The model's settings, once its first event was taken.
+        The model's settings, once its first event was taken; those of another, once that was promoted.
     learners
         By key; None is the key of a model without keys.
     numbers
@@ -298,7 +327,8 @@ class Rebuilding:
         self._begun: set[str | None] = set()
         self.hashed: dict[str, None] = {}
         self.undone = recording.undone()
-        self._amendments: list[tuple[int, Any]] = []
+        self._origin: Blueprint | None = None
+        self._wide: list[tuple[str, int, Any]] = []  # what every learner takes, also one that comes later
         self.seq = 0
         self.version = 0
 
@@ -308,14 +338,14 @@ class Rebuilding:
         if event.type == "created":
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
-            self.blueprint = recorded(event.model, event.resolved)
+            self.blueprint = self._origin = recorded(event.model, event.resolved)
             self.group = Group(self.blueprint) if self.blueprint.grouped else None
         elif event.type == "decision":
             self.numbers[event.key] = event.number
             self.hashed |= dict.fromkeys(told(event.shared))
             self._begin(event.key, (event.shared or {}).get("start"), event.reply.get("model_version", 0))
         elif event.type == "amended":
-            self._amendments.append((event.seq, event.told()))
+            self._wide.append((event.type, event.seq, event.told()))
             for key in list(self.learners):
                 self.learners[key] = take(self.learners[key], event.type, event.seq, None, event.told())
             if self.group is not None:
@@ -325,6 +355,10 @@ class Rebuilding:
             self.hashed |= dict.fromkeys(event.hashed)
             if self.version not in self.undone:
                 self._change(event)
+                if event.type == "promoted" and event.model is not None:
+                    self._wide.append((event.type, event.seq, event.told()))
+                    self.blueprint = recorded(event.model, event.resolved)
+                    self.group = Group(self.blueprint) if self.blueprint.grouped else None
 
     def _change(self, event: Line) -> None:
         """Let those learners take the event whom it is about."""
@@ -337,30 +371,29 @@ class Rebuilding:
         if self.group is not None and event.group is not None and self.blueprint is not None:
             self.group = Group.from_bytes(_bytes(event.group), self.blueprint, f"event {event.seq}")
         if self.group is not None and event.key is not None:
-            self._grouped(event, Lesson(event.type, decision, event.told(), event.places, names))
+            self._grouped(event, Change(event.type, decision, event.told(), event.places, names))
             return
         keyed = self.blueprint is not None and self.blueprint.body.keyed
         keys = list(self.learners) if keyed and event.key is None else [event.key]
         for key in keys:
-            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told())
+            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told(), key)
 
-    def _grouped(self, event: Line, lesson: Lesson) -> None:
+    def _grouped(self, event: Line, change: Change) -> None:
         """Let a learner of a key take the event, and what it shares with others."""
-        if self.group is None or self.blueprint is None:
+        if self.group is None:
             return
         if event.type in ("taught", "imported"):
             self._begin(event.key, event.start, (event.model_version or 1) - 1)
         learner = self.learner(event.key)
         before = learner.start() if self.group.mean is not None and learner.rounds else None
-        told = told_to(self.blueprint, learner, lesson)
-        self.learners[event.key] = learner = take(learner, event.type, event.seq, *told)
-        if event.type not in REWINDS:
-            self.group.take(lesson)
+        told = told_to(learner, change)
+        self.learners[event.key] = learner = take(learner, event.type, event.seq, *told, event.key)
+        self.group.take(change)
         self.group.moved(before, learner)
 
     def _begin(self, key: str | None, start: str | bytes | None, version: int) -> None:
         """Let a key begin with what its first event says, unless what it says was rolled back."""
-        if self.blueprint is None or self.blueprint.shared_start is None or key in self._begun:
+        if self._origin is None or self._origin.shared_start is None or key in self._begun:
             return
         if not self.undone.begins_anew(version):
             self._begun.add(key)
@@ -370,13 +403,13 @@ class Rebuilding:
     def learner(self, key: str | None) -> Learner:
         """The learner of a key, with the numbers of its decisions taken."""
         if key not in self.learners:
-            if self.blueprint is None:
+            if self._origin is None:
                 raise InvalidRecord(
                     f"{self._recording.name} does not begin with the model's settings", "export the log from its start"
                 )
-            self.learners[key] = self.blueprint.learner(key)
-            for seq, told in self._amendments:
-                self.learners[key] = take(self.learners[key], "amended", seq, None, told)
+            self.learners[key] = self._origin.learner(key)
+            for type, seq, told in self._wide:
+                self.learners[key] = take(self.learners[key], type, seq, None, told, key)
         learner = self.learners[key]
         learner.reserve(self.numbers.get(key, 0))
         return learner
