@@ -102,7 +102,7 @@ class Answers:
         ((field, value),) = body.given().items()
         late = now > made.expires_at
         learn = reaction.learn if late else self._older.taught(made, name, field, value)
-        content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(learn)))
+        content = bodies.write(bodies.FeedbackBody(then.loop.kept(body.given(), reaction), records.encode(learn)))
         row = Told(name, now, key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
