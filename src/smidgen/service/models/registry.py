@@ -14,7 +14,7 @@ from smidgen.service.models.terms import Terms, read, told_of
 from smidgen.service.models.trials import champion_of, filled, joined, named
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible, UnknownModel
-from smidgen.service.store import bodies
+from smidgen.service.store import bodies, formats
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, ModelRow
 
@@ -94,7 +94,7 @@ class Registry:
         """Enter a new model with settings that were checked."""
         content, found = canonical(blueprint.body), resolved(blueprint)
         row = self._store.create(name, content, found, now)
-        told = {"model": msgspec.json.decode(content), "resolved": found}
+        told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
         self._store.append(row.slot, "created", now, bodies.write(told))
         model = _served(row, blueprint, self._store.counts(row.slot))
         self._enter(model)
