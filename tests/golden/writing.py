@@ -25,6 +25,8 @@ from smidgen.testing.learners import cases_of
 HERE = Path(__file__).parent
 #: When the folders are opened again.
 LATER = 1_800_500_000.0
+#: Of a learner whose decisions take more bytes than this, one is enough.
+LARGE = 20_000
 #: Of replies, what differs from run to run.
 VOLATILE = ("decision", "expires_at")
 
@@ -56,7 +58,10 @@ def save_learners(folder: Path) -> None:
             feedback = case.form.feedback(learner, decision, 1) if heard else None
             if heard:
                 learner.learn(decision, feedback)
-            more.append([context, np.frombuffer(decision.to_bytes(), np.uint8), heard, feedback])
+            content = np.frombuffer(decision.to_bytes(), np.uint8)
+            more.append([context, content, heard, feedback])
+            if len(content) > LARGE:
+                break
         (folder / f"{name}.next").write_bytes(records.encode({"told": more}))
         (folder / f"{name}.after").write_bytes(learner.to_bytes())
 

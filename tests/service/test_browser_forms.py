@@ -121,8 +121,43 @@ def test_calls_follow_what_is_typed_and_can_be_copied(browser: Any, address: str
     page.keyboard.press("ArrowRight")
     assert page.evaluate("() => document.activeElement.textContent") == "Python"
     assert 'labels=["ham", "spam", "eggs"]' in calls(page)["create"]
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("() => document.activeElement.textContent") == "TypeScript"
+    assert calls(page)["create"].startswith('import { Client } from "smidgen-client";')
+    assert calls(page)["feedback"] == 'await model.learn(d, {"correct": true});'
     visit.leave()
     context.close()
+
+
+def test_knobs_have_names_limits_and_units_of_their_own(visit: Visit) -> None:
+    page = new_model(visit, "pool", "A setting of knobs", "A loss")
+    page.get_by_role("button", name="Another knob").click()
+    make = page.get_by_role("button", name="Create the model")
+    make.click()
+    page.locator("#new-knobs-wrong", has_text="Every knob needs a name.").wait_for()
+    page.get_by_label("Name of knob 3").fill("ratio")
+    page.get_by_label("Least value of knob 3").fill("2")
+    make.click()
+    page.locator("#new-knobs-wrong", has_text="The limits of ratio are 2 and 1").wait_for()
+    page.get_by_label("Least value of knob 3").fill("0")
+    page.get_by_label("Least value of knob 1").fill("-1")  # a number by factors is above 0: the service says so
+    make.click()
+    page.locator("#new-knobs-wrong", has_text="timeout").wait_for()
+    page.get_by_label("Least value of knob 1").fill("0.01")
+    make.click()
+    page.locator("h1", has_text="pool").wait_for()
+    told = httpx.get(f"{visit.address}/v1/models/pool").json()
+    assert told["knobs"] == {"timeout": {"log": [0.01, 10]}, "threads": {"integer": [1, 64]}, "ratio": [0, 1]}
+    for n in range(1, 4):
+        page.get_by_role("button", name="Take a decision").click()
+        page.locator("#try-answer .own-units").wait_for()
+        assert page.locator("#try-answer .own-units dt").all_text_contents() == ["timeout", "threads", "ratio"]
+        page.get_by_label("The loss there").fill(str(n))
+        page.get_by_role("button", name="Tell it").click()
+        page.locator("#try-said", has_text=f"version {n}.").wait_for()
+    page.get_by_role("heading", name="Best so far").wait_for()
+    page.get_by_text("timeout from 0.01 to 10 (log)").wait_for()
+    visit.leave(allowed=REFUSED)
 
 
 def test_records_are_tried_and_explained_by_name(visit: Visit) -> None:

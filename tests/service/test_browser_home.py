@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -187,30 +188,45 @@ def test_names_are_never_markup_in_forms_answers_and_dialogs(visit: Visit) -> No
     visit.leave()
 
 
-def test_knobs_and_the_examination_curve_are_shown_where_the_service_gives_them(visit: Visit) -> None:
-    """The page goes by what it is told: here an answer with knobs, and a model that knows how far people look."""
-    space = {"type": "Box", "low": [0, 0], "high": [1, 1]}
+def test_knobs_by_name_and_never_as_markup(visit: Visit) -> None:
     with httpx.Client(base_url=visit.address) as app:
-        app.put("/v1/models/turned", json={"loop": "tune", "params": {"space": space}}).raise_for_status()
-    curve = {"places": [1, 2, 3], "value": [1.0, 0.6, 0.3], "low": [1.0, 0.5, 0.2], "high": [1.0, 0.7, 0.4]}
-    told = {"sentence": f"It perturbs little {MARKUP}.", "figures": {}}
-
-    def with_knobs(route: Any) -> None:
-        reply = route.fetch()
-        route.fulfill(response=reply, json={**reply.json(), "knobs": {MARKUP: 0.25, "threads": 12}})
-
-    def with_curve(route: Any) -> None:
-        reply = route.fetch()
-        route.fulfill(response=reply, json={**reply.json(), "examination": curve, "perturbation": told})
-
-    visit.page.route("**/v1/models/turned/decisions", with_knobs)
-    visit.page.route("**/ui/models/turned/curve.json", with_curve)
+        body = {"loop": "tune", "knobs": {MARKUP: [0, 1], "threads": {"integer": [1, 64]}}}
+        app.put("/v1/models/turned", json=body).raise_for_status()
+        for n in range(4):
+            made = app.post("/v1/models/turned/decisions", json={}).json()
+            app.post(f"/v1/decisions/{made['decision']}/feedback", json={"loss": n}).raise_for_status()
     page = visit.go("/#model=turned")
-    page.locator("#examination .scatterlayer path.point").first.wait_for()
-    assert "30 % at place 3" in page.locator("#examination").get_attribute("aria-label")
-    page.locator("#perturbation", has_text=MARKUP).wait_for()
+    page.get_by_role("heading", name="Best so far").wait_for()
     page.get_by_role("button", name="Take a decision").click()
-    page.locator(".own-units dt", has_text=MARKUP).wait_for()
-    assert page.locator(".own-units dd").all_text_contents() == ["0.25", "12"]
+    page.locator("#try-answer .own-units").wait_for()
+    for place in ("#try-answer .own-units dt", "[aria-labelledby=best-title] dt"):
+        assert page.locator(place).all_text_contents() == [MARKUP, "threads"]
+    page.locator(".recent button", has_text=MARKUP).first.wait_for()
+    page.get_by_text(f"{MARKUP} from 0 to 1").wait_for()
     assert page.evaluate(HIT) == [None]
+    visit.leave()
+
+
+def test_how_far_people_look_is_drawn_with_its_interval(visit: Visit) -> None:
+    rng = random.Random(5)
+    with httpx.Client(base_url=visit.address, timeout=60) as app:
+        app.put("/v1/models/looked", json={"loop": "rank", "features": ["x", "y"]}).raise_for_status()
+        page = visit.go("/#model=looked")
+        page.get_by_role("heading", name="How far people look").wait_for()  # not known yet, and it says why
+        page.locator("#examination").wait_for(state="hidden")
+        for _ in range(4):
+            bodies = [{"candidates": [{"id": i, "features": [rng.random(), rng.random()]} for i in range(5)]}] * 100
+            made = app.post("/v1/models/looked/decisions:batch", json={"decisions": bodies}).json()["decisions"]
+            told = []
+            for one in made:
+                clicked = [id for place, id in enumerate(one["ranking"], 1) if rng.random() < 0.7 / place]
+                if clicked:
+                    told.append({"decision": one["decision"], "clicked": clicked})
+            app.post("/v1/feedback:batch", json={"feedback": told}).raise_for_status()
+        curve = app.get("/v1/models/looked").json()["examination"]
+    assert curve is not None
+    page.locator("#examination .scatterlayer path.point").first.wait_for()
+    assert page.locator("#examination .scatterlayer path.point").count() == len(curve["places"])
+    assert f"at place {curve['places'][-1]}" in page.locator("#examination").get_attribute("aria-label")
+    page.locator("#perturbation", has_text="lists").wait_for()
     visit.leave()

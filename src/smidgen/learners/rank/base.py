@@ -56,6 +56,10 @@ class RankLearner(Learner):
         """The features of many queries, which begin at ``starts``, as the learner sees them."""
         return X
 
+    def seen_rows(self, context: Any) -> Rows:
+        """The candidates of a query as the learner reads them: the score of each is its row times the weights."""
+        return self._rows(context)
+
     def _decide(self, context: Any, number: int) -> Decision:
         rows = self._rows(context)
         scores = rows.scores(self._w)

@@ -141,6 +141,10 @@ class Pipeline(Learner):
         starts, indices, values = encoded.with_columns(columns)
         weights = self._inner.weights
         if encoded.candidates:
+            seen = getattr(self._inner, "seen_rows", None)
+            if seen is not None:  # as the inner learner scales them
+                rows = seen(self._context(encoded, columns))
+                starts, indices, values = rows.indptr, rows.indices, rows.data
             return of_candidates(decision, Named(starts, indices, values, names), weights)
         given = Row(constant(indices), ordinary(values), self.dim)
         row = _prepared(self._inner, given)  # as the inner learner scales it

@@ -46,7 +46,7 @@ def in_words(found: Contributions | None, most: int = 5) -> str | None:
 
 
 def _by_row(model: Served, learner: Learner, decision: Decision) -> list[tuple[str, float]] | None:
-    row = _answered_row(decision)
+    row = _answered_row(learner, decision)
     if row is None:
         return None
     weights = np.asarray(learner.weights, dtype=np.float64)
@@ -59,7 +59,7 @@ def _by_row(model: Served, learner: Learner, decision: Decision) -> list[tuple[s
     return [(name(int(c)), float(weights[c] * v)) for c, v in zip(columns, values, strict=True)]
 
 
-def _answered_row(decision: Decision) -> tuple[Any, Any] | None:
+def _answered_row(learner: Learner, decision: Decision) -> tuple[Any, Any] | None:
     """Columns and values of the row that was labelled, forwarded, chosen, or ranked first; φ of any other object."""
     context = decision.context
     if isinstance(context, Row):
@@ -67,7 +67,8 @@ def _answered_row(decision: Decision) -> tuple[Any, Any] | None:
     if not isinstance(context, Ranking | Choice):
         return _described(decision)
     first = int(np.ravel(np.asarray(decision.action))[0])
-    rows = context.rows.public()
+    seen = getattr(learner, "seen_rows", None)  # some scale the features of a query
+    rows = (context.rows if seen is None else seen(context)).public()
     if isinstance(rows, np.ndarray):
         return np.arange(rows.shape[1]), rows[first]
     part = slice(rows.indptr[first], rows.indptr[first + 1])

@@ -157,6 +157,8 @@ def what_if(
         raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
     for event in lines:
         bench.take(event)
+        if event.type == "promoted":  # what follows was decided by the learner of another model
+            break
         if progress is not None and event.seq % 500 == 0:
             progress(event.seq)
     return _found(recording.name, own, bench)

@@ -55,8 +55,23 @@ function pythonSteps({ name, body, request, feedback, answer }) {
   };
 }
 
-// One more language is one more line here.
-const LANGUAGES = [["curl", curlSteps], ["Python", pythonSteps]];
+function typescriptSteps({ name, body, request, feedback, answer }) {
+  const secret = token.get() ? `, { token: process.env.${TOKEN} }` : "";
+  const client = `import { Client } from "smidgen-client";\n\nconst client = new Client(${JSON.stringify(location.origin)}${secret});`;
+  const json = (value) => literal(value, JSON_WORDS);
+  return {
+    create: `${client}\nconst model = await client.create(${JSON.stringify(name)}, ${json(body ?? {})});`,
+    decide: `${body ? "" : `${client}\nconst model = client.model(${JSON.stringify(name)});\n`}const d = await model.decide(${json(request)});\nconsole.log(d.${answer});`,
+    feedback: `await model.learn(d, ${json(feedback)});`,
+  };
+}
+
+// One more language is one more line here: its name, its calls, and what is to be known.
+const LANGUAGES = [
+  ["curl", curlSteps, "DECISION is the id that the answer to the second call has."],
+  ["Python", pythonSteps, "pip install 'smidgen[client]' brings the client; d is what the second call gave, or its id."],
+  ["TypeScript", typescriptSteps, "The client is in clients/typescript; d is what the second call gave, or its id. A token never belongs in a page."],
+];
 const STEPS = { create: "Create it, once", decide: "Ask, and show what it says", feedback: "Tell what the user did: now, tomorrow, or twice" };
 
 async function copy(text, code) {
@@ -97,7 +112,7 @@ export function callsPart() {
       part.root.hidden = !told[step] || (step === "create" && !plan.body);
       set(part.code, told[step] ?? "");
     }
-    set(note, chosen === 0 ? "DECISION is the id that the answer to the second call has." : "pip install 'smidgen[client]' brings the client; d is what the second call gave, or its id.");
+    set(note, LANGUAGES[chosen][2]);
   };
   const pick = (i) => {
     chosen = i;

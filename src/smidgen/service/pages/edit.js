@@ -5,7 +5,7 @@ import { field, named, names } from "./fields.js";
 
 const number = (value, attributes = {}) => h("input", { type: "number", step: "any", value: value ?? "", ...attributes });
 
-function dialog(id, title, ...inside) {
+export function dialog(id, title, ...inside) {
   const root = h("dialog", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...inside);
   root.addEventListener("close", () => root.remove());
   document.body.append(root);
@@ -41,6 +41,7 @@ function parts(model, fits) {
     fits("default_reward") && { setting: "default_reward", part: field("Silence counts as a reward of", "edit-silence", number(model.default_reward), "Empty: nothing is learnt from silence."), was: model.default_reward },
     fits("explore") && { setting: "explore", part: field("Share of exploration", "edit-explore", number(model.explore, { min: 0, max: 1 }), "Spread evenly over all; 0: always the best guess."), was: model.explore },
     fits("min_share") && { setting: "min_share", part: field("Least share of each candidate", "edit-least", number(model.min_share, { min: 0, max: 1 })), was: model.min_share },
+    model.challenger_of && { setting: "share", part: field("Share of the traffic", "edit-share", number(model.challenger_of.share, { min: 0, max: 1 }), `Of the decisions of ${model.challenger_of.model}.`), was: model.challenger_of.share },
     model.labels && { setting: "add_labels", part: field("New labels", "edit-labels", h("textarea", { rows: 2 }), `Besides the ${whole(model.labels.length)} that there are. Separated by commas, or one on each line.`) },
     model.features?.auto && { setting: "add_text", part: field("Fields that become texts", "edit-text", h("input", { autocomplete: "off", placeholder: "title, body" }), model.features.auto.text.length ? `Besides ${model.features.auto.text.join(", ")}.` : "Their words count from then on.") },
   ];
@@ -66,6 +67,7 @@ const WORDS = {
   window_s: (value) => `feedback will be learnt for ${span(value)}`,
   default_reward: (value) => (value === null ? "nothing will be learnt from silence" : `silence will count as a reward of ${value}`),
   explore: (value) => `the share of exploration will be ${value}`,
+  share: (value) => `it will decide a share of ${value} of the traffic`,
   min_share: (value) => `each candidate will have a share of at least ${value}`,
   add_labels: (value) => `${value.length > 1 ? "there will be the labels" : "there will be the label"} ${value.join(", ")}; labels cannot be taken away again`,
   add_text: (value) => `${value.join(", ")} will be read as text`,

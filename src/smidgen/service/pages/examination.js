@@ -8,13 +8,13 @@ export function examinationCard(chartCard) {
   card.chart.id = "examination";
   const cost = h("p", { class: "hint", hidden: true, id: "perturbation" });
   card.caption.after(cost);
-  // Shown where the service gives it; both may be missing.
-  const update = (curve, perturbation) => {
+  // Shown where the service gives it; where the curve is not known it may say why.
+  const update = (curve, perturbation, why) => {
     const drawn = (curve?.places ?? []).map((place, i) => ({ place, value: curve.value[i], low: curve.low?.[i] ?? curve.value[i], high: curve.high?.[i] ?? curve.value[i] })).filter(({ value }) => Number.isFinite(value));
-    card.root.hidden = !drawn.length && !perturbation?.sentence;
+    card.root.hidden = !drawn.length && !perturbation?.sentence && !why;
     cost.hidden = !perturbation?.sentence;
     set(cost, perturbation?.sentence ?? "");
-    set(card.empty, "Not enough clicks yet to tell.");
+    set(card.empty, why ? why[0].toUpperCase() + why.slice(1) : "Not enough clicks yet to tell.");
     if (card.root.hidden) return;
     set(card.caption, drawn.length ? "How likely each place is looked at, the first taken as 1, with its interval." : "");
     const x = drawn.map(({ place }) => place);

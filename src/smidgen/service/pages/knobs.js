@@ -1,5 +1,5 @@
 // Knobs: rows of a name and limits, in the app's own units.
-import { h } from "./dom.js";
+import { h, set, short, whole } from "./dom.js";
 
 const KINDS = [["plain", "a number"], ["integer", "a whole number"], ["log", "a number, by factors"]];
 
@@ -39,6 +39,24 @@ export function knobsEditor(changed) {
       return new Set(all.map(({ name }) => name)).size < all.length ? "Two knobs have the same name." : null;
     },
   };
+}
+
+// What a tuner thinks best, with the loss that it expects there; hidden while it cannot say.
+export function bestCard() {
+  const [values, said] = [h("div"), h("p", { class: "hint" })];
+  const root = h("section", { class: "card stack third", "aria-labelledby": "best-title", hidden: true }, h("h2", { id: "best-title" }, "Best so far"), values, said);
+  let drawn = "";
+  const update = (best) => {
+    root.hidden = !best;
+    const content = JSON.stringify(best ?? null);
+    if (!best || content === drawn) return;
+    drawn = content;
+    values.replaceChildren(knobsTable(best.knobs ?? Object.fromEntries(best.point.map((x, i) => [`x${i + 1}`, x]))));
+    const interval = best.low === null || best.high === null ? "" : ` (${short(best.low)} to ${short(best.high)})`;
+    const beyond = best.clipped ? ` ${whole(best.clipped)} losses lay beyond the bound.` : "";
+    set(said, (best.loss === null ? "What the loss is there it cannot say yet." : `The loss expected there: ${short(best.loss)}${interval}.`) + beyond);
+  };
+  return { root, update };
 }
 
 // The knobs of an answer, in their own units.

@@ -2,10 +2,12 @@
 import { get, model as path } from "./api.js";
 import { callsCard } from "./calls.js";
 import { band, draw, faded, plain } from "./charts.js";
+import { compareCard } from "./compare.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
 import { archiveDialog, editDialog } from "./edit.js";
 import { examinationCard } from "./examination.js";
 import { healthCard, idle } from "./health.js";
+import { bestCard } from "./knobs.js";
 import { loopOf, loops } from "./loops.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
@@ -76,7 +78,11 @@ function build(model, loop, refresh, again) {
   const lag = chartCard("Feedback lag", "", second ? "third" : "half", "short");
   const recent = recentCard(model, loop);
   const health = healthCard(model.name);
+  const compare = compareCard(model.name, again);
+  const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether it is asked by its own name
   const examination = examinationCard(chartCard);
+  const best = bestCard();
+  const charts = h("div", { class: "charts full" }, best.root, examination.root, second && second.root, strong.root, lag.root);
   const calls = callsCard();
   const back = loop.back.find((each) => each.feedback === model.feedback) ?? loop.back[0];
   const asked = (request) => calls.update({ name: model.name, request, feedback: reaction(back, model, request), answer: loop.answer[0] });
@@ -86,10 +92,11 @@ function build(model, loop, refresh, again) {
     h("div", { class: "row between" }, h("h1", {}, model.name),
       h("div", { class: "row" }, state, h("span", { class: "chip loop" }, model.loop), h("span", { class: "chip" }, model.learner), model.keyed && h("span", { class: "chip" }, "one learner per key"))),
     health.root,
+    compare.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
-    h("div", { class: "grid" }, curve.root, bound.root, examination.root, second && second.root, strong.root, lag.root,
-      model.archived_at ? null : tryCard(model, loop, refresh, asked), settingsCard(model, back, again), model.archived_at ? null : calls.root, recent.root),
+    h("div", { class: "grid" }, curve.root, bound.root, charts,
+      asks && tryCard(model, loop, refresh, asked), settingsCard(model, back, again), asks && calls.root, recent.root),
   ];
 
   const update = async () => {
@@ -102,10 +109,15 @@ function build(model, loop, refresh, again) {
     tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} ${loop.words.waiting}`);
     tell("late", whole(now.late), "answers too late");
     tell("lag", span(told.lag.median_s), "median lag of feedback");
+    await compare.update(now);
     drawCurve(curve, loop, told, now, nothing);
     drawBound(bound, told.bound);
     second?.update(told);
-    examination.update(told.examination ?? now.examination, told.perturbation ?? now.perturbation);
+    examination.update(now.examination, now.perturbation, now.unexamined);
+    best.update(now.best);
+    strong.root.hidden = Boolean(now.best?.knobs); // the same, in other words
+    const many = [...charts.children].filter((card) => !card.hidden).length;
+    charts.style.setProperty("--columns", many === 4 ? 2 : Math.min(3, many));
     drawLag(lag, told.lag);
     await Promise.all([strong.update(), recent.update()]);
   };

@@ -161,7 +161,7 @@ function featureNames(model) {
 
 function reactions(told, decision, loop, react) {
   const explored = decision.explored && loop.words.tells_exploring;
-  const parts = [h("p", {}, told.text, explored && h("span", { class: "hint" }, " It explored."))];
+  const parts = [h("p", {}, decision.knobs ? "It proposes:" : told.text, explored && h("span", { class: "hint" }, " It explored."))];
   if (decision.knobs) parts.push(knobsTable(decision.knobs));
   if (told.ordered) {
     parts.push(h("ol", { class: "answers" }, told.options.map((one) => h("li", {}, h("button", { type: "button", "data-candidate": one.text, onclick: () => react(one.feedback) },
@@ -174,14 +174,14 @@ function reactions(told, decision, loop, react) {
   return parts;
 }
 
-// Something to type in: a number, several of them, or (without a field) the whole feedback as JSON.
-function entry({ label, field: name, many }, react) {
-  const one = name && !many;
-  const value = h("input", { id: "try-value", required: true, type: one ? "number" : "text", step: "any", placeholder: one ? "0.5" : name ? "0.1, -0.2, …" : "{ }" });
+// Something to type in: a number, several of them, a text, or (without a field) the whole feedback as JSON.
+function entry({ label, field, many, text }, react) {
+  const one = field && !many && !text;
+  const value = text ? h("textarea", { id: "try-value", rows: 6 }) : h("input", { id: "try-value", required: true, type: one ? "number" : "text", step: "any", placeholder: one ? "0.5" : field ? "0.1, -0.2, …" : "{ }" });
   const send = (event) => {
     event.preventDefault();
     try {
-      react(name ? { [name]: many ? value.value.split(",").map(Number) : value.valueAsNumber } : JSON.parse(value.value));
+      react(text ? { [field]: value.value } : field ? { [field]: many ? value.value.split(",").map(Number) : value.valueAsNumber } : JSON.parse(value.value));
       value.setCustomValidity("");
     } catch (error) {
       value.setCustomValidity(error.message);
@@ -189,5 +189,5 @@ function entry({ label, field: name, many }, react) {
     }
   };
   value.addEventListener("input", () => value.setCustomValidity(""));
-  return h("form", { class: "row", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Tell it"));
+  return h("form", { class: "row bottom", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Tell it"));
 }

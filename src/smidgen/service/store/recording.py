@@ -293,7 +293,7 @@ class Rebuilding:
     Attributes
     ----------
     blueprint
-        The model's settings, once its first event was taken.
+        The model's settings, once its first event was taken; those of another, once that was promoted.
     learners
         By key; None is the key of a model without keys.
     numbers
@@ -310,7 +310,8 @@ class Rebuilding:
         self.learners: dict[str | None, Learner] = {}
         self.numbers: dict[str | None, int] = {}
         self.undone = recording.undone()
-        self._amendments: list[tuple[int, Any]] = []
+        self._origin: Blueprint | None = None
+        self._wide: list[tuple[str, int, Any]] = []  # what every learner takes, also one that comes later
         self.seq = 0
         self.version = 0
 
@@ -321,17 +322,20 @@ class Rebuilding:
             formats.check(event.format, self._recording.name)
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
-            self.blueprint = recorded(event.model, event.resolved)
+            self.blueprint = self._origin = recorded(event.model, event.resolved)
         elif event.type == "decision":
             self.numbers[event.key] = event.number
         elif event.type == "amended":
-            self._amendments.append((event.seq, event.told()))
+            self._wide.append((event.type, event.seq, event.told()))
             for key in list(self.learners):
                 self.learners[key] = take(self.learners[key], event.type, event.seq, None, event.told())
         elif event.changes:
             self.version = event.model_version or 0
             if self.version not in self.undone:
                 self._change(event)
+                if event.type == "promoted" and event.model is not None:
+                    self._wide.append((event.type, event.seq, event.told()))
+                    self.blueprint = recorded(event.model, event.resolved)
 
     def _change(self, event: Line) -> None:
         """Let those learners take the event whom it is about."""
@@ -344,18 +348,18 @@ class Rebuilding:
         keyed = self.blueprint is not None and self.blueprint.body.keyed
         keys = list(self.learners) if keyed and event.key is None else [event.key]
         for key in keys:
-            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told())
+            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told(), key)
 
     def learner(self, key: str | None) -> Learner:
         """The learner of a key, with the numbers of its decisions taken."""
         if key not in self.learners:
-            if self.blueprint is None:
+            if self._origin is None:
                 raise InvalidRecord(
                     f"{self._recording.name} does not begin with the model's settings", "export the log from its start"
                 )
-            self.learners[key] = self.blueprint.learner(key)
-            for seq, told in self._amendments:
-                self.learners[key] = take(self.learners[key], "amended", seq, None, told)
+            self.learners[key] = self._origin.learner(key)
+            for type, seq, told in self._wide:
+                self.learners[key] = take(self.learners[key], type, seq, None, told, key)
         learner = self.learners[key]
         learner.reserve(self.numbers.get(key, 0))
         return learner
