@@ -1,4 +1,4 @@
-"""The notebooks are kept as they are written: without outputs, which the documentation's build makes by running them."""
+"""The notebooks are kept as they are written: without outputs, which the build of the pages makes."""
 
 from __future__ import annotations
 
