@@ -45,7 +45,7 @@ export function createForm(refresh) {
   windowField.root.classList.add("joined");
   const silence = field("Silence counts as a reward of", "new-silence", number({ placeholder: "nothing is learnt from it" }), "Learnt once the window is over; 0 if nobody cared.");
   const [low, high] = [number({ value: "0", "aria-label": "The worst reward" }), number({ value: "1", "aria-label": "The best reward" })];
-  const range = group("Rewards run", "new-range", h("div", { class: "row" }, "from", low, "to", high), "", () => low);
+  const range = group("Rewards run", "new-range", h("div", { class: "from-to" }, "from", low, "to", high), "", () => low);
   const explore = field("Share of exploration", "new-explore", number({ min: 0, max: 1, placeholder: "as the learner has it" }), "Spread evenly over all; 0: always the best guess.");
   const least = field("Least share of each candidate", "new-least", number({ min: 0, max: 1, placeholder: "none" }));
   const keyed = h("input", { type: "checkbox", id: "new-keyed" });
