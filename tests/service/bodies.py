@@ -39,6 +39,8 @@ MODELS: dict[str, dict[str, Any]] = {
         "learner": "OGD",
         "params": {"space": {"type": "Box", "low": [0, 0, 0], "high": [1, 1, 1]}, "gradient_bound": 2.0},
     },
+    "draft": {"loop": "draft", "learner": "SoftPreferencePerceptron"},
+    "sealed": {"loop": "draft", "learner": "SoftPreferencePerceptron", "keep_texts": False},
     "keyed": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 3}, "keyed": True},
 }  # fmt: skip
 
@@ -80,6 +82,15 @@ def decision_body(name: str, rng: random.Random) -> dict[str, Any]:
         body["candidates"] = [
             {"id": f"d{i}", "features": [round(rng.uniform(-1, 1), 3) for _ in range(3)]} for i in range(5)
         ]
+    elif settings["loop"] == "draft":
+        body["drafts"] = [
+            {
+                "id": f"d{i}",
+                "text": f"{'Hello! ' * rng.randrange(3)}Box {rng.randrange(9)} is on its way.",
+                "features": {},
+            }
+            for i in range(4)
+        ]
     elif name == "hashed":
         body["features"] = {f"w{rng.randrange(9)}": 1.0, "bias": 1.0}
     elif name != "simple" and settings["loop"] != "tune":
@@ -94,6 +105,8 @@ def reaction(name: str, reply: dict[str, Any], rng: random.Random) -> dict[str, 
         return {"clicked": [rng.choice(reply["ranking"])]} if rng.random() < 0.5 else {"better": reply["ranking"][2:4]}
     if loop == "choose":
         return {"better": rng.choice(reply["pair"]) if "pair" in reply else f"d{rng.randrange(5)}"}
+    if loop == "draft":
+        return {"edited": f"Box {rng.randrange(9)} is {rng.choice(['late', 'on its way'])}."}
     if loop == "label":
         return {"label": rng.choice(MODELS[name]["labels"])} if learner == "AROW" else {"correct": rng.random() < 0.5}
     if loop == "filter":

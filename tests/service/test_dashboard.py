@@ -406,7 +406,7 @@ def test_nobody_plays_on_somebodys_own_model(call: Caller) -> None:
 
 def test_the_form_offers_nothing_that_the_service_refuses(call: Caller) -> None:
     offered = call.get("/ui/learners.json").json()
-    assert list(offered) == ["rank", "choose", "label", "filter", "tune"]
+    assert list(offered) == ["rank", "choose", "label", "filter", "tune", "draft"]
     assert {entry["name"] for entry in offered["filter"]} == {
         name for name, card in cards.items() if "filter" in card.loops and not card.not_served
     }

@@ -12,6 +12,7 @@ import pytest
 from service.bodies import Clock, model, request, told
 from smidgen.errors import SmidgenError
 from smidgen.service.insight.audit import audit_file, audit_model
+from smidgen.service.insight.narration import recent, sentences
 from smidgen.service.messages import AmendBody, CopyBody
 from smidgen.service.models.engine import Engine
 from smidgen.service.store.inspection import Inspection
@@ -324,3 +325,22 @@ def test_one_beside_that_fails_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) 
     lines = world.engine.events.lines(world.engine.models["challenger"])
     types = [msgspec.json.decode(line)["type"] for line in lines]
     assert types == ["created", "amended", "decision", "decision", "taught", "decision", "taught"]
+
+
+def test_what_lies_beside_can_be_read_and_not_answered() -> None:
+    world = World(ROWS, Shelf(), shadow=twin(ROWS, shadow_of="champion"))
+    reply = world.play(1)[0]
+    (row,) = world.engine.store.beside(reply["decision"])
+    story = world.engine.story(row.id)
+    assert (story.model, story.feedback, story.learnt_version, story.why_not) == ("shadow", None, 1, None)
+    open_ = world.engine.decide("champion", request(ask(ROWS, world.rng)))
+    (other,) = world.engine.store.beside(open_["decision"])
+    assert f"beside decision {open_['decision']}" in (world.engine.story(other.id).why_not or "")
+    for act in (world.engine.shown, world.engine.retract, lambda id: world.engine.feedback(id, told(reward=1.0))):
+        with pytest.raises(SmidgenError, match="nobody saw it") as caught:
+            act(other.id)
+        assert caught.value.status == 409
+    listed = recent(world.engine.events, world.engine.models["shadow"], world.clock.now)
+    assert [each["status"] for each in listed] == ["beside", "beside, taught"]
+    lines = sentences(world.engine.events, world.engine.slots, row.id, None, world.clock.now)
+    assert "Nobody saw it" in lines[-1]["text"]

@@ -186,7 +186,7 @@ class Looks:
     def curve(self, level: float = 0.95) -> Examination:
         """How far people look, as far as these rounds tell."""
         above, below = (np.array(each).reshape(-1, self._pairs) for each in (self._above, self._below))
-        return _curve(above, below, level)
+        return chained(above, below, level)
 
 
 def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> FloatArray:
@@ -205,7 +205,8 @@ def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> Floa
     return out
 
 
-def _curve(above: FloatArray, below: FloatArray, level: float) -> Examination:
+def chained(above: FloatArray, below: FloatArray, level: float) -> Examination:
+    """The curve by ratios of weighed clicks at neighbouring places; a row for each round, a column for each pair."""
     upper, lower = above.sum(axis=0), below.sum(axis=0)
     known = np.logical_and.accumulate((upper > 0) & (lower > 0))
     safe_upper, safe_lower = np.where(known, upper, 1.0), np.where(known, lower, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -186,28 +186,55 @@ def what_if(
     model: Annotated[str | None, typer.Option(help="The model whose log it is, instead of LOG.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the running figures into this file (.png, .svg).")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page with pictures into this file (.html).")] = None,
+    examined: Annotated[
+        str | None,
+        typer.Option(help="Of rankings: how likely each place is looked at, e.g. 1,0.6,0.4; else the log must tell."),
+    ] = None,
     modules: Import = None,
 ) -> None:
     """What if another learner had stood here? Replays a log through other learners and compares.
 
-    rank, choose: how often each would have put the user's better object above the one shown, before learning it.
-    label: the accuracy each would have had; by importance weights where labels were drawn at random. filter: the
-    precision on what is known. What a log cannot tell is said.
+    choose by reward, label: what each would have earned, weighted by the propensities of the log (IPS, self-normalised,
+    doubly robust) or by a model fitted on the way (direct), and how much of the log bears on it; a run of its own where
+    the right labels are known. rank: the clicks per page by how likely each place is looked at; how often each would
+    have put the user's better object above the one shown. filter: the precision on what is known. What a log cannot
+    tell is said.
     """
     import msgspec
 
     from smidgen.service.insight import whatif
+    from smidgen.service.insight.report import write
+    from smidgen.service.loops.clicking import as_curve
 
     if (log is None) == (model is None):
         raise typer.BadParameter("give a log, or --model and --data", param_hint="LOG")
-    with recorded(log or model or "", data) as recording:
-        found = whatif.what_if(recording, learner or ())
+    curve = None if examined is None else as_curve(examined)
+    with recorded(log or model or "", data) as recording, _bar(recording) as progress:
+        found = whatif.what_if(recording, learner or (), examined=curve, progress=progress)
     if plot is not None:
         whatif.plot(found, plot)
+    if report is not None:
+        write(found, report)
     if json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
         _show(found)
+
+
+@contextmanager
+def _bar(recording: Recording) -> Iterator[Callable[[int], None] | None]:
+    """A bar for long logs, where somebody is looking."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("replaying", total=recording.count())
+        yield lambda events: bar.update(task, completed=events)
 
 
 def _show(found: WhatIf) -> None:
@@ -226,8 +253,27 @@ def _show(found: WhatIf) -> None:
             name = ""
     if table.rows:
         console.print(table)
-    for note in [*found.notes, *(f"{each.learner}: {note}" for each in found.outcomes for note in each.notes)]:
+    for outcome in found.outcomes:
+        words = outcome.overlap.words if outcome.overlap is not None and outcome.learner != "as logged" else []
+        for sentence in [*([outcome.verdict] if outcome.verdict else []), *words]:
+            console.print(f"{outcome.learner}: {sentence}", markup=False)
+    if found.examined is not None:
+        told = ", ".join(f"{read:.2f}" for read in found.examined.read)
+        console.print(f"how likely each place is looked at: {told}", markup=False)
+    for note in found.notes:
         console.print(f"note: {note}", style="dim", markup=False)
+    for note, whose in _remarks(found).items():
+        who = "" if len(whose) == len(found.outcomes) else f"{', '.join(whose)}: "
+        console.print(f"note: {who}{note}", style="dim", markup=False)
+
+
+def _remarks(found: WhatIf) -> dict[str, list[str]]:
+    """What is to be said of learners, each remark once, with those whom it is about."""
+    said: dict[str, list[str]] = {}
+    for outcome in found.outcomes:
+        for note in outcome.notes:
+            said.setdefault(note, []).append(outcome.learner)
+    return said
 
 
 def _figure(estimate: Estimate) -> str:

@@ -104,6 +104,7 @@ class ModelBody(Message):
     candidates: Annotated[list[Variant], Meta(min_length=1, max_length=CANDIDATES)] | None = None
     shadow_of: Of | Name | None = None
     challenger_of: Of | Name | None = None
+    keep_texts: bool | None = None
 
 
 class AmendBody(Message):
@@ -223,9 +224,43 @@ class SeveralReply(Struct, kw_only=True):
     results: list[Any]
 
 
+class UbiResult(Struct, kw_only=True, omit_defaults=True):
+    """What became of the clicks on a decision.
+
+    ``answered`` says that it has an answer already: the clicks that came first count. ``error`` says why they were
+    refused.
+    """
+
+    decision: str
+    clicked: list[str | int]
+    status: Literal["learnt", "duplicate", "late", "answered"] | None = None
+    model_version: int | None = None
+    error: ErrorDetail | None = None
+
+
+class UbiReply(Struct, kw_only=True):
+    """What became of UBI events: of the clicks on lists of ours, and how many others there were.
+
+    ``passed_over`` are events that are no clicks on a result, ``unknown`` clicks in searches that are no decisions
+    here, ``elsewhere`` clicks on what was not among the candidates.
+    """
+
+    results: list[UbiResult]
+    passed_over: int
+    unknown: int
+    elsewhere: int
+
+
 class UndoneReply(Struct, kw_only=True):
     """The version that the undoing made."""
 
+    model_version: int
+
+
+class PromotedReply(Struct, kw_only=True):
+    """The champion that decides with other settings now, and the version that this made."""
+
+    champion: str
     model_version: int
 
 
@@ -276,6 +311,22 @@ class WeightsReply(Struct, kw_only=True):
 
     model_version: int
     weights: list[Weight]
+
+
+class TraitReply(Struct, kw_only=True):
+    """A trait that edits have moved: its mean in what was shown and in what people made of it, and how many did."""
+
+    name: str
+    shown: float
+    wanted: float
+    edits: int
+
+
+class TasteReply(Struct, kw_only=True):
+    """What the edits of a model's users, or of one of its keys, say of their taste: in words, and by trait."""
+
+    taste: list[str]
+    traits: list[TraitReply]
 
 
 class Story(Struct, kw_only=True):
@@ -356,6 +407,19 @@ class HealthReply(Struct, kw_only=True):
     findings: list[Finding]
 
 
+class ShadowOf(Struct, kw_only=True):
+    """The champion of a shadow."""
+
+    model: str
+
+
+class ChallengerOf(Struct, kw_only=True):
+    """The champion of a challenger, and the share of its traffic that this one answers."""
+
+    model: str
+    share: float
+
+
 class BestReply(Struct, kw_only=True):
     """What a tuner thinks best: the point, of knobs their values, and the loss expected there, where it can say.
 
@@ -398,6 +462,43 @@ class Agreement(Struct, kw_only=True):
     of: int
 
 
+class Difference(Struct, kw_only=True):
+    """A difference of means, and the interval in which the true one lies with 95 % certainty, whenever one looks."""
+
+    value: float
+    low: float
+    high: float
+    effective: float
+    n: int
+    enough: bool
+
+
+class Arm(Struct, kw_only=True):
+    """What one model's answers came to: the mean of the measure over its closed decisions, and how many are open."""
+
+    value: float | None
+    of: int
+    open: int
+
+
+class CompareReply(Struct, kw_only=True, omit_defaults=True):
+    """A champion and the one beside it: whether that one is better, how sure that is, and how long it will take.
+
+    ``difference`` is the other's mean less the champion's. ``decisions_to_go`` is null where nobody can say.
+    """
+
+    champion: str
+    challenger: str | None = None
+    shadow: str | None = None
+    measure: str
+    difference: Difference
+    verdict: Literal["better", "worse", "not yet"]
+    decisions_to_go: int | None
+    arms: dict[str, Arm]
+    agreement: Agreement | None
+    in_words: str
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
 
@@ -421,6 +522,7 @@ class ModelReply(Struct, kw_only=True):
     default_reward: float | None
     explore: float | None
     min_share: float | None
+    keep_texts: bool | None
     keyed: bool
     created_at: str
     archived_at: str | None
@@ -431,8 +533,8 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
-    shadow_of: Of | None
-    challenger_of: Of | None
+    shadow_of: ShadowOf | None
+    challenger_of: ChallengerOf | None
     shadow: str | None
     challenger: str | None
     agreement: Agreement | None

@@ -9,12 +9,12 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.decision import FloatArray
-from smidgen.errors import InvalidFeatures, InvalidFeedback, InvalidRecord
+from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features.prose import DIM as TEXT
 from smidgen.features.prose import LONGEST, TRAITS, Prose, changed_share, read
 from smidgen.records import same, structure
-from smidgen.structures.edit import Edit, packed, unpacked
-from smidgen.structures.given import GIVEN, Said, as_given, lay_given
+from smidgen.structures.edit import Edit, Packed, packed, unpacked
+from smidgen.structures.given import GIVEN, Said, as_context, as_given, crossed, lay_context, lay_given
 from smidgen.structures.structure import Structure
 
 #: Drafts of one decision.
@@ -32,16 +32,20 @@ class Drafts(Structure):
     features
         What the app knows of each draft beyond its text: one record per draft (numbers, strings, bools by name), or a
         matrix with one row per draft. Left out: nothing.
+    context
+        A record of what is the same for all drafts: the channel, the kind of message. It is crossed with their features
+        and with the main traits of style, so that people may like it short here and long there.
 
     Notes
     -----
     **Feature map** φ(y) has `Drafts.dim` columns, whatever the texts: style with names (length, sentence length,
     bullet points, greeting, sign-off, hedges, emoji, …), hashed words and pairs of words, hashed runs of three to five
-    letters, and what the app gives, hashed by name. An edited text is an object like any other (`Edit`), whether or not
-    it was on offer; of what the app gives, which nobody knows of it, it has the mean of what was on offer.
+    letters, and what the app gives, hashed by name, crossed with the context. An edited text is an object like any
+    other (`Edit`), whether or not it was on offer; of what the app gives, which nobody knows of it, it has the mean of
+    what was on offer.
     **Argmax**: the draft of highest score, the first of equals. **Weight** of a step: the share of the text that was
     changed (edit distance in words, marks and line breaks, over the longer of the two).
-    **Cost**: about 40 µs for 200 words. A text is read when it is first needed, and what was read is kept.
+    **Cost**: about 40 µs for 200 words; texts that were read lately are kept, so that learning reads none again.
 
     Examples
     --------
@@ -55,18 +59,18 @@ class Drafts(Structure):
     0.2
     """
 
-    __slots__ = ("_matrix", "_prose", "features", "salt", "texts")
+    __slots__ = ("_sealed", "context", "features", "salt", "texts")
     dim: ClassVar[int] = TEXT + GIVEN
 
-    def __init__(self, texts: Sequence[str], features: Any = None) -> None:
+    def __init__(self, texts: Sequence[str], features: Any = None, context: Any = None) -> None:
         self.texts: tuple[str, ...] | None = _as_texts(texts)  #: None once they are sealed
         self.features: list[Said] | None = as_given(features, len(self.texts))
+        self.context: Said | None = as_context(context)
         self.salt: bytes | None = None  #: of sealed drafts
-        self._prose: list[Prose | None] = [None] * len(self.texts)
-        self._matrix: FloatArray | None = None
+        self._sealed: tuple[Packed, ...] = ()
 
     def __len__(self) -> int:
-        return len(self._prose)
+        return len(self._sealed if self.texts is None else self.texts)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Drafts) and same(self, other)
@@ -83,14 +87,17 @@ class Drafts(Structure):
 
     def phi(self, y: Any) -> FloatArray:
         """The features of draft ``y``, or of an `Edit`."""
-        out: FloatArray = np.empty(self.dim)
-        out[:TEXT] = self._read(y).row
-        out[TEXT:] = self._given().mean(axis=0) if isinstance(y, Edit) else self._given()[y]
-        return out
+        if isinstance(y, Edit):
+            return self._laid(self._read(y).row, self._given().mean(axis=0))
+        place = self._index(y)
+        return self._laid(self._read(place).row, self._given()[place])
 
     def scores(self, w: FloatArray) -> FloatArray:
         """The score w·φ(y) of each draft."""
-        scores: FloatArray = self._rows() @ w
+        rows, given = np.empty((len(self), self.dim)), self._given()
+        for y in range(len(self)):
+            rows[y] = self._laid(self._read(y).row, given[y])
+        scores: FloatArray = rows @ w
         return scores
 
     def argmax(self, w: FloatArray) -> int:
@@ -129,52 +136,52 @@ class Drafts(Structure):
             raise InvalidFeatures("the salt is not 8 to 64 bytes", "give secrets.token_bytes(16)")
         if self.texts is None:
             return self
-        return _made([read(text, salt) for text in self.texts], self.features, salt)
+        return self._with([packed(read(text, salt)) for text in self.texts], salt)
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild these drafts."""
         said = None if self.features is None else [dict(each) for each in self.features]
+        rest = {"features": said, "context": None if self.context is None else dict(self.context)}
         if self.texts is not None:
-            return {"texts": list(self.texts), "features": said}
-        sealed = [packed(self._read(y)) for y in range(len(self))]
-        return {"sealed": sealed, "salt": (self.salt or b"").hex(), "features": said}
+            return {"texts": list(self.texts), **rest}
+        return {"sealed": [dict(each) for each in self._sealed], "salt": (self.salt or b"").hex(), **rest}
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Drafts:
         """Rebuild from `to_record`."""
+        features, context = fields["features"], fields["context"]
         if "texts" in fields:
-            return cls(fields["texts"], fields["features"])
-        prose = [unpacked(each) for each in fields["sealed"]]
-        if not 1 <= len(prose) <= MOST:
-            raise InvalidRecord(f"there are {len(prose)} sealed drafts", f"give 1 to {MOST:,}")
-        return _made(prose, as_given(fields["features"], len(prose)), bytes.fromhex(fields["salt"]))
+            return cls(fields["texts"], features, context)
+        sealed = [packed(unpacked(each)) for each in fields["sealed"]]
+        return cls([""] * len(sealed), features, context)._with(sealed, bytes.fromhex(fields["salt"]))
 
-    def _edited(self, edit: Edit) -> Prose:
-        """An edited text; where the drafts are sealed, it is compared under their salt."""
-        return edit.prose() if self.salt is None else edit.sealed(self.salt).prose()
+    def _with(self, sealed: Sequence[Packed], salt: bytes) -> Drafts:
+        """The same with sealed texts."""
+        made = Drafts([""] * len(sealed), self.features, self.context)
+        made.texts, made.salt, made._sealed = None, salt, tuple(sealed)
+        return made
 
     def _read(self, y: Any) -> Prose:
+        """Draft ``y``, or an edited text, read; where the drafts are sealed, an edit is compared under their salt."""
         if isinstance(y, Edit):
-            return self._edited(y)
+            return y.prose() if self.salt is None else y.sealed(self.salt).prose()
         place = self._index(y)
-        known = self._prose[place]
-        if known is None:
-            known = self._prose[place] = read(self.texts[place] if self.texts is not None else "")
-        return known
+        return unpacked(self._sealed[place]) if self.texts is None else read(self.texts[place])
 
-    def _rows(self) -> FloatArray:
-        if self._matrix is None:
-            matrix: FloatArray = np.empty((len(self), self.dim))
-            for y in range(len(self)):
-                matrix[y, :TEXT] = self._read(y).row
-            matrix[:, TEXT:] = self._given()
-            self._matrix = matrix
-        return self._matrix
+    def _laid(self, row: FloatArray, given: FloatArray) -> FloatArray:
+        """A text's columns, then what the app gives, and what the context makes of the style."""
+        out: FloatArray = np.empty(self.dim)
+        out[:TEXT], out[TEXT:] = row, given
+        if self.context is not None:
+            lay_context(self.context, row, out[TEXT:])
+        return out
 
     def _given(self) -> FloatArray:
         given: FloatArray = np.zeros((len(self), GIVEN))
         for y, said in enumerate(self.features or ()):
             lay_given(said, given[y])
+            if self.context is not None:
+                lay_given(crossed(self.context, said), given[y])
         return given
 
     def _index(self, y: Any) -> int:
@@ -183,12 +190,6 @@ class Drafts(Structure):
                 f"the feedback is {y!r}", f"give an Edit of the final text, or one of the drafts 0 … {len(self) - 1}"
             )
         return int(y)
-
-
-def _made(prose: Sequence[Prose], features: list[Said] | None, salt: bytes) -> Drafts:
-    made = Drafts([""] * len(prose))
-    made.texts, made.features, made.salt, made._prose = None, features, salt, list(prose)
-    return made
 
 
 def _as_texts(texts: Any) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from smidgen.features.prose import DIM, LONGEST, TRAITS, Prose, read
 from smidgen.records import same, structure
 
 _HINT = "give what to_record gave"
+#: A text that was read, in few bytes.
+Packed = dict[str, Any]
 
 
 @structure
@@ -34,7 +36,7 @@ class Edit:
     1
     """
 
-    __slots__ = ("_prose", "text")
+    __slots__ = ("_sealed", "text")
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -42,19 +44,17 @@ class Edit:
         if len(text) > LONGEST:
             raise InvalidFeedback(f"the final text has {len(text):,} characters", f"give at most {LONGEST:,}")
         self.text: str | None = text  #: None once it is sealed
-        self._prose: Prose | None = None
+        self._sealed: Packed = {}
 
     def prose(self) -> Prose:
-        """The text as numbers; read when it is first asked for, and kept."""
-        if self._prose is None:
-            self._prose = read(self.text or "")
-        return self._prose
+        """The text as numbers."""
+        return read(self.text) if self.text is not None else unpacked(self._sealed)
 
     def sealed(self, salt: bytes) -> Edit:
         """The same without its text: columns, traits, and digests of its words under this salt."""
         if self.text is None:
             return self
-        return _sealed(read(self.text, salt))
+        return _sealed(packed(read(self.text, salt)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edit) and same(self, other)
@@ -69,21 +69,21 @@ class Edit:
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this edit: its text, or what a sealed one has in its place."""
-        return {"text": self.text} if self.text is not None else packed(self.prose())
+        return {"text": self.text} if self.text is not None else dict(self._sealed)
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Edit:
         """Rebuild from `to_record`."""
-        return cls(fields["text"]) if "text" in fields else _sealed(unpacked(fields))
+        return cls(fields["text"]) if "text" in fields else _sealed(packed(unpacked(fields)))
 
 
-def _sealed(prose: Prose) -> Edit:
+def _sealed(content: Packed) -> Edit:
     made = Edit("")
-    made.text, made._prose = None, prose
+    made.text, made._sealed = None, content
     return made
 
 
-def packed(prose: Prose) -> dict[str, Any]:
+def packed(prose: Prose) -> Packed:
     """A text that was read, in few bytes."""
     columns = np.flatnonzero(prose.row)
     return {
@@ -94,7 +94,7 @@ def packed(prose: Prose) -> dict[str, Any]:
     }
 
 
-def unpacked(fields: dict[str, Any]) -> Prose:
+def unpacked(fields: Packed) -> Prose:
     """What `packed` wrote, checked: the bytes may come from anywhere."""
     columns, values, traits, tokens = (np.asarray(fields[name]) for name in ("columns", "values", "traits", "tokens"))
     if columns.shape != values.shape or columns.ndim != 1 or columns.dtype.kind not in "iu":

@@ -13,9 +13,12 @@ import numpy as np
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
+from smidgen.features.prose.traits import MAIN, TRAITS
 
 #: Columns of what the app gives.
 GIVEN = 192
+#: Fields of a context.
+FIELDS = 32
 
 Said = dict[str, float | str]
 
@@ -69,6 +72,34 @@ def _value(name: str, value: Any) -> float | str:
     if not abs(number) <= limits.LARGEST:
         raise InvalidFeatures(f"{name} is {str(value)[:40]}", "give a string, a bool or a finite number")
     return float(number)
+
+
+def as_context(context: Any) -> Said | None:
+    """What is the same for all drafts, by name."""
+    if context is not None and not isinstance(context, Mapping):
+        raise InvalidFeatures(f"the context is a {type(context).__name__}", "give a record, e.g. {'channel': 'email'}")
+    if context is not None and len(context) > FIELDS:
+        raise InvalidFeatures(f"the context has {len(context):,} fields", f"give at most {FIELDS}")
+    return None if context is None else _said(context, "give a record, e.g. {'channel': 'email'}")
+
+
+def crossed(context: Said, said: Said) -> Said:
+    """Every category of the context together with every feature of a draft."""
+    return {
+        f"context.{about}={value} × {name}": each
+        for about, value in context.items()
+        if isinstance(value, str)
+        for name, each in said.items()
+    }
+
+
+def lay_context(context: Said, row: FloatArray, out: FloatArray) -> None:
+    """Every category of the context together with the main traits of style, in hashed columns."""
+    for about, value in context.items():
+        if isinstance(value, str):
+            for trait in MAIN:
+                column, sign = _place(f"context.{about}={value} × {TRAITS[trait].name}")
+                out[column] += sign * row[trait]
 
 
 def lay_given(said: Said, out: FloatArray) -> None:

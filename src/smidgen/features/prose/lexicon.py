@@ -35,7 +35,8 @@ PHRASES: dict[int, str] = {
         "best wishes, all the best, respectfully, cordially, take care, many thanks, thanks again, yours truly"
     ),
     OPENING: (
-        "thank you for, thanks for, i hope this, i hope you, hope you are, hope this finds, great question, "
+        "thank you for, thank you so, thank you very, thanks for, thanks so much, thanks a lot, "
+        "i hope this, i hope you, hope you are, hope this finds, great question, "
         "good question, happy to help, i am writing, i wanted to, just wanted to, just a quick, sure thing, certainly, "
         "of course, absolutely, as an ai, i appreciate your, we appreciate your, we have received, i have received, "
         "i understand, we understand, no problem, nice to hear, good to hear, lovely to hear, it was great"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from smidgen.features.prose import lexicon, marks
 from smidgen.features.prose.characters import characters, folded
 from smidgen.features.prose.terms import find_phrases, lay_letters, lay_words, token_keys, word_keys
 from smidgen.features.prose.traits import COLUMNS as STYLE
-from smidgen.features.prose.traits import TRAITS, lay_traits, measure
+from smidgen.features.prose.traits import TRAITS, lay_traits, measure, style_name
 
 #: Columns of words and pairs, and of letters.
 WORDS, LETTERS = 768, 1024
@@ -23,6 +24,8 @@ DIM = STYLE + WORDS + LETTERS
 WORD_SCALE, LETTER_SCALE = 1.0, 1.0
 #: Characters of a text; a longer one is refused.
 LONGEST = 131_072
+#: Characters of a text that is remembered, and how many are.
+SHORT, LATELY = 16_384, 128
 _TOKEN = re.compile(r"\w+|[^\w\s]+|\n+")
 
 
@@ -45,7 +48,16 @@ class Prose(NamedTuple):
 
 
 def read(text: str, salt: bytes | None = None) -> Prose:
-    """Read a text; with a salt the keys of its tokens are digests that nobody without the salt can compare."""
+    """Read a text; with a salt the keys of its tokens are digests that nobody without the salt can compare.
+
+    Short texts that were read lately are remembered; what is given back may not be written to.
+    """
+    if salt is not None:
+        return _read(text)._replace(tokens=digests(text, salt))
+    return _lately(text) if len(text) <= SHORT else _read(text)
+
+
+def _read(text: str) -> Prose:
     given = characters(text)
     small = folded(text, given)
     keys = word_keys(*small)
@@ -58,7 +70,11 @@ def read(text: str, salt: bytes | None = None) -> Prose:
     lay_words(keys, WORD_SCALE, row[STYLE : STYLE + WORDS])
     lay_letters(*small, LETTER_SCALE, row[STYLE + WORDS :])
     row = row.astype(np.float32).astype(np.float64)
-    return Prose(row, traits, token_keys(*given) if salt is None else digests(text, salt))
+    row.flags.writeable = traits.flags.writeable = False
+    return Prose(row, traits, token_keys(*given))
+
+
+_lately = lru_cache(maxsize=LATELY)(_read)
 
 
 def digests(text: str, salt: bytes) -> IntArray:
@@ -66,6 +82,13 @@ def digests(text: str, salt: bytes) -> IntArray:
     tokens = _TOKEN.findall(text)
     known = {token: _digest(token, salt) for token in set(tokens)}
     return np.array([known[token] for token in tokens], np.int64)
+
+
+def column_name(column: int) -> str:
+    """What a column of a text is called."""
+    if column < STYLE:
+        return style_name(column)
+    return f"words #{column - STYLE}" if column < STYLE + WORDS else f"letters #{column - STYLE - WORDS}"
 
 
 def _digest(token: str, salt: bytes) -> int:

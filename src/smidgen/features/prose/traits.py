@@ -79,7 +79,8 @@ TRAITS: tuple[Trait, ...] = (
     Trait("you", "rate", "says you less often", "says you more often"),
     Trait("offers", "count", "fewer offers of help", "offers help", "no offers of help"),
 )
-LENGTH, FORMALITY = 0, 32
+#: The traits that a context is crossed with: length, sentence length, bullet points, …, formality.
+MAIN = (0, 1, 4, 7, 9, 22, 23, 24, 32)
 #: Columns of style: one for each trait, then where the length and the sentence length lie.
 COLUMNS = 64
 _LENGTHS = np.log(np.array([5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0]))
@@ -146,3 +147,14 @@ def _lay(traits: FloatArray, kinds: IntArray, lengths: FloatArray, sentences: Fl
 def lay_traits(traits: FloatArray, out: FloatArray) -> None:
     """The columns of style of a text with these traits."""
     _lay(traits, _KINDS, _LENGTHS, _SENTENCES, out)
+
+
+def style_name(column: int) -> str:
+    """What a column of style is called."""
+    if column < len(TRAITS):
+        return TRAITS[column].name
+    for what, knots in (("words", _LENGTHS), ("words a sentence", _SENTENCES)):
+        column -= len(TRAITS) if what == "words" else len(_LENGTHS)
+        if column < len(knots):
+            return f"about {math.exp(knots[column]):.0f} {what}"
+    return f"style #{column}"

@@ -12,6 +12,7 @@ from smidgen.learners import Learner
 from smidgen.learners.records.around import on_rows, rows_of
 from smidgen.service.insight.specs import other_body
 from smidgen.service.loops.evaluator import Companion, Evaluator
+from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import take
 from smidgen.service.store.recording import Line, Recording
@@ -130,14 +131,20 @@ class Bench:
         return self._own.loop.logged(made, told, event.feedback, decision.reply)
 
     def _taught(self, event: Line) -> None:
-        examples = event.told()
+        told, made = event.told(), None
+        if isinstance(told, Lesson):
+            decision = self._recording.decision(event.decision or "")
+            made = decision.made() if decision is not None else None
+            examples = _lesson(told, made)
+        else:
+            examples = list(told)
         rows = examples
         if self._rows is not None:
             rows = [(self._rows.context(event.key, context), answer) for context, answer in examples]
         for evaluator in self.evaluators.values():
             evaluator.taught(event.key, rows)
         if self._rows is not None:
-            self._rows.take(event, None)
+            self._rows.take(event, made)
 
     def _amended(self, event: Line) -> None:
         told = event.told()
@@ -148,6 +155,14 @@ class Bench:
                 evaluator.labelled(numbers, names[-len(numbers) :])
         if self._rows is not None:
             self._rows.take(event, None)
+
+
+def _lesson(told: Lesson, made: Decision | None) -> list[tuple[Any, Any]]:
+    """What came of another model's decision, as examples: that something was wrong is none."""
+    context = told.context if told.context is not None or made is None else made.context
+    if told.shown is None:
+        return [(context, told.answer)]
+    return [(context, told.shown)] if told.answer is True or told.answer == 1.0 else []
 
 
 class _RowsOfRecords:

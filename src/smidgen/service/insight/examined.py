@@ -18,14 +18,14 @@ PLACES = 10
 CLICKED = 30
 
 
-class Found(NamedTuple):
+class Examined(NamedTuple):
     """The curve, or why there is none."""
 
     curve: ExaminationReply | None
     why_not: str | None = None
 
 
-def examined(shown: Sequence[Decision], lists: Sequence[Clicked], settings: Mapping[str, Any]) -> Found:
+def examined(shown: Sequence[Decision], lists: Sequence[Clicked], settings: Mapping[str, Any]) -> Examined:
     """The curve with its interval, as far as the clicks tell it; else the reason in words.
 
     Parameters
@@ -38,31 +38,31 @@ def examined(shown: Sequence[Decision], lists: Sequence[Clicked], settings: Mapp
         Those of its learner.
     """
     if any(each.log_propensity is None or each.scores is None for each in (*shown, *(one.decision for one in lists))):
-        return Found(
+        return Examined(
             None,
             "This learner does not draw its lists by chances that are known, so clicks cannot tell how far people look "
             "from how good things are. Others can: PDGD, which is what a model without a learner gets.",
         )
     if settings.get("alternate") is False:
-        return Found(
+        return Examined(
             None,
             "Pairs are fixed, (1, 2), (3, 4), …: nothing relates places 2 and 3. Make the model with "
             '"alternate": true in params.',
         )
     if not lists:
-        return Found(None, "No clicks have been learnt yet: how far people look comes from clicks on lists.")
+        return Examined(None, "No clicks have been learnt yet: how far people look comes from clicks on lists.")
     swap = float(settings.get("swap", 0.5))
     if swap in (0.0, 1.0):
-        return Found(None, f"Pairs are swapped with probability {swap:g}: only swaps by chance can tell.")
+        return Examined(None, f"Pairs are swapped with probability {swap:g}: only swaps by chance can tell.")
     hits = sum(len(each.clicks) > 0 for each in lists)
     if hits < CLICKED:
-        return Found(None, f"{hits} of the last {len(lists)} answered lists had a click; it takes {CLICKED}.")
+        return Examined(None, f"{hits} of the last {len(lists)} answered lists had a click; it takes {CLICKED}.")
     places = max(2, min(PLACES, max(len(each.decision.action) for each in lists)))
     found = examination(lists, places=places, swap=swap)
     known = int(np.isfinite(found.read + found.low + found.high).sum())
     if known < 2:
-        return Found(None, "No clicks came from places that were exchanged: more clicks will tell.")
-    return Found(
+        return Examined(None, "No clicks came from places that were exchanged: more clicks will tell.")
+    return Examined(
         ExaminationReply(
             places=list(range(1, known + 1)),
             value=found.read[:known].tolist(),

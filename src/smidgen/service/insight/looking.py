@@ -7,7 +7,7 @@ import time
 from typing import NamedTuple
 
 from smidgen.learners import Feedback
-from smidgen.service.insight.examined import Found, examined
+from smidgen.service.insight.examined import Examined, examined
 from smidgen.service.insight.lists import Lists
 from smidgen.service.insight.perturbing import perturbing
 from smidgen.service.messages import PerturbationReply
@@ -30,10 +30,10 @@ class Look(NamedTuple):
     """
 
     perturbation: PerturbationReply | None
-    examination: Found
+    examination: Examined
 
 
-class _Known(NamedTuple):
+class _Looked(NamedTuple):
     seq: int
     at: float
     took: float
@@ -44,7 +44,7 @@ class Looking:
     """The looks at all models that somebody has asked for; one at a time is taken of each."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _Looked] = {}
         self._locks: dict[int, threading.Lock] = {}
 
     def at(self, reading: Reading, model: Served) -> Look:
@@ -64,7 +64,7 @@ class Looking:
             return known.look
         look = taken(reading, model)
         ended = time.monotonic()
-        self._known[model.slot] = _Known(seq, ended, ended - began, look)
+        self._known[model.slot] = _Looked(seq, ended, ended - began, look)
         return look
 
 

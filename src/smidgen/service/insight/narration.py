@@ -22,7 +22,8 @@ def recent(log: EventLog, model: Served, now: float, before: int = 0, limit: int
     for found in log.reading.look("latest", model.slot, before=before, limit=limit):
         row = DecisionRow(*found)
         event = log.decision(model, row.seq)
-        answer = log.answered(model, row.feedback_seq) if row.feedback_seq is not None else None
+        heard = row.feedback_seq is not None and row.beside is None
+        answer = log.answered(model, row.feedback_seq or 0) if heard else None
         out.append(
             {
                 "decision": row.id,
@@ -32,7 +33,7 @@ def recent(log: EventLog, model: Served, now: float, before: int = 0, limit: int
                 "explored": row.explored,
                 "answer": model.blueprint.loop.brief(event.reply),
                 "feedback": _feedback(model, answer.feedback) if answer is not None else None,
-                "status": row.status or _open_state(row, now > row.expires_at),
+                "status": _beside(row) or row.status or _open_state(row, now > row.expires_at),
                 "lag_s": answer.at - event.at if answer is not None else None,
                 "learnt_version": row.version,
                 "measure": row.measure,
@@ -61,6 +62,10 @@ def sentences(
         did = _feedback(model, answer.feedback)
         told = f"Nobody answered: {did}." if row.status == "expired" else _reacted(did, row.position, lag)
         lines.append({"at": story.feedback_at, "text": told})
+    if row.beside is not None:
+        taught = f"; it was taught what came of that, at version {row.version}" if row.version is not None else ""
+        text = f"Nobody saw it: it was made beside decision {row.beside}, which was shown in its place{taught}."
+        return [*lines, {"at": story.made_at, "text": text}]
     at = story.feedback_at or stamp(min(now, row.expires_at))
     lines.append({"at": at, "text": _outcome(story, row) if row.status is not None else _open(model, row, now)})
     return lines
@@ -96,6 +101,13 @@ def duration(seconds: float) -> str:
     if seconds < 1.0:
         return f"{1000.0 * seconds:.3g} milliseconds"
     return f"{seconds:.2g} seconds" if seconds < 10.0 else f"{seconds:.0f} seconds"
+
+
+def _beside(row: DecisionRow) -> str | None:
+    """What is said of a decision that was never shown because another model's was."""
+    if row.beside is None:
+        return None
+    return "beside, taught" if row.version is not None else "beside"
 
 
 def _open_state(row: DecisionRow, over: bool) -> str:

@@ -6,7 +6,7 @@ from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
 from smidgen.service.loops import knob_bodies
-from smidgen.service.messages import Agreement, ModelReply, Of, Quality
+from smidgen.service.messages import Agreement, ChallengerOf, ModelReply, Quality, ShadowOf
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import UnknownModel
 from smidgen.service.store.protocol import Reading
@@ -58,6 +58,7 @@ def committed(reading: Reading, model: Served) -> Counts:
 def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     """A model's settings, counts and figures, at a moment."""
     body, terms = model.blueprint.body, model.blueprint.terms
+    leader = model.leader.name if model.leader is not None else None
     with reading.moment():  # counts and figures are of the same events
         counts, figures = committed(reading, model), quality(reading, model, now)
         ((of, agreed),) = reading.look("agreement", model.slot, limit=AGREEING)
@@ -75,6 +76,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         default_reward=terms.default_reward,
         explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
+        keep_texts=None if model.blueprint.loop.dim is None else body.keep_texts is not False,
         keyed=model.keyed,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
@@ -86,9 +88,9 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         quality=figures,
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
         candidates=model.blueprint.body.candidates,
-        shadow_of=body.shadow_of if isinstance(body.shadow_of, Of) else None,
-        challenger_of=Of(model=model.leader.name, share=terms.share or 0.0)
-        if model.leader is not None and body.challenger_of is not None
+        shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
+        challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
+        if leader is not None and body.challenger_of is not None
         else None,
         shadow=model.shadow.name if model.shadow is not None else None,
         challenger=model.challenger.name if model.challenger is not None else None,

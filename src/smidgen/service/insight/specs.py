@@ -13,7 +13,7 @@ from smidgen.service.messages import ModelBody
 
 
 def other_body(body: ModelBody, spec: str) -> ModelBody:
-    """The model's settings with another learner.
+    """The model's settings with another learner, which explores as its own settings say.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def other_body(body: ModelBody, spec: str) -> ModelBody:
         if not equals or not key.isidentifier():
             raise InvalidArgument(f"the learner is {spec!r}", 'write it as "Name:argument=value,argument=value"')
         params[key] = _value(text)
-    return msgspec.structs.replace(body, learner=name.strip(), params=params)
+    return msgspec.structs.replace(body, learner=name.strip(), params=params, explore=None, min_share=None)
 
 
 def _value(text: str) -> Any:

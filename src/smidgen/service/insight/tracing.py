@@ -106,7 +106,7 @@ class Tracing:
         found: list[tuple[Outcome, Event, Event]] = []
         size = 0
         for row in reversed(answers):
-            if row.feedback_seq is None:
+            if row.feedback_seq is None or not self._model.present(row.seq):
                 continue
             feedback = self._reading.event(self._model.slot, row.feedback_seq)
             made = self._reading.event(self._model.slot, row.seq)

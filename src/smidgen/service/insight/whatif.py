@@ -43,6 +43,8 @@ class Outcome(msgspec.Struct, kw_only=True):
         Its name and arguments.
     measure
         What the curve shows.
+    main
+        Which of the figures the band shows.
     figures
         Estimates with 95 % intervals; without a value where there is too little to say one.
     curve
@@ -60,6 +62,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     learner: str
     settings: str
     measure: str
+    main: str = ""
     figures: list[Estimate]
     curve: list[tuple[int, float]]
     band: list[Point] = []
@@ -152,6 +155,8 @@ def what_if(
         raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
     for event in lines:
         bench.take(event)
+        if event.type == "promoted":  # what follows was decided by the learner of another model
+            break
         if progress is not None and event.seq % 500 == 0:
             progress(event.seq)
     return _found(recording.name, own, bench)
@@ -203,6 +208,7 @@ def _outcome(spec: str, evaluator: Evaluator, logged: Estimate) -> Outcome:
         learner=spec,
         settings=repr(evaluator.blueprint.learner(None)),
         measure=evaluator.measure,
+        main=evaluator.main,
         figures=figures,
         curve=_thinned(evaluator.curve),
         band=evaluator.band(),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 PLACES = 10
 #: Lists that were rarer than this are not weighed as a whole.
 RAREST = math.log(1e-9)
+BY_PLACE = "clicks per page (by place)"
 UNKNOWN = (
     "the places of this log were not drawn at random: how far people look is not known, so clicks cannot be weighed by "
     "place and no number is given; rank with a learner that randomises (PDGD, FairPairs with alternate=true), or say "
@@ -167,9 +168,9 @@ class ClickEvaluator(CoactiveEvaluator):
             self.notes.append(UNKNOWN)
         if curve is not None and self._pages:
             whole = self._clicks(curve, 0)
-            found.append(_told("clicks per page (by place)", whole))
+            found.append(_told(BY_PLACE, whole))
             if self.blueprint.card.draws:
-                found.append(_told("clicks per page (by place), without its draws", self._clicks(curve, 1)))
+                found.append(_told(f"{BY_PLACE}, without its draws", self._clicks(curve, 1)))
             self.notes += [ONE_CURVE, AS_ITS_OWN]
             if (beyond := int((np.array(self._old) >= len(curve)).sum())) > 0:
                 self.notes.append(
@@ -182,6 +183,11 @@ class ClickEvaluator(CoactiveEvaluator):
                 "whole lists are too rarely the same to be weighed by their propensities; places are weighed instead"
             )
         return [*found, *super().figures()]
+
+    @property
+    def main(self) -> str:
+        """Which of the figures is shown over time."""
+        return BY_PLACE if self._pages and self._curve() is not None else self.measure
 
     def band(self) -> list[Point]:
         """Clicks per page over time."""

@@ -116,6 +116,11 @@ class Evaluator(ABC):
     def figures(self) -> list[Estimate]:
         """What was found."""
 
+    @property
+    def main(self) -> str:
+        """Which of the figures is shown over time."""
+        return self.measure
+
     def band(self) -> list[Point]:
         """The main figure over time, with its interval; empty where there is none."""
         return []

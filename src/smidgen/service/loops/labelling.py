@@ -145,6 +145,11 @@ class LabelEvaluator(RewardedLabels):
             )
         return found
 
+    @property
+    def main(self) -> str:
+        """Which of the figures is shown over time."""
+        return super().main if self._judged else self.measure
+
     def band(self) -> list[Point]:
         """The accuracy over time."""
         if not self._played or self._judged:

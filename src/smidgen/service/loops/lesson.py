@@ -21,7 +21,7 @@ class Lesson:
     Attributes
     ----------
     answer
-        What ``teach`` takes as the answer; with ``shown``, what ``learn`` takes as feedback.
+        What ``teach`` takes as the answer; with ``shown``, what ``learn`` takes as feedback. None teaches nothing.
     context
         What it is the answer to; None is the context of the learner's own decision, which lies beside.
     shown
@@ -47,6 +47,8 @@ class Lesson:
 
     def give(self, learner: Learner, decision: Decision | None) -> None:
         """Teach it to a learner whose own decision on the same request this is; a refusal changes nothing."""
+        if self.answer is None:
+            return
         if self.shown is None:
             own = decision.context if decision is not None else None
             learner.teach(own if self.context is None else self.context, self.answer)

@@ -105,6 +105,10 @@ class Loop(ABC):
     takes_records: ClassVar[bool] = False
     #: Whether every row of a matrix of features is a request.
     takes_matrix: ClassVar[bool] = False
+    #: How many features there are, where the loop says so itself.
+    dim: ClassVar[int | None] = None
+    #: Whether requests and feedback hold texts, which a model may be told not to keep.
+    takes_texts: ClassVar[bool] = False
     #: Settings of a learner that are facts of the model: another learner in its place has them too.
     facts: ClassVar[tuple[str, ...]] = ("dim",)
     words: ClassVar[Words]
@@ -225,6 +229,10 @@ class Loop(ABC):
                 f"send {', or '.join(send)}",
             )
         return self.reaction(learner, decision, ids, field, value)
+
+    def kept(self, given: dict[str, Any], reaction: Reaction) -> dict[str, Any]:
+        """What the log keeps of feedback beside what was learnt: the fields as they came, unless a loop says less."""
+        return given
 
     def takes(self, kind: str, card: Card) -> bool:
         """Whether a learner with this card can be told this kind of feedback here."""

@@ -13,7 +13,7 @@ from smidgen._kernel import constant
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.features import Row
-from smidgen.features.rows import SparseRows
+from smidgen.features.rows import DenseRows, SparseRows
 from smidgen.learners import Card, Feedback, Learner, recommended
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point, Weighing
@@ -43,7 +43,8 @@ TAUGHT = (
 class RewardModel(Companion):
     """A ridge regression of the rewards, fitted on the way: asked when a decision was made, told when its reward came.
 
-    It never sees the future of a decision that it is asked about. Each label has weights of its own, and a constant.
+    It never sees the future of a decision that it is asked about. There is a constant beside the features; each label
+    has weights of its own.
     """
 
     def __init__(self) -> None:
@@ -137,7 +138,7 @@ class RewardEvaluator(Evaluator):
         model = self.companion.predicted(id, count) if isinstance(self.companion, RewardModel) else None
         expected, predicted = (math.nan, math.nan)
         if model is not None:
-            expected, predicted = float(np.clip(mine_p @ model, 0.0, 1.0)), float(model[shown])
+            expected, predicted = min(1.0, max(0.0, float(mine_p @ model))), float(model[shown])
         named = len(ids) == count and len(self._would) < IDS
         if named:
             self._would[ids[int(mine_p.argmax())]] += 1
@@ -145,7 +146,8 @@ class RewardEvaluator(Evaluator):
         self._mine.put(id, mine)
         self._asked.put(id, Asked(float(mine_p[shown]), expected, predicted, ids[shown] if named else None))
         if made.propensities is not None:
-            self.weighing.ask(float(mine_p[made.propensities <= 0.0].sum()))
+            never = made.propensities <= 0.0
+            self.weighing.ask(float(mine_p[never].sum()) if never.any() else 0.0)
         elif made.propensity is not None:
             self.weighing.ask(0.0 if made.propensity < 1.0 else 1.0 - float(mine_p[shown]))
 
@@ -200,6 +202,11 @@ class RewardEvaluator(Evaluator):
             )
         return self.weighing.estimates()
 
+    @property
+    def main(self) -> str:
+        """Which of the figures is shown over time."""
+        return f"{self.measure} (self-normalised)"
+
     def band(self) -> list[Point]:
         """The self-normalised figure over time."""
         return self.weighing.curve() if self._drawn else []
@@ -236,10 +243,16 @@ def _percent(share: float) -> str:
 
 
 def _offered(made: Decision) -> Choice | None:
-    """The candidates as rows of one matrix; of labels, features and a constant for each; None if there are none."""
+    """The candidates as rows of one matrix, with a constant; of labels, one for each; None if there are none."""
     context = made.context
     if isinstance(context, Choice):
-        return context
+        rows = context.rows
+        if not isinstance(rows, DenseRows):
+            return context  # records: the vectorizer has put a constant among them
+        with_one = np.ones((len(context), context.dim + 1))
+        with_one[:, :-1] = context.items
+        with_one.setflags(write=False)
+        return Choice(with_one)
     count = len(made.scores) if made.scores is not None else 0
     if not isinstance(context, Row) or not count or count * (len(context.indices) + 1) > MODELLED:
         return None

@@ -122,11 +122,12 @@ class Option(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """Something to type in: a number, several numbers, or (without a field) the whole feedback as JSON."""
+    """Something to type in: a number, several numbers, a text, or (without a field) the whole feedback as JSON."""
 
     label: str
     field: str = ""
     many: bool = False
+    text: bool = False
 
 
 class Offered(Struct, frozen=True, kw_only=True):

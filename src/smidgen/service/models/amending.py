@@ -11,11 +11,11 @@ import msgspec
 from smidgen import records
 from smidgen.learners import learners
 from smidgen.service.messages import AmendBody
-from smidgen.service.models.building import once
+from smidgen.service.models.building import Blueprint, once
 from smidgen.service.models.fold import take
 from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry, resolved
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.registry import Registry
+from smidgen.service.models.served import Era, LearnerCache, Served
 from smidgen.service.models.terms import Terms, exploring, told_of
 from smidgen.service.models.trials import OWN
 from smidgen.service.refusals import Conflict, Impossible
@@ -60,7 +60,7 @@ class Amending:
             self._amend(other, common)
 
     def _amend(self, model: Served, given: dict[str, Any]) -> None:
-        terms = _terms(model, given)
+        terms = _terms(model.blueprint, given)
         if terms == model.blueprint.terms:
             return
         told = told_of(model.blueprint, model.blueprint.terms, terms)
@@ -68,11 +68,10 @@ class Amending:
         self._learners.amended(model, lambda learner: take(learner, "amended", model.seq, None, told))
         content = bodies.write({"changes": given, "learn": records.encode(told)})
         self._store.append(model.slot, "amended", self._clock(), content)
-        self._store.amend(model.id, resolved(blueprint))
         if terms.default_reward is None and model.blueprint.terms.default_reward is not None:
             self._store.unwait(model.slot)
         self._recent.clear()
-        self._models.put(model, blueprint)
+        self._models.put(model, blueprint, tuple(_also(era, given) for era in model.past))
 
 
 def _refuse_others(model: Served, given: dict[str, Any]) -> None:
@@ -86,9 +85,18 @@ def _refuse_others(model: Served, given: dict[str, Any]) -> None:
         )
 
 
-def _terms(model: Served, given: dict[str, Any]) -> Terms:
+def _also(era: Era, given: dict[str, Any]) -> Era:
+    """Settings that a return would put in force again, amended too; shares of exploration as far as they have any."""
+    try:
+        terms = _terms(era.blueprint, given)
+    except Impossible:
+        terms = _terms(era.blueprint, {name: value for name, value in given.items() if name not in OWN})
+    return era._replace(blueprint=era.blueprint.amend(terms))
+
+
+def _terms(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
     """The terms as they will be."""
-    blueprint, old = model.blueprint, model.blueprint.terms
+    old = blueprint.terms
     changes = {name: value for name, value in given.items() if not name.startswith("add_")}
     if (labels := given.get("add_labels")) is not None:
         if (known := blueprint.labels) is None:

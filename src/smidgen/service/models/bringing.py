@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.models.terms import Terms
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
-from smidgen.service.store.protocol import Store
+from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.recording import FileRecording, rebuild
 
 #: Learners by key; None is the key of a model without keys.
@@ -53,7 +53,7 @@ class Bringing:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
         made = self._models.begin(to, source.blueprint.alone(), self._clock())
         if learnt:
-            for key in self._keys(source):
+            for key in keys_of(self._store, source):
                 self._imported(made, key, self._learners.get(source, key).learner, f"a copy of {name}")
             self._store.derive(made.slot, source.slot, source.seq)
 
@@ -73,12 +73,12 @@ class Bringing:
         self._store.append(model.slot, "imported", self._clock(), content, key=key, changes=True)
         self._learners.leave(model, key)
 
-    def _keys(self, model: Served) -> Iterator[str | None]:
-        if not model.keyed:
-            yield None
-            return
-        found = self._store.look("keys", model.slot, prefix="", limit=1 << 31)
-        yield from (key for (key,) in found)
+
+def keys_of(reading: Reading, model: Served) -> list[str | None]:
+    """The keys whose learners a model has; None is that of a model without keys."""
+    if not model.keyed:
+        return [None]
+    return [key for (key,) in reading.look("keys", model.slot, prefix="", limit=1 << 31)]
 
 
 def from_learner(content: bytes) -> tuple[Blueprint, Learners]:

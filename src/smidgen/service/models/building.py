@@ -75,7 +75,7 @@ class Blueprint:
             sized["dim"] = features.dim
             resolving.within_keys(self._type, params, body)
         else:
-            self._infer(sized, "dim", takes, _dim(body), "features")
+            self._infer(sized, "dim", takes, _dim(body, loop), "features")
         if body.labels is not None:
             once("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
@@ -109,7 +109,6 @@ class Blueprint:
         self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
-        self._seed = learner.params["seed"]
         self.features: Vectorizer | None = vectorizer_of(learner)
         inner = inside(learner)
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
@@ -175,12 +174,7 @@ class Blueprint:
 
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own."""
-        if key is None:
-            made = self._made.fresh()
-        else:
-            digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-            made = seeded(self._made, int.from_bytes(digest[:6], "little"))
-        return made.guard() if self.guarded and self.dim is not None else made
+        return begun(self._made, key, guarded=self.guarded)
 
     def bare(self) -> Blueprint:
         """The same without its vectorizer: of a model that takes records, one that takes the rows made of them."""
@@ -212,6 +206,16 @@ class Blueprint:
             )
         elif value is None and name not in params and accepted[name].default is inspect.Parameter.empty:
             raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
+
+
+def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
+    """A fresh learner with these settings; every key has a seed of its own."""
+    if key is None:
+        fresh = made.fresh()
+    else:
+        digest = hashlib.sha256(f"{made.params['seed']}:{key}".encode()).digest()
+        fresh = seeded(made, int.from_bytes(digest[:6], "little"))
+    return fresh.guard() if guarded and _features(inside(made)) is not None else fresh
 
 
 def fitting(loop: str) -> list[str]:
@@ -283,7 +287,13 @@ def _space(body: ModelBody, loop: type[Loop]) -> Any:
     return knob_bodies.read(body.knobs)
 
 
-def _dim(body: ModelBody) -> int | None:
+def _dim(body: ModelBody, loop: type[Loop]) -> int | None:
+    if body.keep_texts is not None and not loop.takes_texts:
+        raise Impossible(f"keep_texts does not belong to the loop {loop.name}", "leave it out")
+    if loop.dim is not None:
+        if body.features is not None:
+            raise Impossible(f"the features of the loop {loop.name} are its own", "leave features out")
+        return loop.dim
     if isinstance(body.features, ByName):
         return body.features.hashed
     if body.features is None:

@@ -22,7 +22,7 @@ _ASKED_ELSEWHERE = ("dim", "n_classes", "labels")
 
 def catalogue() -> dict[str, Any]:
     """Learners by loop, the recommended one first."""
-    return {name: [_entry(each) for each in _sorted(loop)] for name, loop in loops.items()}
+    return {name: [_entry(each, loop) for each in _sorted(loop)] for name, loop in loops.items()}
 
 
 def described() -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _sorted(loop: type[Loop]) -> list[str]:
     return sorted(fitting(loop.name), key=lambda name: (name != first, name))
 
 
-def _entry(name: str) -> dict[str, Any]:
+def _entry(name: str, loop: type[Loop]) -> dict[str, Any]:
     parameters = inspect.signature(learners[name]).parameters
     card = cards[name]
     optional = {
@@ -110,7 +110,7 @@ def _entry(name: str) -> dict[str, Any]:
         "paper": card.paper,
         "bound": card.bound,
         "cost": card.cost,
-        "features": "dim" in parameters or "learner" in parameters,
+        "features": loop.dim is None and ("dim" in parameters or "learner" in parameters),
         "params": dict(card.first),
         "optional": optional,
     }

@@ -214,7 +214,7 @@ class Decisions:
         """Write what one model decided, and keep it in memory for quick feedback."""
         first = self._store.decided(made[0].model.slot, [each.row for each in made])
         for seq, (model, row, ids, answer) in enumerate(made, first):
-            waiting = Made(model, seq, row.key, row.expires_at, answer.decision, ids)
+            waiting = Made(model, seq, row.key, row.expires_at, answer.decision, ids, row.beside)
             self._recent.add(row.decision, waiting, len(row.body))
             self._undo.note(self._recent.drop, row.decision)
 

@@ -21,6 +21,7 @@ from smidgen.service.messages import (
     ForgottenReply,
     ModelBody,
     ModelReply,
+    PromotedReply,
     ShownReply,
     Story,
     TaughtReply,
@@ -34,6 +35,7 @@ from smidgen.service.models.decisions import Decisions
 from smidgen.service.models.forgetting import Forgetting
 from smidgen.service.models.lessons import Lessons
 from smidgen.service.models.passing_on import PassingOn
+from smidgen.service.models.promoting import Promoting
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -103,6 +105,7 @@ class Engine:
         self._forgetting = Forgetting(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._amending = Amending(self._models, self.store, self.learners, self._recent, clock)
         self._bringing = Bringing(self._models, self.store, self.learners, clock)
+        self._promoting = Promoting(self._models, self.store, self.learners, self._recent, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self._refused: set[str] = set()
         self.unclean = True  #: whether something erased may still be in a file; so it is after a crash, for all we know
@@ -241,6 +244,10 @@ class Engine:
             return self.describe(name)
 
         return self.run(command)
+
+    def promote(self, name: str) -> PromotedReply:
+        """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
+        return self.run(lambda: self._promoting.take(name))
 
     def archive(self, name: str) -> ModelReply:
         """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""

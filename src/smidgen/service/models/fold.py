@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.amending import add_classes, amended
+from smidgen.learners.records.around import inside
 from smidgen.service.loops.lesson import Lesson
+from smidgen.service.models.building import begun
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.protocol import Reading
@@ -63,12 +66,22 @@ def _imported(learner: Learner, decision: Decision | None, told: Any, key: str |
 
 @step("amended")
 def _amended(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
-    """Other settings, more labels: what has been learnt stays."""
-    if told["settings"]:
-        learner = amended(learner, **told["settings"])
+    """Other settings, more labels: what has been learnt stays. Settings that it does not have are another's."""
+    accepted = inspect.signature(type(inside(learner))).parameters
+    if settings := {name: value for name, value in told["settings"].items() if name in accepted or name == "text"}:
+        learner = amended(learner, **settings)
     if told["labels"] is not None:
         add_classes(learner, *range(*told["labels"]))
     return learner
+
+
+@step("promoted")
+def _promoted(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """The learner of another model, or, of a key that has learnt nothing there, a fresh one with its settings."""
+    if told["state"] is not None:
+        return Learner.from_bytes(told["state"].tobytes(), "a promoted learner")
+    fresh = begun(told["settings"], key, guarded=told["guarded"])
+    return _amended(fresh, None, told["amended"], key)
 
 
 @step(ERASED, *REWINDS)
@@ -117,11 +130,7 @@ def follow(
         if counts and event.type != ERASED:
             decision = None
             told = bodies.read_told(event)
-            if (
-                made is not None
-                and event.type not in REWINDS
-                and not (event.type in HEARD and isinstance(told, Lesson))
-            ):
+            if made is not None and event.type not in REWINDS:
                 decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)
             learner = take(learner, event.type, seq, decision, told, key)
     return learner, seq

@@ -59,7 +59,8 @@ class Forgetting:
         if not model.keyed:
             raise Impossible("this model has no keys", "only what belongs to a key can be forgotten")
         beside = list(model.followers)  # taught of the key's decisions, and deciding beside them
-        family = [one for one in [model, *beside, *self._copies(model)] if self._knows(one, key)]
+        all_ = {one.slot: one for one in [model, *beside, *self._copies(model)]}
+        family = [one for one in all_.values() if self._knows(one, key)]
         if not family:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")
         for one in family:

@@ -8,6 +8,7 @@ from typing import Any
 from smidgen import records
 from smidgen.decision import Decision
 from smidgen.errors import NotTeachable, SmidgenError
+from smidgen.service.models.older import Older, by_itself
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -38,6 +39,7 @@ class PassingOn:
         self._log = log
         self._learners = learners
         self._recent = recent
+        self._older = Older(models, store, log, learners)
 
     def take(self, shown: Made, id: str, field: str, value: Any, hash: bytes, at: float) -> None:
         """Pass on what was learnt of a decision: the feedback that came, or the silence that was worth so much."""
@@ -46,15 +48,20 @@ class PassingOn:
             return
         for row in self._store.beside(id):
             other = self._models.by_slot[row.slot]
-            if row.feedback_seq is None and other.archived_at is None and other.present(row.seq):
+            if row.feedback_seq is None and other.archived_at is None:
                 self._teach(other, row, shown, (id, field, value, hash, at))
 
     def _teach(self, other: Served, row: DecisionRow, shown: Made, what: tuple[str, str, Any, bytes, float]) -> None:
         id, field, value, hash, at = what
-        own = self._own(other, row)
+        mine, present = self._own(other, row), other.present(row.seq)
+        own = mine if present else self._older.own(other, mine, row.seq, shown, id)
+        if own is None:
+            return
         held, blueprint = self._learners.get(other, shown.key), other.blueprint
         lesson = blueprint.loop.heard(blueprint.reader(held.learner), own, shown.decision, shown.ids, field, value)
-        if lesson is None:
+        if lesson is not None and not present:
+            lesson = by_itself(lesson, own)
+        if lesson is None or lesson.answer is None:
             return
         self._learners.changing(other, shown.key)
         try:

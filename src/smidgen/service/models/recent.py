@@ -26,6 +26,8 @@ class Made(NamedTuple):
         The learner's own record.
     ids
         The candidates' ids, in the order of their features.
+    beside
+        The decision that was shown in its place, if another model made that.
     """
 
     model: Served
@@ -34,6 +36,7 @@ class Made(NamedTuple):
     expires_at: float
     decision: Decision
     ids: list[str]
+    beside: str | None = None
 
 
 class Recent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -9,9 +10,9 @@ import msgspec
 from smidgen import records
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
-from smidgen.service.models.served import Served
+from smidgen.service.models.served import Era, Served
 from smidgen.service.models.terms import Terms, read, told_of
-from smidgen.service.models.trials import champion_of, filled, joined, named
+from smidgen.service.models.trials import champion_of, filled, joined, named, refuse_second
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible, UnknownModel
 from smidgen.service.store import bodies
@@ -93,18 +94,24 @@ class Registry:
     def enter(self, name: str, blueprint: Blueprint, now: float) -> Served:
         """Enter a new model with settings that were checked."""
         content, found = canonical(blueprint.body), resolved(blueprint)
+        if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
+            found["leader"] = self.by_name[leader].id  # names may change, once it is archived
         row = self._store.create(name, content, found, now)
         told = {"model": msgspec.json.decode(content), "resolved": found}
         self._store.append(row.slot, "created", now, bodies.write(told))
         model = _served(row, blueprint, self._store.counts(row.slot))
-        self._enter(model)
+        _link(model, found, self.by_name.values())
+        self.by_name[name] = self.by_slot[row.slot] = model
         self._undo.note(self._leave, name, row.slot)
         return model
 
-    def put(self, model: Served, blueprint: Blueprint) -> None:
-        """Go by other settings."""
+    def put(self, model: Served, blueprint: Blueprint, past: tuple[Era, ...]) -> None:
+        """Go by other settings; ``past`` are those that it had before."""
         self._undo.note(setattr, model, "blueprint", model.blueprint)
-        model.blueprint = blueprint
+        self._undo.note(setattr, model, "past", model.past)
+        model.blueprint, model.past = blueprint, past
+        leader = {"leader": model.leader.id} if model.leader is not None else {}
+        self._store.amend(model.id, _whole(blueprint, past) | leader)
 
     def archive(self, name: str, now: float) -> None:
         """No more decisions; the log stays."""
@@ -119,6 +126,8 @@ class Registry:
         """An archived model decides again, and goes on where it was."""
         model = self.get(name)
         if model.archived_at is not None:
+            if model.leader is not None:
+                refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
             self._store.revive(model.id)
             self._store.append(model.slot, "revived", now, None)
             self._undo.note(setattr, model, "archived_at", model.archived_at)
@@ -142,10 +151,6 @@ class Registry:
         model.name = name
         self.by_name[name] = model
 
-    def _enter(self, model: Served) -> None:
-        self.by_name[model.name] = self.by_slot[model.slot] = model
-        _link(model, self.by_name)
-
     def _leave(self, name: str, slot: int) -> None:
         model = self.by_name.pop(name)
         del self.by_slot[slot]
@@ -163,8 +168,39 @@ def resolved(blueprint: Blueprint) -> dict[str, Any]:
     }
 
 
+def _whole(blueprint: Blueprint, past: tuple[Era, ...]) -> dict[str, Any]:
+    """The same with the settings that it had before, if another model was promoted into its place."""
+    if not past:
+        return resolved(blueprint)
+    before = [
+        _with_body(era.blueprint) | {"until": era.until, "version": era.version, "by": era.by, "source": era.source}
+        for era in past
+    ]
+    return _with_body(blueprint) | {"past": before}
+
+
+def _with_body(blueprint: Blueprint) -> dict[str, Any]:
+    return resolved(blueprint) | {"body": msgspec.json.decode(canonical(blueprint.body))}
+
+
+def eras(found: dict[str, Any]) -> tuple[Era, ...]:
+    """The settings that a model had before its present ones, from what is recorded with it."""
+    return tuple(
+        Era(
+            recorded(msgspec.convert(each["body"], ModelBody), each),
+            each["until"],
+            each["version"],
+            each["by"],
+            each["source"],
+        )
+        for each in found.get("past", ())
+    )
+
+
 def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
     """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
+    if found is not None and "body" in found:
+        body = msgspec.convert(found["body"], ModelBody)
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
     if settings is not None:
         return Blueprint.recorded(body, settings, read(found, body), guarded=guarded)
@@ -179,16 +215,18 @@ def served(reading: Reading) -> list[Served]:
     for row in reading.models():
         blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
         found[row.name] = model = _served(row, blueprint, reading.counts(row.slot))
-        _link(model, found)
+        model.past = eras(row.resolved)
+        _link(model, row.resolved, found.values())
     return list(found.values())
 
 
-def _link(model: Served, models: dict[str, Served]) -> None:
+def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> None:
     """Let a model know the champion that it stands beside, and that one it."""
-    leader = champion_of(model.blueprint.body)
-    if leader is not None and leader in models:
-        model.leader = models[leader]
-        model.leader.followers.append(model)
+    if (id := found.get("leader")) is None:
+        return
+    if (leader := next((each for each in models if each.id == id), None)) is not None:
+        model.leader = leader
+        leader.followers.append(model)
 
 
 def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:

@@ -25,14 +25,15 @@ class Era(NamedTuple):
         The settings.
     until, version
         The event that ended it, and the version that this made.
-    by
-        The type of that event.
+    by, source
+        The type of that event, and the name of the model that was promoted.
     """
 
     blueprint: Blueprint
     until: int
     version: int
     by: str
+    source: str | None = None
 
 
 @dataclass
@@ -107,8 +108,8 @@ class Served:
         return self.past[-1].until if self.past else 0
 
     def present(self, seq: int) -> bool:
-        """Whether a decision is of its present settings."""
-        return seq > self.since
+        """Whether a decision is of its present settings, or of the same ones at an earlier time."""
+        return seq > self.since or self.at(seq).record() == self.blueprint.record()
 
     def era(self, seq: int) -> int:
         """How many settings it had before those by which the decision of an event was made."""

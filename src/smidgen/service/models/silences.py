@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smidgen import records
+from smidgen.service.models.older import Older
 from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
@@ -45,6 +46,7 @@ class Silences:
         clock: Callable[[], float],
     ) -> None:
         self._passing_on = passing_on
+        self._older = Older(models, store, log, learners)
         self._models = models
         self._store = store
         self._log = log
@@ -62,16 +64,19 @@ class Silences:
         told = self._log.decision(model, row.seq)
         held, loop = self._learners.get(model, told.key), model.blueprint.loop
         reaction = loop.unanswered()
-        given = {"default_reward": model.blueprint.terms.default_reward}
-        body = bodies.write(bodies.FeedbackBody(given, records.encode(reaction.learn)))
+        worth = model.blueprint.terms.default_reward
+        made, present = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids), model.present(row.seq)
+        learn = reaction.learn if present else self._older.taught(made, row.id, "reward", worth)
+        body = bodies.write(bodies.FeedbackBody({"default_reward": worth}, records.encode(learn)))
         expiry = Expiry(row.id, self._clock(), told.key, reaction.measure, reaction.position, body)
         (verdict,) = self._store.expired(row.slot, [expiry])
         if verdict.status == "learnt" and verdict.seq is not None:
             self._learners.changing(model, told.key)
-            held.learner.learn(held.learner.adopt(told.decision), reaction.learn)
+            if present:
+                held.learner.learn(held.learner.adopt(told.decision), reaction.learn)
             self._learners.changed(model, told.key, held, verdict.seq)
             reach("silence-learnt")
-            made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids)
-            worth = given["default_reward"]
             self._passing_on.take(made, row.id, "reward", worth, _SILENT, expiry.at)
+        elif not present:
+            self._learners.leave(model, told.key)
         self._recent.drop(row.id)

@@ -75,16 +75,20 @@ def joined(name: str, body: ModelBody, champion: Served) -> Blueprint:
         )
     if name == champion.name:
         raise Impossible("a model cannot stand beside itself", "name another one")
-    shadow = body.shadow_of is not None
-    if (old := champion.shadow if shadow else champion.challenger) is not None:
-        what = "shadow" if shadow else "challenger"
-        raise Conflict(f"{champion.name!r} has the {what} {old.name!r} already", "archive that one first")
+    refuse_second(champion, shadow=body.shadow_of is not None)
     blueprint = Blueprint(body)
     terms = msgspec.structs.replace(
         blueprint.terms, **{name: getattr(champion.blueprint.terms, name) for name in SHARED}
     )
     _agree(body, blueprint, champion)
     return blueprint.amend(terms) if terms != blueprint.terms else blueprint
+
+
+def refuse_second(champion: Served, *, shadow: bool) -> None:
+    """A champion has at most one shadow and one challenger."""
+    if (old := champion.shadow if shadow else champion.challenger) is not None:
+        what = "shadow" if shadow else "challenger"
+        raise Conflict(f"{champion.name!r} has the {what} {old.name!r} already", "archive that one first")
 
 
 def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:

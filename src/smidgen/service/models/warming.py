@@ -141,6 +141,8 @@ def _reaction(blueprint: Blueprint, twin: Learner, answer: Any, ids: Any, number
     offered = blueprint.loop.offered(type(twin), answer, ids)
     if offered.options:
         said = offered.options[number % len(offered.options)].feedback
+    elif offered.entry is not None and offered.entry.text:
+        said = {offered.entry.field: ("Thank you!\n\nIt is done — Grüße.", "It is done.")[number % 2]}
     elif offered.entry is not None and offered.entry.field:
         value = (0.0, 0.5, 1e3, -1e3)[number % 4]  # large ones lead out of the space, and back into it
         many = next((len(each) for each in answer.values() if isinstance(each, list)), 1)

@@ -5,7 +5,7 @@ import { field, named, names } from "./fields.js";
 
 const number = (value, attributes = {}) => h("input", { type: "number", step: "any", value: value ?? "", ...attributes });
 
-function dialog(id, title, ...inside) {
+export function dialog(id, title, ...inside) {
   const root = h("dialog", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...inside);
   root.addEventListener("close", () => root.remove());
   document.body.append(root);

@@ -2,6 +2,7 @@
 import { get, model as path } from "./api.js";
 import { callsCard } from "./calls.js";
 import { band, draw, faded, plain } from "./charts.js";
+import { compareCard } from "./compare.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
 import { archiveDialog, editDialog } from "./edit.js";
 import { examinationCard } from "./examination.js";
@@ -77,6 +78,8 @@ function build(model, loop, refresh, again) {
   const lag = chartCard("Feedback lag", "", second ? "third" : "half", "short");
   const recent = recentCard(model, loop);
   const health = healthCard(model.name);
+  const compare = compareCard(model.name, again);
+  const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether it is asked by its own name
   const examination = examinationCard(chartCard);
   const best = bestCard();
   const charts = h("div", { class: "charts full" }, best.root, examination.root, second && second.root, strong.root, lag.root);
@@ -89,10 +92,11 @@ function build(model, loop, refresh, again) {
     h("div", { class: "row between" }, h("h1", {}, model.name),
       h("div", { class: "row" }, state, h("span", { class: "chip loop" }, model.loop), h("span", { class: "chip" }, model.learner), model.keyed && h("span", { class: "chip" }, "one learner per key"))),
     health.root,
+    compare.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
     h("div", { class: "grid" }, curve.root, bound.root, charts,
-      model.archived_at ? null : tryCard(model, loop, refresh, asked), settingsCard(model, back, again), model.archived_at ? null : calls.root, recent.root),
+      asks && tryCard(model, loop, refresh, asked), settingsCard(model, back, again), asks && calls.root, recent.root),
   ];
 
   const update = async () => {
@@ -105,6 +109,7 @@ function build(model, loop, refresh, again) {
     tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} ${loop.words.waiting}`);
     tell("late", whole(now.late), "answers too late");
     tell("lag", span(told.lag.median_s), "median lag of feedback");
+    await compare.update(now);
     drawCurve(curve, loop, told, now, nothing);
     drawBound(bound, told.bound);
     second?.update(told);

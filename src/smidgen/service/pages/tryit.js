@@ -174,14 +174,14 @@ function reactions(told, decision, loop, react) {
   return parts;
 }
 
-// Something to type in: a number, several of them, or (without a field) the whole feedback as JSON.
-function entry({ label, field: name, many }, react) {
-  const one = name && !many;
-  const value = h("input", { id: "try-value", required: true, type: one ? "number" : "text", step: "any", placeholder: one ? "0.5" : name ? "0.1, -0.2, …" : "{ }" });
+// Something to type in: a number, several of them, a text, or (without a field) the whole feedback as JSON.
+function entry({ label, field, many, text }, react) {
+  const one = field && !many && !text;
+  const value = text ? h("textarea", { id: "try-value", rows: 6 }) : h("input", { id: "try-value", required: true, type: one ? "number" : "text", step: "any", placeholder: one ? "0.5" : field ? "0.1, -0.2, …" : "{ }" });
   const send = (event) => {
     event.preventDefault();
     try {
-      react(name ? { [name]: many ? value.value.split(",").map(Number) : value.valueAsNumber } : JSON.parse(value.value));
+      react(text ? { [field]: value.value } : field ? { [field]: many ? value.value.split(",").map(Number) : value.valueAsNumber } : JSON.parse(value.value));
       value.setCustomValidity("");
     } catch (error) {
       value.setCustomValidity(error.message);

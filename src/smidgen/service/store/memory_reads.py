@@ -257,19 +257,14 @@ def _later(tables: Tables, slot: int, after: int) -> list[DecisionRow]:
     return sorted((row for row in _of(tables, slot) if row.seq > after), key=lambda row: row.seq)
 
 
-def _trials(tables: Tables, slot: int, *, after: int, limit: int) -> list[tuple[Any, ...]]:
-    rows = [row for row in _later(tables, slot, after) if row.shown and row.beside is None]
-    return [(row.seq, row.expires_at, row.forwarded, row.feedback_seq, row.measure) for row in rows[:limit]]
-
-
 def _pairs(tables: Tables, slot: int, *, after: int, limit: int) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     for row in _later(tables, slot, after):
         shown = tables.decisions.get(row.beside) if row.beside is not None else None
         if shown is not None:
             head = (row.seq, row.agreed, *tables.shares[row.id])
-            end = (shown.shown, shown.forwarded, shown.feedback_seq, shown.measure)
-            found.append((*head, shown.slot, shown.expires_at, *end))
+            end = (shown.shown, shown.forwarded, shown.agreed, shown.feedback_seq, shown.measure)
+            found.append((*head, shown.slot, shown.seq, shown.expires_at, *end))
     return found[:limit]
 
 
@@ -289,7 +284,6 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "lately": _lately,
     "ended": _lately,
     "answers": _answers,
-    "trials": _trials,
     "pairs": _pairs,
     "agreement": _agreement,
 }

@@ -41,7 +41,6 @@ Question = Literal[
     "lately",
     "ended",
     "answers",
-    "trials",
     "pairs",
     "agreement",
 ]
@@ -146,12 +145,10 @@ class Reading(BaseReading, Protocol):
         ``answers(limit)``
             The same of the latest decisions from which something was learnt, by falling version; not of those that
             were made beside others.
-        ``trials(after, limit)``
-            The decisions that were shown after an event, in order: seq, the end of the window, forwarded, the event
-            that answered it, the measure.
         ``pairs(after, limit)``
             The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
-            what was shown: slot, the end of the window, shown, forwarded, the event that answered it, the measure.
+            what was shown: slot, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
+            measure.
         ``agreement(limit)``
             One row: of the latest decisions that could agree with what was shown, how many there are and how many do.
         """

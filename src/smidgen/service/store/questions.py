@@ -114,13 +114,9 @@ QUESTIONS: dict[Question, str] = {
     "answers": _OUTCOMES.format(
         index="decision_versions", which="x.version IS NOT NULL AND x.beside IS NULL", order="x.version"
     ),
-    "trials": """
-        SELECT seq, expires_at, forwarded, feedback_seq, measure FROM decisions INDEXED BY decision_order
-        WHERE slot = :slot AND seq > :after AND shown = 1 AND beside IS NULL ORDER BY seq LIMIT :limit
-    """,
     "pairs": """
-        SELECT s.seq, s.agreed, s.target, s.chance, d.slot, d.expires_at, d.shown, d.forwarded, d.feedback_seq,
-            d.measure
+        SELECT s.seq, s.agreed, s.target, s.chance, d.slot, d.seq, d.expires_at, d.shown, d.forwarded, d.agreed,
+            d.feedback_seq, d.measure
         FROM decisions s INDEXED BY decision_order JOIN decisions d ON d.id = s.beside
         WHERE s.slot = :slot AND s.seq > :after ORDER BY s.seq LIMIT :limit
     """,

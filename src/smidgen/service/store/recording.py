@@ -147,6 +147,10 @@ class Recording(ABC):
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
 
+    @abstractmethod
+    def count(self) -> int:
+        """How many events there are."""
+
     def text(self, event: Line) -> bytes:
         """An event of `lines` as the log's own line of JSON."""
         text: bytes = event.__dict__["its text"]
@@ -192,6 +196,11 @@ class FileRecording(Recording):
             self._file = self._path.open("rb")
         self._file.seek(self._places[id])
         return parse(self._file.readline(), f"decision {id} of {self._path}")
+
+    def count(self) -> int:
+        """How many lines the file has."""
+        with self._path.open("rb") as file:
+            return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
 
     def undone(self) -> Undone:
         """What was taken back, in all of the file."""
@@ -261,6 +270,10 @@ class DatabaseRecording(Recording):
         event = self._log.reading.event(row.slot, row.seq)
         return self.line(event) if event is not None else None
 
+    def count(self) -> int:
+        """How many events the model has."""
+        return self._model.seq
+
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
         return undone(self._log.reading, self._model.slot)
@@ -277,7 +290,7 @@ class Rebuilding:
     Attributes
     ----------
     blueprint
-        The model's settings, once its first event was taken.
+        The model's settings, once its first event was taken; those of another, once that was promoted.
     learners
         By key; None is the key of a model without keys.
     numbers
@@ -294,7 +307,8 @@ class Rebuilding:
         self.learners: dict[str | None, Learner] = {}
         self.numbers: dict[str | None, int] = {}
         self.undone = recording.undone()
-        self._amendments: list[tuple[int, Any]] = []
+        self._origin: Blueprint | None = None
+        self._wide: list[tuple[str, int, Any]] = []  # what every learner takes, also one that comes later
         self.seq = 0
         self.version = 0
 
@@ -304,17 +318,20 @@ class Rebuilding:
         if event.type == "created":
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
-            self.blueprint = recorded(event.model, event.resolved)
+            self.blueprint = self._origin = recorded(event.model, event.resolved)
         elif event.type == "decision":
             self.numbers[event.key] = event.number
         elif event.type == "amended":
-            self._amendments.append((event.seq, event.told()))
+            self._wide.append((event.type, event.seq, event.told()))
             for key in list(self.learners):
                 self.learners[key] = take(self.learners[key], event.type, event.seq, None, event.told())
         elif event.changes:
             self.version = event.model_version or 0
             if self.version not in self.undone:
                 self._change(event)
+                if event.type == "promoted" and event.model is not None:
+                    self._wide.append((event.type, event.seq, event.told()))
+                    self.blueprint = recorded(event.model, event.resolved)
 
     def _change(self, event: Line) -> None:
         """Let those learners take the event whom it is about."""
@@ -327,18 +344,18 @@ class Rebuilding:
         keyed = self.blueprint is not None and self.blueprint.body.keyed
         keys = list(self.learners) if keyed and event.key is None else [event.key]
         for key in keys:
-            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told())
+            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told(), key)
 
     def learner(self, key: str | None) -> Learner:
         """The learner of a key, with the numbers of its decisions taken."""
         if key not in self.learners:
-            if self.blueprint is None:
+            if self._origin is None:
                 raise InvalidRecord(
                     f"{self._recording.name} does not begin with the model's settings", "export the log from its start"
                 )
-            self.learners[key] = self.blueprint.learner(key)
-            for seq, told in self._amendments:
-                self.learners[key] = take(self.learners[key], "amended", seq, None, told)
+            self.learners[key] = self._origin.learner(key)
+            for type, seq, told in self._wide:
+                self.learners[key] = take(self.learners[key], type, seq, None, told, key)
         learner = self.learners[key]
         learner.reserve(self.numbers.get(key, 0))
         return learner
