@@ -111,6 +111,10 @@ class AsyncClient:
         found: list[dict[str, Any]] = told["weights"]
         return found
 
+    async def taste(self, name: str, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste: ``taste``, sentences, and ``traits`` with their figures."""
+        return replies.plain(await self._send("GET", bodies.taste_path(model_path(name), key)))
+
     async def teach(
         self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
     ) -> dict[str, Any]:
@@ -122,7 +126,8 @@ class AsyncClient:
             The model.
         examples
             Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
-            whether it is relevant, the best candidates in order, the best one, or ``{"choice": id, "reward": x}``.
+            whether it is relevant, the best candidates in order, the best one, the final text, or
+            ``{"choice": id, "reward": x}``.
         key
             Whose learner, of a keyed model.
         id
@@ -152,6 +157,14 @@ class AsyncClient:
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
         return replies.plain(await self._send("DELETE", model_path(name)))
+
+    async def revive(self, name: str) -> dict[str, Any]:
+        """Let an archived model decide again; it goes on where it was."""
+        return replies.plain(await self._send("POST", model_path(name) + ":revive"))
+
+    async def rename(self, name: str, to: str) -> dict[str, Any]:
+        """Give an archived model another name, so that its own is free."""
+        return replies.plain(await self._send("POST", model_path(name) + ":rename", bodies.encode({"to": to})))
 
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
@@ -187,11 +200,29 @@ class AsyncClient:
         made: int = replies.plain(await self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
 
+    async def compare(self, name: str) -> dict[str, Any]:
+        """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
+
+        ``verdict`` is "better", "worse" or "not yet", and ``in_words`` says the same in a sentence or two.
+        """
+        return replies.plain(await self._send("GET", model_path(name) + "/compare"))
+
+    async def promote(self, name: str) -> dict[str, Any]:
+        """Let the champion of this challenger, or shadow, decide with its settings and state from now on.
+
+        To return, `rollback` the champion to the version before.
+        """
+        return replies.plain(await self._send("POST", model_path(name) + ":promote"))
+
     async def forget(self, name: str, key: str) -> int:
-        """Forget a key of a model exactly: its events are erased; how many there were."""
+        """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
+        return sum((await self.forget_everywhere(name, key)).values())
+
+    async def forget_everywhere(self, name: str, key: str) -> dict[str, int]:
+        """The same; how many events of which models: the model itself first, then its copies."""
         path = f"{model_path(name)}/keys/{quote(key, safe='')}"
-        events: int = replies.plain(await self._send("DELETE", path))["forgotten"]
-        return events
+        told = replies.plain(await self._send("DELETE", path))
+        return {name: told["forgotten"], **told["copies"]}
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""
@@ -274,10 +305,14 @@ class AsyncModel:
         id: str | None = None,
         context: Any = None,
         features: Any = None,
+        drafts: Any = None,
         **more: Any,
     ) -> Answer:
         """Ask for a decision; see `Model.decide`."""
-        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features) | more
+        body = bodies.decision(
+            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts
+        )
+        body |= more
         return await self.client._decide(self.name, body)
 
     async def decide_many(
@@ -290,9 +325,21 @@ class AsyncModel:
         """Its weights by name, strongest first."""
         return await self.client.weights(self.name, key, limit)
 
+    async def taste(self, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste, in words and by trait; see `Client.taste`."""
+        return await self.client.taste(self.name, key)
+
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; see `Client.learn`."""
         return await self.client.learn(decision, **feedback)
+
+    async def compare(self) -> dict[str, Any]:
+        """How the challenger or shadow beside it does, or how it does beside its champion; see `Client.compare`."""
+        return await self.client.compare(self.name)
+
+    async def promote(self) -> dict[str, Any]:
+        """Let its champion decide with its settings and state from now on."""
+        return await self.client.promote(self.name)
 
     async def health(self) -> list[dict[str, Any]]:
         """What was found about it, the worst first."""

@@ -18,6 +18,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     ----------
     decision
         Its id.
+    model
+        The model that decided: the one that was asked, or its challenger.
     model_version
         How many feedbacks the model had learnt when it decided.
     explored, propensity
@@ -43,6 +45,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     decision: str
     model_version: int
     expires_at: str
+    model: str | None = None
     explored: bool = False
     propensity: float | None = None
     ranking: list[str | int] | None = None

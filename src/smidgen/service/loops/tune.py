@@ -13,9 +13,10 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument
 from smidgen.knobs import Knobs
 from smidgen.learners import Feedback, Learner
+from smidgen.service.loops.lesson import Lesson
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.vectors import sane
-from smidgen.service.loops.words import Entry, Example, Offered, Words
+from smidgen.service.loops.words import Back, Entry, Example, Offered, Words
 from smidgen.service.messages import BestReply, FeedbackBody, Numbers
 from smidgen.service.refusals import Impossible
 
@@ -48,11 +49,22 @@ class Tune(Loop):
     knows_best = True
     words = Words(
         does="Tune: propose numbers; learns from the loss",
+        out="A setting of knobs",
+        about_out="Numbers within limits, one for each knob: a timeout, a threshold, a price.",
+        back={
+            Feedback.LOSS: Back(
+                title="A loss", note="How bad it went with that setting; smaller is better.", example={"loss": 0.3}
+            ),
+            Feedback.GRADIENT: Back(
+                title="A gradient", note="In which direction the loss grows, a number for each knob."
+            ),
+        },
         curve="Loss",
         about_curve="Mean loss in windows of learnt feedback, with 95 % intervals.",
         weights="Best guess so far",
         about_weights="The base point around which it tries.",
         asks="nothing",
+        knobs=True,
         tells_exploring=False,
     )
     example = Example(
@@ -91,6 +103,19 @@ class Tune(Loop):
         """The loss as a number, or the gradient as a vector."""
         numbers = sane(np.asarray(value, dtype=np.float64))
         return Reaction(value, value) if self.kinds[field] == Feedback.LOSS else Reaction(numbers)
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The point that was tried and the loss there; a gradient at another's point says nothing."""
+        if self.kinds[field] != Feedback.LOSS or Feedback.LOSS not in learner.card.kinds:
+            return None
+        point = shown.action
+        return Lesson(float(value), context=point if isinstance(point, dict) else np.asarray(point, dtype=np.float64))
+
+    def agrees(self, mine: Decision, other: Any) -> bool | None:
+        """Points are never quite the same."""
+        return None
 
     def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
         """A point and the loss there; of learners by gradient, the gradient at the present point."""

@@ -20,8 +20,9 @@ from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.messages import ByName, ModelBody
-from smidgen.service.models import resolving
+from smidgen.service.models import resolving, sharing
 from smidgen.service.models.cost import Cost
+from smidgen.service.models.sharing import Shared
 from smidgen.service.models.sizes import REFUSALS, refuse_huge
 from smidgen.service.models.terms import SILENCE_S, WINDOW_S, Terms, exploring
 from smidgen.service.refusals import Impossible
@@ -75,7 +76,7 @@ class Blueprint:
             sized["dim"] = features.dim
             resolving.within_keys(self._type, params, body)
         else:
-            self._infer(sized, "dim", takes, _dim(body), "features")
+            self._infer(sized, "dim", takes, _dim(body, loop), "features")
         if body.labels is not None:
             once("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
@@ -85,30 +86,34 @@ class Blueprint:
         made = self._first(params)
         if features is not None:
             made = around(features, made)
-        self._take(body, made, terms, guarded=features is None)  # a vectorizer bounds the numbers itself
+        # a vectorizer bounds the numbers itself
+        self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
+        self._share(sharing.settled(body, inside(made), self.feedback, records=features is not None))
+        self.loop.admit()
 
     @classmethod
-    def recorded(cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool) -> Blueprint:
+    def recorded(
+        cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool, shared: Shared | None = None
+    ) -> Blueprint:
         """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
 
         What a learner would refuse today is not asked anew, and defaults are those of that time. It is guarded if it
-        was then.
+        was then, and its keys share what they shared then.
         """
         made = records.unpack(settings)
         if not isinstance(made, Learner):
             raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
         blueprint = cls.__new__(cls)
-        blueprint._take(body, made, terms, guarded=guarded)
+        blueprint._take(body, made, terms, guarded=guarded, shared=shared or Shared())
         return blueprint
 
-    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool) -> None:
+    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool, shared: Shared) -> None:
         """Go by this learner's settings."""
         self.body = body  #: as the app sent it
         self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
-        self._seed = learner.params["seed"]
         self.features: Vectorizer | None = vectorizer_of(learner)
         inner = inside(learner)
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
@@ -122,7 +127,23 @@ class Blueprint:
         self.asked = inner.asked
         crossed = self.features is not None and self.features.crosses == "auto"
         self.cost = Cost(self.card, self.settings, self.dim, crossed=crossed)
-        self.size = len(learner.to_bytes()) if body.keyed else 0
+        self._share(shared)
+
+    def _share(self, shared: Shared) -> None:
+        """Let the keys share this."""
+        self.shared = shared
+        self._each = inside(self._made) if shared.names else self._made  #: of which every key has one
+        self.size = len(self._each.to_bytes()) if self.body.keyed else 0
+
+    @property
+    def shared_start(self) -> str | None:
+        """How a newcomer among the keys begins, if it does not begin with nothing: see `Learner.shared_start`."""
+        return inside(self._made).shared_start if self.shared.start else None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the keys have anything in common."""
+        return self.shared.names or self.shared_start is not None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -147,7 +168,13 @@ class Blueprint:
     def amend(self, terms: Terms) -> Blueprint:
         """The same model under other terms; its learners begin as they did, and change where the log says so."""
         terms.check(self.card, self.feedback)
-        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded)
+        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
+
+    def alone(self) -> Blueprint:
+        """The same settings, of a model that stands beside nobody."""
+        body = msgspec.structs.replace(self.body, shadow_of=None, challenger_of=None)
+        terms = msgspec.structs.replace(self.terms, share=None)
+        return Blueprint.recorded(body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     @property
     def feedback(self) -> str | None:
@@ -167,13 +194,12 @@ class Blueprint:
         return records.pack(self._made)
 
     def learner(self, key: str | None) -> Learner:
-        """A fresh learner; every key has a seed of its own."""
-        if key is None:
-            made = self._made.fresh()
-        else:
-            digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-            made = seeded(self._made, int.from_bytes(digest[:6], "little"))
-        return made.guard() if self.guarded and self.dim is not None else made
+        """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
+        return begun(self._each, key, guarded=self.guarded)
+
+    def whole(self) -> Learner:
+        """A fresh learner that takes what apps send, names of its own included."""
+        return self._made.fresh() if self.shared.names else self.learner(None)
 
     def bare(self) -> Blueprint:
         """The same without its vectorizer: of a model that takes records, one that takes the rows made of them."""
@@ -205,6 +231,16 @@ class Blueprint:
             )
         elif value is None and name not in params and accepted[name].default is inspect.Parameter.empty:
             raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
+
+
+def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
+    """A fresh learner with these settings; every key has a seed of its own."""
+    if key is None:
+        fresh = made.fresh()
+    else:
+        digest = hashlib.sha256(f"{made.params['seed']}:{key}".encode()).digest()
+        fresh = seeded(made, int.from_bytes(digest[:6], "little"))
+    return fresh.guard() if guarded and _features(inside(made)) is not None else fresh
 
 
 def fitting(loop: str) -> list[str]:
@@ -276,7 +312,13 @@ def _space(body: ModelBody, loop: type[Loop]) -> Any:
     return knob_bodies.read(body.knobs)
 
 
-def _dim(body: ModelBody) -> int | None:
+def _dim(body: ModelBody, loop: type[Loop]) -> int | None:
+    if body.keep_texts is not None and not loop.takes_texts:
+        raise Impossible(f"keep_texts does not belong to the loop {loop.name}", "leave it out")
+    if loop.dim is not None:
+        if body.features is not None:
+            raise Impossible(f"the features of the loop {loop.name} are its own", "leave features out")
+        return loop.dim
     if isinstance(body.features, ByName):
         return body.features.hashed
     if body.features is None:

@@ -21,7 +21,7 @@ async def create_model(request: Request) -> Response:
     await here.rights(request, "admin", name)
     body = await json_body(request, ModelBody, here.options.max_body)
     if name not in here.engine.models:
-        await here.warm(body)
+        await here.warm(here.engine.settled(body))
     new, model = await here.writer.do(lambda: here.engine.create(name, body))
     return reply(model, 201 if new else 200)
 
