@@ -10,6 +10,7 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.records.around import on_rows, rows_of
+from smidgen.service.insight.shared_rows import ALONE, SharedRows
 from smidgen.service.insight.specs import other_body
 from smidgen.service.loops.evaluator import Companion, Evaluator
 from smidgen.service.loops.lesson import Lesson
@@ -57,7 +58,9 @@ class Bench:
         self.companion = Companion() if evaluator is None else evaluator.companion_of(own)
         for each in self.evaluators.values():
             each.companion, each.moves = self.companion, own.features is not None
-        self._rows = _RowsOfRecords(own) if own.features is not None else None
+        self._rows: _RowsOfRecords | SharedRows | None = None
+        if own.features is not None:
+            self._rows = SharedRows(own) if own.shared.names else _RowsOfRecords(own)
         self.decisions = self.answered = self._back = self._elsewhere = 0
         self.measures: list[float] = []
 
@@ -82,7 +85,7 @@ class Bench:
 
     def notes(self) -> list[str]:
         """What is to be said of the log."""
-        found = list(self._about)
+        found = [*self._about, *([ALONE] if self._own.shared.start else [])]
         if self._back:
             found.append(f"{self._back} answers were taken back later (retracted, or rolled back) and are left out")
         if self._elsewhere:
