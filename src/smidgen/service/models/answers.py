@@ -102,7 +102,8 @@ class Answers:
         ((field, value),) = body.given().items()
         late = now > made.expires_at
         learn, places = (reaction.learn, None) if late else self._older.taught(made, name, field, value)
-        content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(learn), places))
+        kept = then.loop.kept(body.given(), reaction)
+        content = bodies.write(bodies.FeedbackBody(kept, records.encode(learn), places))
         row = Told(name, now, key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:

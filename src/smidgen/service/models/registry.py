@@ -17,7 +17,7 @@ from smidgen.service.models.terms import Terms, read, told_of
 from smidgen.service.models.trials import champion_of, filled, joined, named, refuse_second
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible, UnknownModel
-from smidgen.service.store import bodies
+from smidgen.service.store import bodies, formats
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, ModelRow
 
@@ -101,7 +101,7 @@ class Registry:
         if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
             found["leader"] = self.by_name[leader].id  # names may change, once it is archived
         row = self._store.create(name, content, found, now)
-        told = {"model": msgspec.json.decode(content), "resolved": found}
+        told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
         self._store.append(row.slot, "created", now, bodies.write(told))
         model = _served(row, blueprint, self._store.counts(row.slot))
         _link(model, found, self.by_name.values())

@@ -24,6 +24,7 @@ from smidgen.service.models.keyed_rows import Change, begin, told_to
 from smidgen.service.models.mean import Mean
 from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
+from smidgen.service.store import formats
 from smidgen.service.store.events import REWINDS, Event
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.log import answered
@@ -60,8 +61,9 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     ----------
     seq, type, decision, key, at
         The head of every event.
-    model, resolved
-        Of ``created``: the model's settings, and what was left open in them and settled then.
+    format, model, resolved
+        Of ``created``: the format of the log (None: from before it was fixed), the model's settings, and what was left
+        open in them and settled then.
     number, reply, ids, record
         Of ``decision``: see `smidgen.service.store.log.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
@@ -78,6 +80,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     decision: str | None = None
     key: str | None = None
     at: str = ""
+    format: str | None = None
     model: ModelBody | None = None
     resolved: dict[str, Any] | None = None
     number: int = 0
@@ -337,6 +340,7 @@ class Rebuilding:
         """Take the next event."""
         self.seq = event.seq
         if event.type == "created":
+            formats.check(event.format, self._recording.name)
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
             self.blueprint = self._origin = recorded(event.model, event.resolved)
