@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from service.asgi import Caller
 from service.bodies import model, request, told
-from service.test_forgetting import MODELS, SECRET, Life, found_in
+from service.test_forgetting import MODELS, SECRET, Life, found_in, weights
 from smidgen.cli import app
 from smidgen.errors import SmidgenError
 from smidgen.service.insight.audit import audit_model
@@ -49,10 +49,7 @@ def test_copies_forget_too(tmp_path: Path) -> None:
     }
     for name in done.copies:
         for key in ("bob", "cy"):
-            ours, theirs = (
-                each.engine.learners.get(each.engine.models[name], key).learner.to_bytes() for each in (life, other)
-            )
-            assert ours == theirs
+            assert weights(life.engine, name, key) == weights(other.engine, name, key)
         assert life.engine.describe(name).keys == other.engine.describe(name).keys
     for name in ("mail", "news"):
         life.engine.forget(name, SECRET)
@@ -94,8 +91,7 @@ def test_a_log_that_was_brought_counts_as_the_models_own() -> None:
         made = engine.decide("mail", request({"key": key, "features": {"from": key}}))
         engine.feedback(made["decision"], told(correct=True))
     content = b"\n".join(engine.events.all_lines(engine.models["mail"])) + b"\n"
-    blueprint, learners = from_log(content)
-    engine.fill("brought", blueprint, learners, "a log")
+    engine.fill("brought", from_log(content), "a log")
     engine.copy("brought", CopyBody(to="twin"))
     assert engine.describe("brought").keys == 2
     assert engine.forget("brought", "ann").copies == {"twin": 1}

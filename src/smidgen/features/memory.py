@@ -74,6 +74,12 @@ class Memory:
         names, slots = self.book.names, self.scaling.slots
         return [(i, names[i], slots.get(names[i], -1)) for i in new if i < len(names) and names[i] != HOLE]
 
+    def places_in_use(self, columns: NDArray[np.bool_]) -> Carried:
+        """The names that have one of these columns for their own: id, name, slot of a number."""
+        slots, dim = self.scaling.slots, self.book.dim
+        named = enumerate(self.book.names[:dim])
+        return [(i, name, slots.get(name, -1)) for i, name in named if name != HOLE and columns[i]]
+
     def adopt(self, carried: Carried) -> frozenset[int]:
         """Let names have the places that a log says; gives the slots that are others' by now."""
         others = set()

@@ -175,6 +175,14 @@ class Vectorizer(Versioned):
         """The names of columns of their own that stand in what was encoded and are not among those known."""
         return self._memory.carried(encoded, known)
 
+    def places_in_use(self, columns: NDArray[np.bool_]) -> Carried:
+        """The names that have one of these columns for their own, where they are."""
+        return self._memory.places_in_use(columns)
+
+    def adopt(self, carried: Carried) -> None:
+        """Let names have the places that somebody says."""
+        self._memory.adopt(carried)
+
     def absorb_at(self, encoded: Encoded, places: Places, carried: Carried = ()) -> None:
         """Learn what was encoded with its names at the places that a log says.
 

@@ -79,7 +79,8 @@ def _features(decision: Decision, learner: Learner, rebuilt: Rebuilding) -> list
     """The features of each candidate by name, as the model read them."""
     context = decision.context
     if isinstance(context, Encoded):
-        found = vectorizer_of(learner)
+        group = rebuilt.group
+        found = group.table if group is not None and group.table is not None else vectorizer_of(learner)
         if found is None:
             raise Impossible("the log holds records, and its learner takes none", "export it as ndjson")
         columns = found.planned(context)[1]

@@ -16,7 +16,8 @@ from smidgen.service.loops.evaluator import Companion, Evaluator
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import STEPS, take
-from smidgen.service.store.recording import Line, Recording
+from smidgen.service.models.keyed_rows import begin
+from smidgen.service.store.recording import Line, Recording, as_bytes
 
 #: The log's own learner.
 OWN = "as logged"
@@ -105,6 +106,9 @@ class Bench:
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
         self.companion.decided(event)
+        start, own = (event.shared or {}).get("start"), self.evaluators.get(OWN)
+        if start is not None and own is not None:
+            begin(own.learner(event.key), as_bytes(start))
         for evaluator in self.evaluators.values():
             evaluator.decided(event)
 

@@ -14,7 +14,7 @@ from smidgen.service.models.keyed_rows import Change
 from smidgen.service.store.recording import Line
 
 #: What is to be said of learners that are compared on such a log.
-ALONE = "newcomers among the keys began with what the others shared; here every key begins with nothing"
+ALONE = "newcomers among the keys began with what the others shared; of other learners every key begins with nothing"
 
 
 class SharedRows:

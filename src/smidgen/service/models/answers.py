@@ -101,8 +101,9 @@ class Answers:
         reaction = then.loop.react(then.reader(then.learner(key)), made.decision, made.ids, body)
         ((field, value),) = body.given().items()
         late = now > made.expires_at
-        learn = reaction.learn if late else self._older.taught(made, name, field, value)
-        content = bodies.write(bodies.FeedbackBody(then.loop.kept(body.given(), reaction), records.encode(learn)))
+        learn, places = (reaction.learn, None) if late else self._older.taught(made, name, field, value)
+        kept = then.loop.kept(body.given(), reaction)
+        content = bodies.write(bodies.FeedbackBody(kept, records.encode(learn), places))
         row = Told(name, now, key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:

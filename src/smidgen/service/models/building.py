@@ -136,6 +136,11 @@ class Blueprint:
         self.size = len(self._each.to_bytes()) if self.body.keyed else 0
 
     @property
+    def each(self) -> Learner:
+        """A fresh learner of the kind that every key has, or the model if it has no keys."""
+        return self._each.fresh()
+
+    @property
     def shared_start(self) -> str | None:
         """How a newcomer among the keys begins, if it does not begin with nothing: see `Learner.shared_start`."""
         return inside(self._made).shared_start if self.shared.start else None

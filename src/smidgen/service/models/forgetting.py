@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from smidgen.service.messages import ForgottenReply
+from smidgen.service.models import groups
+from smidgen.service.models.fold import undone
+from smidgen.service.models.group import Group, fold
 from smidgen.service.models.hashed_names import PLACE, HashedNames
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.refusals import Impossible, Retained, Unknown
+from smidgen.service.store import bodies
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
 
@@ -71,13 +77,33 @@ class Forgetting:
         return ForgottenReply(forgotten=count, model_version=model.version, copies=erased)
 
     def _erase(self, model: Served, key: str) -> int:
+        known = self._learners.group(model)
         count, verdict = self._store.forget(model.slot, key, self._clock())
         self._let_go(model, key)
+        if known is not None and (brought := groups.brought(self._store, model.slot)):
+            self._regroup(model, known, brought)
         if model.hashed is not None and model.blueprint.dim is not None and verdict.seq is not None:
             model.hashed = HashedNames.folded(self._store, model.slot, model.blueprint.dim)
             self._store.publish(model.slot, PLACE, verdict.seq, model.hashed.to_bytes())
         model.rewritten += 1
         return count
+
+    def _regroup(self, model: Served, known: Group, brought: list[int]) -> None:
+        """What keys share came from elsewhere, with the key in it: it goes, but for the names that others use.
+
+        The rest (statistics of numbers, what newcomers begin with) is folded anew from the events of this log.
+        """
+        used = np.zeros(known.table.dim if known.table is not None else 0, np.bool_)
+        for (other,) in self._store.look("keys", model.slot, prefix="", limit=1 << 31) if len(used) else ():
+            used |= self._learners.rebuilt(model, other).weights.reshape(-1, len(used)).any(axis=0)
+        gone = undone(self._store, model.slot)
+        changes = self._store.changes(model.slot, brought[-1])
+        group = fold(known.names_of(used), model.blueprint, changes, gone, model.since)
+        content = bodies.write({"source": "what was left", "group": group.to_bytes()})
+        self._store.append(model.slot, "imported", self._clock(), content, changes=True)
+        for seq in brought:
+            self._store.erase(model.slot, seq)
+        self._learners.leave_group(model)
 
     def _copies(self, model: Served) -> list[Served]:
         """The models that began with what this one had learnt, and those that began with theirs."""

@@ -114,9 +114,20 @@ class Group:
             for (context, answer), places in zip(told, change.places or [None] * len(told), strict=True):
                 self._absorb(context, places, change.names)
                 self._teach(context, answer, places)
-        elif change.decision is not None and not (isinstance(told, Lesson) and told.answer is None):
+        elif isinstance(told, Lesson) and (told.answer is None or told.context is not None):
+            if told.answer is not None:
+                self._absorb(told.context, change.places, change.names)
+                self._teach(told.context, told.answer, change.places)
+        elif change.decision is not None:
             self._absorb(change.decision.context, change.places, change.names)
             self._learn(change)
+
+    def names_of(self, columns: NDArray[np.bool_]) -> Group:
+        """Another one that knows the names of these columns, where they are, and nothing else."""
+        made = Group(self._blueprint)
+        if self.table is not None and made.table is not None:
+            made.table.adopt(self.table.places_in_use(columns))
+        return made
 
     def moved(self, before: Mapping[str, NDArray[Any]] | None, learner: Learner) -> None:
         """Take in that a key's learner changed; ``before`` is its start as it was, None if it had learnt nothing."""
@@ -137,7 +148,7 @@ class Group:
             add_classes(self.pooled, *range(*told["labels"]))
 
     def _absorb(self, context: Any, places: Any, names: Carried) -> None:
-        if self.table is not None and isinstance(context, Encoded):
+        if self.table is not None and isinstance(context, Encoded) and context.dim == self.table.dim:
             self.table.absorb_at(context, (places_in(context, places), (places or NOWHERE)[1]), names)
 
     def _learn(self, change: Change) -> None:
@@ -200,16 +211,32 @@ class Group:
         return made
 
 
-def fold(group: Group, blueprint: Blueprint, changes: Iterable[tuple[Event, Event | None]], gone: Undone) -> Group:
-    """Take what all keys have learnt, but for what was taken back, and but for the mean of their weights."""
+def fold(
+    group: Group, blueprint: Blueprint, changes: Iterable[tuple[Event, Event | None]], gone: Undone, since: int = 0
+) -> Group:
+    """Take what all keys have learnt, but for what was taken back, and but for the mean of their weights.
+
+    Parameters
+    ----------
+    group, blueprint, changes, gone
+        What is known, of a model with which settings, what comes, and what counts no more.
+    since
+        From this event on these settings decide; what does not fit them before it, does not matter.
+    """
     reader = blueprint.learner(None)
     for event, made in changes:
-        if event.type == "amended":
-            group.amend(bodies.read_told(event))
-        elif event.type == "imported":
-            content = bodies.read_fields(event.body, event.seq).get("group")
-            if isinstance(content, bytes) and (event.made is None or event.made not in gone):
-                group = Group.from_bytes(content, blueprint, f"event {event.seq}")
-        elif event.type not in (ERASED, *REWINDS) and (event.made is None or event.made not in gone):
-            group.take(read(reader, event, made))
+        if event.made is not None and event.made in gone:
+            continue
+        try:
+            if event.type == "amended":
+                group.amend(bodies.read_told(event))
+            elif event.type in ("imported", "promoted"):
+                content = bodies.read_fields(event.body, event.seq).get("group")
+                if isinstance(content, bytes):
+                    group = Group.from_bytes(content, blueprint, f"event {event.seq}")
+            elif event.type not in (ERASED, *REWINDS):
+                group.take(read(reader, event, made))
+        except SmidgenError:
+            if event.seq > since:
+                raise
     return group

@@ -10,6 +10,7 @@ from smidgen.learners import Learner
 from smidgen.service.models.fold import Undone, undone
 from smidgen.service.models.group import Group, fold
 from smidgen.service.models.mean import Mean
+from smidgen.service.store import bodies
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Reading
 
@@ -35,9 +36,11 @@ def recovered(
     """
     gone = undone(reading, model.slot)
     found = state_of(reading, model, gone) if without is None else None
-    group, seq = found if found is not None else (Group(model.blueprint), 0)
+    promoted = model.past and model.past[-1].by == "promoted"
+    group, seq = found if found is not None else (Group(model.blueprint), model.since - 1 if promoted else 0)
     last = [seq]
-    group = fold(group, model.blueprint, _passing(reading.changes(model.slot, seq), without, last), gone)
+    changes = _passing(reading.changes(model.slot, seq), without, last)
+    group = fold(group, model.blueprint, changes, gone, model.since)
     if group.mean is not None and (found is None or last[0] > seq):
         group.mean = Mean()
         for (key,) in reading.look("keys", model.slot, prefix="", limit=1 << 31):
@@ -51,7 +54,7 @@ def state_of(reading: Reading, model: Served, gone: Undone) -> tuple[Group, int]
     forgotten = reading.forgotten(model.slot)
     for state in reading.states(model.slot):
         spoilt = gone.spoils(reading.version_at(model.slot, state.seq))
-        if state.own and forgotten <= state.seq <= model.seq and not spoilt:
+        if state.own and max(forgotten, model.since) <= state.seq <= model.seq and not spoilt:
             try:
                 return Group.from_bytes(state.content, model.blueprint, state.place), state.seq
             except _UNREADABLE:
@@ -67,3 +70,12 @@ def _passing(
         last[0] = event.seq
         if without is None or event.key != without:
             yield event, made
+
+
+def brought(reading: Reading, slot: int) -> list[int]:
+    """The events by which what keys share came from elsewhere."""
+    found = []
+    for event, _ in reading.changes(slot):
+        if event.type == "imported" and event.key is None and "group" in bodies.read_fields(event.body, event.seq):
+            found.append(event.seq)
+    return found

@@ -6,7 +6,9 @@ from typing import Any
 
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
+from smidgen.features.memory import Places
 from smidgen.service.loops.lesson import Lesson
+from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.recent import Made
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -29,25 +31,26 @@ class Older:
         self._log = log
         self._learners = learners
 
-    def taught(self, made: Made, name: str, field: str, value: Any) -> Lesson:
+    def taught(self, made: Made, name: str, field: str, value: Any) -> tuple[Lesson, Places | None]:
         """Teach the model's present learner, and say what it was taught; an empty lesson, if it can be taught nothing.
 
-        What is written must be this lesson; if nothing comes to be written, the learner is to be left
-        (`LearnerCache.leave`).
+        What is written must be this lesson, with the places of its new names; if nothing comes to be written, the
+        learner is to be left (`LearnerCache.leave`).
         """
         model, key = made.model, made.key
         held, blueprint = self._learners.get(model, key), model.blueprint
         self._learners.changing(model, key)
         own = self.own(model, made.decision, made.seq, made, name)
         if own is None:
-            return Lesson(None)
+            return Lesson(None), None
         found = blueprint.loop.heard(blueprint.reader(held.learner), own, made.decision, made.ids, field, value)
-        lesson = by_itself(found, own)
+        lesson, group = by_itself(found, own), self._learners.group(model)
+        places = group.places_of(lesson.context) if group is not None else None
         try:
-            lesson.give(held.learner, None)
+            self._learners.learn(model, key, held, Change("feedback", None, lesson, places))
         except SmidgenError:  # it cannot be taught, or not this
-            return Lesson(None)
-        return lesson
+            return Lesson(None), None
+        return lesson, places
 
     def own(self, model: Served, mine: Decision, seq: int, shown: Made, id: str) -> Decision | None:
         """A decision on the same request whose context the present learner of a model can read.
@@ -61,8 +64,6 @@ class Older:
         shown, id
             What was shown.
         """
-        if model.blueprint.shared.names:
-            return None  # names of others are in other columns
         source = model.past[-1].source if model.past else None
         if shown.model.name == source and shown.model.present(shown.seq):
             return shown.decision

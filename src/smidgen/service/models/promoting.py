@@ -56,7 +56,7 @@ class Promoting:
         blueprint, before = other.blueprint.alone(), champion.blueprint
         learner = None if champion.keyed else self._learners.get(other, None).learner.to_bytes()
         told = {
-            "settings": records.unpack(blueprint.record()),
+            "settings": blueprint.each,
             "guarded": blueprint.guarded,
             "amended": told_of(blueprint, Terms.of(blueprint.body), blueprint.terms),
             "state": _array(learner),
@@ -73,6 +73,9 @@ class Promoting:
         era = Era(before, seq, champion.version, "promoted", name)
         self._models.put(champion, blueprint, (*champion.past, era))
         self._learners.leave(champion, None)
+        if (group := self._learners.group(other)) is not None:  # an event of its own, so that it can be erased
+            shared = bodies.write({"source": name, "group": group.to_bytes()})
+            self._store.append(champion.slot, "imported", now, shared, changes=True)
         if learner is not None:
             self._learners.enter(champion, Learner.from_bytes(learner, f"the model {name}"), seq)
         else:

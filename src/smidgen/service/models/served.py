@@ -239,10 +239,10 @@ class LearnerCache:
         if not model.blueprint.grouped:
             return None
         if (found := self._groups.get(model.slot)) is None:
-            found = self._groups[model.slot] = groups.recovered(self._store, model, self._rebuilt)
+            found = self._groups[model.slot] = groups.recovered(self._store, model, self.rebuilt)
         return found
 
-    def _rebuilt(self, model: Served, key: str) -> Learner:
+    def rebuilt(self, model: Served, key: str) -> Learner:
         """The learner of a key, as it is, whether or not it stays in memory."""
         held = self._keyed.get((model.slot, key))
         return held.learner if held is not None else self._recover(model, key).learner

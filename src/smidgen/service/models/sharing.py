@@ -45,10 +45,6 @@ def settled(body: ModelBody, learner: Learner, feedback: str | None, *, records:
         if body.shared_start:
             raise Impossible("shared_start is for models with keys", 'create it with "keyed": true')
         return Shared()
-    if body.shadow_of is not None or body.challenger_of is not None:
-        if body.shared_start:
-            raise Impossible("the keys of a model on trial share nothing", "leave shared_start out")
-        return Shared()
     start = body.shared_start
     if start is None:
         start = body.learner is None and feedback in USUALLY and learner.shared_start is not None

@@ -68,8 +68,9 @@ class Silences:
         worth, group = model.blueprint.terms.default_reward, self._learners.group(model)
         made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
         present = model.present(row.seq)
-        learn = reaction.learn if present else self._older.taught(made, row.id, "reward", worth)
-        places = group.places(told.decision) if group is not None and present else None
+        learn, places = reaction.learn, group.places(told.decision) if group is not None and present else None
+        if not present:
+            learn, places = self._older.taught(made, row.id, "reward", worth)
         body = bodies.write(bodies.FeedbackBody({"default_reward": worth}, records.encode(learn), places))
         expiry = Expiry(row.id, self._clock(), told.key, reaction.measure, reaction.position, body)
         (verdict,) = self._store.expired(row.slot, [expiry])

@@ -249,6 +249,13 @@ class MemoryWrites(MemoryReads):
         seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
         return len(mine), Verdict("learnt", seq, counts.version)
 
+    def erase(self, slot: int, seq: int) -> None:
+        """Erase what one event says; its number, its version and the chain stay."""
+        event = self.event(slot, seq)
+        if event is not None and event.salt is not None:
+            gone = erased(event)
+            self._do(lambda tables: tables.events[slot].__setitem__(seq - 1, gone))
+
     def cleanse(self) -> bool:
         """Memory keeps nothing of what was erased."""
         return True

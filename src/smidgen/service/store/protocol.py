@@ -295,6 +295,10 @@ class Store(Reading, Retaining, Protocol):
         """Keep what a learner has become after an event. A key's state joins the open batch."""
         ...
 
+    def erase(self, slot: int, seq: int) -> None:
+        """Erase what one event says, as `forget` does; its number, its version and the chain stay."""
+        ...
+
     def drop_states(self, slot: int, before: int) -> None:
         """Between batches: keep no state of the slot itself from before an event; what keys became is kept."""
         ...

@@ -21,6 +21,7 @@ from smidgen.service.models.fold import Undone, take, undone
 from smidgen.service.models.group import Group
 from smidgen.service.models.hashed_names import told
 from smidgen.service.models.keyed_rows import Change, begin, told_to
+from smidgen.service.models.mean import Mean
 from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
 from smidgen.service.store import formats
@@ -363,6 +364,7 @@ class Rebuilding:
                     self._wide.append((event.type, event.seq, event.told()))
                     self.blueprint = recorded(event.model, event.resolved)
                     self.group = Group(self.blueprint) if self.blueprint.grouped else None
+                    self._share(event)
 
     def _change(self, event: Line) -> None:
         """Let those learners take the event whom it is about."""
@@ -372,8 +374,8 @@ class Rebuilding:
             if made is None:
                 raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
             decision, names = made.made(), (made.shared or {}).get("names", [])
-        if self.group is not None and event.group is not None and self.blueprint is not None:
-            self.group = Group.from_bytes(_bytes(event.group), self.blueprint, f"event {event.seq}")
+        if event.group is not None and event.type == "imported":
+            self._share(event)
         if self.group is not None and event.key is not None:
             self._grouped(event, Change(event.type, decision, event.told(), event.places, names))
             return
@@ -382,6 +384,13 @@ class Rebuilding:
         for key in keys:
             self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told(), key)
 
+    def _share(self, event: Line) -> None:
+        """Take over what the keys of another model shared; each of them counts by an event of its own."""
+        if self.blueprint is not None and self.blueprint.grouped and event.group is not None:
+            counted = self.group.mean if self.group is not None else None
+            self.group = Group.from_bytes(as_bytes(event.group), self.blueprint, f"event {event.seq}")
+            self.group.mean = None if self.group.mean is None else counted or Mean()
+
     def _grouped(self, event: Line, change: Change) -> None:
         """Let a learner of a key take the event, and what it shares with others."""
         if self.group is None:
@@ -389,7 +398,8 @@ class Rebuilding:
         if event.type in ("taught", "imported"):
             self._begin(event.key, event.start, (event.model_version or 1) - 1)
         learner = self.learner(event.key)
-        before = learner.start() if self.group.mean is not None and learner.rounds else None
+        new = event.type == "promoted" or not learner.rounds or self.group.mean is None
+        before = None if new else learner.start()
         told = told_to(learner, change)
         self.learners[event.key] = learner = take(learner, event.type, event.seq, *told, event.key)
         self.group.take(change)
@@ -402,7 +412,7 @@ class Rebuilding:
         if not self.undone.begins_anew(version):
             self._begun.add(key)
             if start is not None:
-                begin(self.learner(key), _bytes(start))
+                begin(self.learner(key), as_bytes(start))
 
     def learner(self, key: str | None) -> Learner:
         """The learner of a key, with the numbers of its decisions taken."""
@@ -419,7 +429,7 @@ class Rebuilding:
         return learner
 
 
-def _bytes(said: str | bytes) -> bytes:
+def as_bytes(said: str | bytes) -> bytes:
     """Bytes as an exported line has them, or as they are."""
     try:
         return said if isinstance(said, bytes) else base64.b64decode(said, validate=True)

@@ -239,6 +239,12 @@ class SQLiteWrites(SQLiteReads):
         reach("forgetting-appended")
         return erased_now, Verdict("learnt", seq, counts.version)
 
+    def erase(self, slot: int, seq: int) -> None:
+        """Erase what one event says; its number, its version and the chain stay."""
+        event = self.event(slot, seq)
+        if event is not None and event.salt is not None:
+            self._run(_ERASE, (digest_of(event), slot, seq))
+
     def drop_states(self, slot: int, before: int) -> None:
         """Between batches: keep no state of the slot itself from before an event."""
         for found in self.snapshots.of(slot):
