@@ -31,6 +31,9 @@ CHAMPIONS: dict[str, dict[str, Any]] = {
     "named": {"loop": "label", "learner": "AROW", "labels": ["x", "y"], "features": ["a", "b"]},
     "rank": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}},
     "filter": {"loop": "filter", "learner": "RidgeFil", "params": {"dim": 2}},
+    "draft": {"loop": "draft"},
+    "sealed": {"loop": "draft", "keep_texts": False},
+    "knobs": {"loop": "tune", "knobs": {"threads": {"integer": [1, 64]}, "ratio": [0, 1]}},
     "tune": {"loop": "tune", "params": {"space": {"type": "Box", "low": [0, 0], "high": [1, 1]}}},
 }
 
@@ -47,6 +50,11 @@ def ask(body: dict[str, Any], rng: random.Random) -> dict[str, Any]:
         asked["candidates"] = offered
         if not rows:
             asked["context"] = {"device": rng.choice(["ios", "web"]), "age": rng.randrange(90)}
+    elif body["loop"] == "draft":
+        asked["drafts"] = [
+            {"id": each, "text": f"{greeting} It ships on day {rng.randrange(9)}."}
+            for each, greeting in zip("abc", ("Hello!", "Dear all,", ""), strict=True)
+        ]
     elif body["loop"] != "tune":
         asked["features"] = row
     return asked
@@ -59,6 +67,8 @@ def answer(body: dict[str, Any], reply: dict[str, Any], rng: random.Random) -> d
         if "default_reward" in body and rng.random() < 0.3:
             return None
         return {"reward": round(min(1.0, 0.6 * rng.random() + 0.4 * (reply["choice"] == "b")), 3)}
+    if loop == "draft":
+        return {"edited": f"It ships on day {rng.randrange(9)}, surely."}
     if loop == "rank":
         return {"clicked": [reply["ranking"][1]]}
     if loop == "label":

@@ -3,7 +3,8 @@ import { refusal } from "./errors.js";
 import { Model } from "./model.js";
 import { patiently } from "./patience.js";
 import type {
-  Answer, Changes, Compact, Description, Event, Example, Feedback, Finding, Learnt, Request, Result, Settings, Story, Weight,
+  Answer, Changes, Compact, Comparison, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Settings, Story, Taste,
+  Ubi, UbiReply, Weight,
 } from "./types.js";
 
 export type Options = {
@@ -146,6 +147,36 @@ export class Client {
   /** Forget a key of a model exactly: its events are erased; how many there were. */
   async forget(name: string, key: string): Promise<number> {
     return (await this.#json<{ forgotten: number }>("DELETE", `${model(name)}/keys/${encodeURIComponent(key)}`)).forgotten;
+  }
+
+  /** What a draft model's user's edits say, in sentences and by trait. */
+  taste(name: string, asked: { key?: string } = {}): Promise<Taste> {
+    return this.#json("GET", `${model(name)}/taste${query(asked)}`);
+  }
+
+  /** A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet. */
+  compare(name: string): Promise<Comparison> {
+    return this.#json("GET", `${model(name)}/compare`);
+  }
+
+  /** Let the champion of this challenger, or shadow, decide with its settings and state from now on. */
+  promote(name: string): Promise<Promoted> {
+    return this.#json("POST", `${model(name)}:promote`);
+  }
+
+  /** Let an archived model decide again. */
+  revive(name: string): Promise<Description> {
+    return this.#json("POST", `${model(name)}:revive`);
+  }
+
+  /** Give an archived model another name, so that its own is free. */
+  rename(name: string, to: string): Promise<Description> {
+    return this.#json("POST", `${model(name)}:rename`, { to });
+  }
+
+  /** Click events as search engines collect them (user behaviour insights), whose queries are decisions. */
+  ubi(events: Ubi): Promise<UbiReply> {
+    return this.#json("POST", "/v1/ubi", events);
   }
 
   /** No more decisions; the log stays, and feedback is taken until its window ends. */

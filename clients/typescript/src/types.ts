@@ -54,3 +54,13 @@ export type Changes = Partial<Schemas["AmendBody"]>;
 export type Example = Readonly<Record<string, unknown>> & { readonly answer: unknown };
 /** An event of a model's log. */
 export type Event = Readonly<Record<string, unknown>> & { readonly seq: number; readonly type: string };
+/** What a user's edits say: in sentences, and by trait. */
+export type Taste = Schemas["TasteReply"];
+/** A champion and the one beside it. */
+export type Comparison = Schemas["CompareReply"];
+/** What a promotion came to. */
+export type Promoted = Schemas["PromotedReply"];
+/** Click events of search engines: one, several, or several in an object. */
+export type Ubi = operations["takeUbiEvents"]["requestBody"]["content"]["application/json"];
+/** What became of click events. */
+export type UbiReply = Schemas["UbiReply"];

@@ -100,6 +100,31 @@ test("what must be activated counts once it was shown", async () => {
   assert.equal(await client.shown(d), "duplicate");
 });
 
+test("a challenger answers a share, is compared, and is promoted", async () => {
+  await client.create("champion", { loop: "choose", feedback: "reward" });
+  await client.create("rival", { loop: "choose", feedback: "reward", learner: "SquareCB", challenger_of: { model: "champion", share: 0.5 } });
+  const d = await client.decide("champion", { candidates: banners });
+  await client.learn(d, { reward: 1 });
+  const compared = await client.compare("champion");
+  assert.deepEqual([compared.champion, compared.challenger, compared.verdict], ["champion", "rival", "not yet"]);
+  await client.promote("rival");
+  assert.equal((await client.describe("champion")).learner, "SquareCB");
+});
+
+test("a name is freed, and its model lives again", async () => {
+  await client.create("old", { loop: "filter" });
+  await client.archive("old");
+  assert.equal((await client.rename("old", "older")).name, "older");
+  assert.equal((await client.revive("older")).archived_at, null);
+});
+
+test("drafts are chosen, and edits give a taste", async () => {
+  const reply = await client.create("reply", { loop: "draft" });
+  const d = await reply.decide({ drafts: [{ id: "long", text: "Dear all, I hope this finds you well!" }, { id: "short", text: "Done." }] });
+  assert.equal((await reply.learn(d, { edited: "Done, thanks." })).status, "learnt");
+  assert.ok(Array.isArray((await client.taste("reply")).taste));
+});
+
 test("an error names the field and the way out", async () => {
   await assert.rejects(client.decide("banner", { candidates: [{ id: "a" }, { id: "a" }] }), (error: unknown) => {
     assert.ok(error instanceof ServiceError && error.status === 422 && error.hint.length > 0);

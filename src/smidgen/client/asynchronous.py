@@ -333,6 +333,14 @@ class AsyncModel:
         """Tell what the user did; see `Client.learn`."""
         return await self.client.learn(decision, **feedback)
 
+    async def compare(self) -> dict[str, Any]:
+        """How the challenger or shadow beside it does, or how it does beside its champion; see `Client.compare`."""
+        return await self.client.compare(self.name)
+
+    async def promote(self) -> dict[str, Any]:
+        """Let its champion decide with its settings and state from now on."""
+        return await self.client.promote(self.name)
+
     async def health(self) -> list[dict[str, Any]]:
         """What was found about it, the worst first."""
         return await self.client.health(self.name)

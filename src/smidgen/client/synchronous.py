@@ -424,6 +424,14 @@ class Model:
         """Tell what the user did; see `Client.learn`."""
         return self.client.learn(decision, **feedback)
 
+    def compare(self) -> dict[str, Any]:
+        """How the challenger or shadow beside it does, or how it does beside its champion; see `Client.compare`."""
+        return self.client.compare(self.name)
+
+    def promote(self) -> dict[str, Any]:
+        """Let its champion decide with its settings and state from now on."""
+        return self.client.promote(self.name)
+
     def health(self) -> list[dict[str, Any]]:
         """What was found about it, the worst first."""
         return self.client.health(self.name)

@@ -20,7 +20,7 @@ from smidgen.service.models.building import fitting
 from smidgen.service.models.catalogue import described
 
 NAMES = [*loops, "bid"]
-HEAD = ["decision", "model_version", "explored", "propensity", "expires_at"]
+HEAD = ["decision", "model", "model_version", "explored", "propensity", "expires_at"]
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_what_they_declare_hangs_together() -> None:
 
 def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> None:
     """The digest of a request that was sent before goes by this order, of the fields that it had."""
-    fields = ("id", "key", "activate", "candidates", "top", "context", "exclude", "features", "drafts")
+    fields = ("id", "key", "activate", "chosen", "candidates", "top", "context", "exclude", "features", "drafts")
     assert loops.decision.__struct_fields__ == fields
     body = loops.decision(id="x", features=[1.0])
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(body)) == {"id": "x", "features": [1.0]}

@@ -14,7 +14,8 @@ from smidgen.features.prose import DIM as TEXT
 from smidgen.features.prose import LONGEST, column_name
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import CAVEATS, CoactiveEvaluator, places
-from smidgen.service.loops.loop import Answer, Loop, Reaction
+from smidgen.service.loops.lesson import Lesson
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
 from smidgen.service.loops.words import Back, Entry, Example, Offered, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Message, Numbers, Record
 from smidgen.service.refusals import Impossible
@@ -125,6 +126,20 @@ class DraftLoop(Loop):
         drafts, edit = decision.context, Edit(value)
         told = edit if drafts.salt is None else edit.sealed(drafts.salt)
         return Reaction(told, float(drafts.weight(told, decision.action) == 0.0))
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The text that came of the draft that was shown."""
+        salt = mine.context.salt
+        return Lesson(Edit(value) if salt is None else Edit(value).sealed(salt))
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """The draft that the app shows."""
+        if isinstance(value, list | bool):
+            raise Impossible(f"chosen is {value!r}", "give the id of one draft")
+        (place,) = places([value], ids, "chosen")
+        return Chosen(place, bool(self.agrees(mine, place)), [Lesson(place)])
 
     def kept(self, given: dict[str, Any], reaction: Reaction) -> dict[str, Any]:
         """The final text, or, of a model that keeps none, only whether it was changed."""

@@ -110,7 +110,8 @@ class Tune(Loop):
         """The point that was tried and the loss there; a gradient at another's point says nothing."""
         if self.kinds[field] != Feedback.LOSS or Feedback.LOSS not in learner.card.kinds:
             return None
-        return Lesson(float(value), context=np.asarray(shown.action, dtype=np.float64))
+        point = shown.action
+        return Lesson(float(value), context=point if isinstance(point, dict) else np.asarray(point, dtype=np.float64))
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """Points are never quite the same."""

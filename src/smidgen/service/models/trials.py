@@ -49,13 +49,13 @@ def filled(body: ModelBody, champion: Served) -> ModelBody:
     if body.features is None and "learner" not in params and rows:
         if made.body.features is not None:
             changes["features"] = made.body.features
-        elif made.dim is not None:
+        elif made.dim is not None and not made.loop.takes_texts:
             params.setdefault("dim", made.dim)
     if body.labels is None and made.body.labels is None and "n_classes" in made.settings:
         params.setdefault("n_classes", made.settings["n_classes"])
     if body.features is None and not rows:
         changes["features"] = made.body.features
-    for name in ("labels", "window_s", "reward_range", "default_reward"):
+    for name in ("labels", "window_s", "reward_range", "default_reward", "knobs", "keep_texts", "candidates"):
         if getattr(body, name) is None:
             changes[name] = getattr(made.body, name)
     if body.feedback is None and body.learner is None:
@@ -100,6 +100,7 @@ def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
         ("keyed", body.keyed, theirs.body.keyed),
         ("features", *(_form(each) for each in (blueprint, theirs))),
         ("labels", own, labels),
+        ("keep_texts", body.keep_texts is not False, theirs.body.keep_texts is not False),
         ("n_classes", blueprint.settings.get("n_classes"), theirs.settings.get("n_classes")),
         ("space", *(records.pack(each.settings.get("space")) for each in (blueprint, theirs))),
     ]
