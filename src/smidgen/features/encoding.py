@@ -170,7 +170,8 @@ class Encoder:
         for part in (*ones, *parts):
             new += part.new
         c = every.categories
-        said, counted = (Some(*(array[cut] for array in every[:3]), []) for cut in (slice(c), slice(c, None)))
+        said = Some(every.rows[:c], every.ids[:c], every.values[:c], [])
+        counted = Some(every.rows[c:], every.ids[c:], every.values[c:], [])
         parts = [said, *ones, counted, *parts]
         rows, ids = np.concatenate([part.rows for part in parts]), np.concatenate([part.ids for part in parts])
         columns, values = self._memory.book.columns[ids], np.concatenate([part.values for part in parts])
