@@ -446,3 +446,32 @@ def test_frames_are_the_same_as_their_records() -> None:
         vectorizer.rows(twice)
     with pytest.raises(InvalidFeatures, match="record 1: n is inf"):
         vectorizer.rows(pandas.DataFrame({"n": [1.0, np.inf, 2.0, 3.0]}))
+
+
+@pytest.mark.parametrize("dim", [32, 2**14], ids=["many entries per column", "few"])
+@pytest.mark.parametrize("module", ["list", "pandas", "polars"])
+def test_rows_of_large_frames_are_those_of_their_records_to_the_bit(module: str, dim: int) -> None:
+    """Several blocks of rows, sorted by counting or by insertion; absent values; words that come twice; shared columns.
+
+    A name that is not known yet gets the next column in one record, and one after the other in many: so all are known.
+    """
+    rng = np.random.default_rng(dim)
+    records: list[dict[str, Any]] = [
+        {
+            "age": float(rng.normal(40, 12)) if rng.random() < 0.9 else None,
+            "clicks": int(rng.integers(100)),
+            "country": f"c{rng.integers(9)}" if rng.random() < 0.9 else None,
+            "vip": bool(rng.random() < 0.5),
+            "title": " ".join(f"w{k}" for k in rng.integers(12, size=6)),
+        }
+        for _ in range(700)
+    ]
+    features = Vectorizer(dim=dim, text=("title",))
+    for record in records:
+        features.learn(record)
+    given = records if module == "list" else pytest.importorskip(module).DataFrame(records)
+    matrix = features.rows(given)
+    for k, record in enumerate(records):
+        row, part = features.row(record), slice(matrix.indptr[k], matrix.indptr[k + 1])
+        np.testing.assert_array_equal(matrix.indices[part], row.indices)
+        np.testing.assert_array_equal(matrix.data[part], row.values)

@@ -17,6 +17,7 @@ from smidgen.features.rows import check_finite
 from smidgen.records import same, structure
 
 FEW = 64  # entries that are sorted by insertion
+BLOCK = 256  # rows that are laid together
 _NONE: IntArray = np.empty(0, np.int64)
 _NOTHING: FloatArray = np.empty(0)
 for _empty in (_NONE, _NOTHING):
@@ -48,21 +49,63 @@ def sort_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: 
 
 
 @kernel
+def _by_column(
+    columns: NDArray[np.uint32], entries: IntArray, places: NDArray[np.int32], order: IntArray
+) -> NDArray[np.int64]:
+    """These entries by column, the first of equals first: whoever lays them in this order has sorted their rows.
+
+    ``places`` has one number more than there are columns. Where entries are few they stay as they are.
+    """
+    if 2 * entries.shape[0] < places.shape[0]:
+        return entries
+    places[:] = 0
+    for k in entries:
+        places[columns[k] + 1] += 1
+    for c in range(places.shape[0] - 1):
+        places[c + 1] += places[c]
+    for k in entries:
+        order[places[columns[k]]] = k
+        places[columns[k]] += 1
+    return order[: entries.shape[0]]
+
+
+@kernel
+def _by_block(rows: IntArray, starts: IntArray) -> IntArray:
+    """Entries in the order of blocks of neighbouring rows, as near to each other in memory as they will be used."""
+    n = starts.shape[0] - 1
+    places = np.empty((n + BLOCK - 1) // BLOCK, np.int64)
+    for b in range(places.shape[0]):
+        places[b] = starts[b * BLOCK]
+    order = np.empty(rows.shape[0], np.int64)
+    for k in range(rows.shape[0]):
+        b = rows[k] // BLOCK
+        order[places[b]] = k
+        places[b] += 1
+    return order
+
+
+@kernel
 def lay_rows(
     n: int, rows: IntArray, columns: NDArray[np.uint32], values: FloatArray
 ) -> tuple[IntArray, NDArray[np.uint32], FloatArray]:
     """Entries (row, column, value) in any order as CSR arrays: each row sorted, entries of one column added up."""
-    starts = np.zeros(n + 1, np.int64)
+    starts, top = np.zeros(n + 1, np.int64), np.int64(0)
     for k in range(rows.shape[0]):
         starts[rows[k] + 1] += 1
+        top = max(top, np.int64(columns[k]) + 1)
     for i in range(n):
         starts[i + 1] += starts[i]
     next_place, laid, worth = starts[:-1].copy(), np.empty(rows.shape[0], np.uint32), np.empty(rows.shape[0])
-    for k in range(rows.shape[0]):
-        at = next_place[rows[k]]
-        laid[at], worth[at] = columns[k], values[k]
-        next_place[rows[k]] = at + 1
+    places, order, near = np.empty(top + 1, np.int32), np.empty(rows.shape[0], np.int64), _by_block(rows, starts)
     filled = 0
+    for b in range(0, n, BLOCK):
+        end = min(b + BLOCK, n)
+        entries = near[starts[b] : starts[end]]
+        ready = _by_column(columns, entries, places, order)
+        for k in ready:
+            at = next_place[rows[k]]
+            laid[at], worth[at] = columns[k], values[k]
+            next_place[rows[k]] = at + 1
     for i in range(n):
         first, last = starts[i], starts[i + 1]
         count = sort_row(laid, worth, first, last)

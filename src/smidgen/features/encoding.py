@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features.crossing import Crossing
 from smidgen.features.encoded import Encoded, lay_rows
 from smidgen.features.gathered import Gathered
 from smidgen.features.memory import CONTEXT, Memory
-from smidgen.features.one_row import one_row
+from smidgen.features.one_row import lay_one, one_row
 from smidgen.features.reading import Reader
 from smidgen.features.told import Known, NamedValue, known, new_names, told, weighed
 from smidgen.features.words import weigh
@@ -52,11 +53,26 @@ class Encoder:
 
     def record(self, record: Any) -> Encoded:
         """One record as one row."""
+        return self._whole(self._read(record))
+
+    def row(self, record: Any) -> tuple[NDArray[np.uint32], FloatArray] | Encoded:
+        """The same; but the columns and values alone where no name is new."""
+        g = self._read(record)
+        if g.names or len(g.texts) > 1 or (self._cross.pairs and self._cross.pairs != "auto"):
+            return self._whole(g)
+        laid = lay_one(g, self._memory, self._scale)
+        return laid.columns, laid.values
+
+    def _read(self, record: Any) -> Gathered:
+        """What one record says, what it leaves out, and the constant."""
         g = Gathered()
         self.reader.read(record, self.reader.root(""), "", g)
         self._notice_absent(g, "")
         if self._constant:
             g.cats.append(0)
+        return g
+
+    def _whole(self, g: Gathered) -> Encoded:
         more: list[Some] = []
         if self._cross.pairs and self._cross.pairs != "auto":
             features = told(g, self._memory, self._scale, self._constant)
@@ -69,7 +85,7 @@ class Encoder:
     def laid(self, g: Gathered) -> Encoded:
         """Many records as rows, without a context."""
         every = known(g, self._memory, self._scale)
-        return self._laid(g, every, [self._indicators(g, every), self._constants(g.row)])
+        return self._laid(g, every, [], ones=(self._indicators(g, every), self._constants(g.row)))
 
     def candidates(self, g: Gathered, context: Any, mains: bool, ids: Any, top: int | None) -> Encoded:
         """Candidates, crossed with their context; with ``mains`` also what is the same for all of them."""
@@ -134,19 +150,31 @@ class Encoder:
         return _some(entries)
 
     def _laid(
-        self, g: Gathered, every: Known, more: list[Some], about: Gathered | None = None, **settings: Any
+        self,
+        g: Gathered,
+        every: Known,
+        more: list[Some],
+        about: Gathered | None = None,
+        ones: tuple[Some, ...] = (),
+        **settings: Any,
     ) -> Encoded:
-        """All rows: known features and more; texts; the numbers and words of the context counted once."""
+        """All rows: known features and more; texts; the numbers and words of the context counted once.
+
+        Features that are 1 stand before numbers, and those before words, as in one record: so the sums of a shared
+        column are the same.
+        """
         new = [(row, place, 1.0) for row, place in g.new]
         new += [(row, place, 0.0 if self._scale else number) for row, place, number in g.new_numbers]
         blocks = [self._block(block) for block in g.text_blocks]
         parts = [*more, *([self._words(g)] if g.terms else []), *(part for part, _ in blocks)]
-        for part in parts:
+        for part in (*ones, *parts):
             new += part.new
-        rows = np.concatenate([every.rows, *(part.rows for part in parts)])
-        ids = np.concatenate([every.ids, *(part.ids for part in parts)])
-        columns = self._memory.book.columns[ids]
-        values = np.concatenate([every.values, *(part.values for part in parts)])
+        c = every.categories
+        said = Some(every.rows[:c], every.ids[:c], every.values[:c], [])
+        counted = Some(every.rows[c:], every.ids[c:], every.values[c:], [])
+        parts = [said, *ones, counted, *parts]
+        rows, ids = np.concatenate([part.rows for part in parts]), np.concatenate([part.ids for part in parts])
+        columns, values = self._memory.book.columns[ids], np.concatenate([part.values for part in parts])
         starts, indices, laid = lay_rows(g.row, rows, columns, values)
         slots, raw, numbers = every.slots, every.raw, [(place, number) for _, place, number in g.new_numbers]
         terms, new_terms = [i for i in g.terms if i >= 0], list(g.places.values())

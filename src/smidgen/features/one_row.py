@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +20,25 @@ from smidgen.features.words import weigh_one
 @borrowing
 def _lay(
     ids: IntArray,
-    sizes: tuple[int, int],
+    cats: int,
     raw: FloatArray,
-    scaling: tuple[FloatArray, IntArray, bool],
-    words: tuple[FloatArray, float],
+    lines: FloatArray,
+    number_ids: IntArray,
+    scale: bool,
+    df: FloatArray,
+    texts: float,
+    once: bool,
     column_of: NDArray[np.uint32],
     columns: NDArray[np.uint32],
     values: FloatArray,
 ) -> tuple[int, int]:
     """Columns and values of the row; how many are left when those of one column are added up, how many were clipped.
 
-    ``ids`` has ids of categories, slots of numbers, ids of terms; ``sizes`` says how many of the first two.
+    ``ids`` has ids of so many categories, slots of numbers, ids of terms. Statistics of the numbers are ``lines`` and
+    ``number_ids``, of the terms ``df``, in so many ``texts``; whether each comes ``once``, or has a weight in its place
+    among the values. (One by one, as numba takes arrays sooner than tuples of them.)
     """
-    lines, number_ids, scale = scaling
-    cats, numbers = sizes
+    numbers = raw.shape[0]
     last = cats + numbers
     for k in range(cats):
         columns[k], values[k] = column_of[ids[k]], 1.0
@@ -47,8 +52,10 @@ def _lay(
             values[cats + k] = raw[k]
     for k in range(last, ids.shape[0]):
         columns[k] = column_of[ids[k]]
+        if once:
+            values[k] = 1.0
     if last < ids.shape[0]:
-        weigh_one(words[0], ids[last:], words[1], values[last:])
+        weigh_one(df, ids[last:], texts, values[last:])
     return sort_row(columns, values, 0, ids.shape[0]), clipped
 
 
@@ -59,30 +66,46 @@ def _starts(kept: int) -> IntArray:
     return starts
 
 
-def one_row(g: Gathered, memory: Memory, scale: bool) -> Encoded:
+class Laid(NamedTuple):
+    """A row, and what it was made of: ids of categories, slots of numbers and ids of terms in a row."""
+
+    columns: NDArray[np.uint32]
+    values: FloatArray
+    ids: IntArray
+    raw: FloatArray
+    clipped: int
+
+
+def lay_one(g: Gathered, memory: Memory, scale: bool) -> Laid:
     """The row of what was gathered."""
-    cats, numbers = len(g.cats), len(g.slots)
+    first, n = len(g.cats) + len(g.slots), len(g.cats) + len(g.slots) + len(g.terms)
     ids, raw = np.array(g.cats + g.slots + g.terms, np.int64), np.array(g.raw, np.float64)
-    columns, values = np.empty(len(ids), np.uint32), np.empty(len(ids))
-    seen = 0.0
+    columns, values = np.empty(n, np.uint32), np.empty(n)
+    if g.weights:
+        values[first:] = 1.0
+        for at, weight in g.weights.items():
+            values[first + at] = weight
+    texts = float(memory.frequencies.rows.get(g.texts[0][0], 0)) if g.terms else 0.0
+    numbers, df, column_of = memory.scaling, memory.frequencies.df, memory.book.columns
+    table, places, once = numbers.table, numbers.ids, not g.weights
+    kept, clipped = _lay(ids, len(g.cats), raw, table, places, scale, df, texts, once, column_of, columns, values)
+    if kept < n:
+        columns, values = columns[:kept], values[:kept]
+    return Laid(columns, values, ids, raw, clipped)
+
+
+def one_row(g: Gathered, memory: Memory, scale: bool) -> Encoded:
+    """The same, with all that learning from it needs."""
+    cats, numbers = len(g.cats), len(g.slots)
+    columns, values, ids, raw, clipped = lay_one(g, memory, scale)
     more: dict[str, Any] = {}
     if g.terms:
-        values[cats + numbers :] = 1.0
-        for at, weight in g.weights.items():
-            values[cats + numbers + at] = weight
-        path = g.texts[0][0]
-        seen = float(memory.frequencies.rows.get(path, 0))
-        more = {"terms": ids[cats + numbers :], "texts": (path,), "text_counts": _ONE}
+        more = {"terms": ids[cats + numbers :], "texts": (g.texts[0][0],), "text_counts": _ONE}
     if len(memory.book.names) >= memory.book.capacity:
         more["forgotten"] = memory.book.forgotten(ids)
-    tables: Any = (memory.scaling.table, memory.scaling.ids, scale)
-    words = (memory.frequencies.df, seen)
-    kept, clipped = _lay(ids, (cats, numbers), raw, tables, words, memory.book.columns, columns, values)
-    if kept < len(ids):
-        columns, values = columns[:kept], values[:kept]
     return Encoded(
         dim=memory.book.dim,
-        starts=_starts(kept),
+        starts=_starts(len(columns)),
         indices=columns,
         values=values,
         slots=ids[cats : cats + numbers],

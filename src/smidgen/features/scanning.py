@@ -126,11 +126,20 @@ def scan_one(
 
 
 @kernel
+def _scratch(longest: int) -> IntArray:
+    """Scratch for texts of so many letters: half as many words, and a table four times as large."""
+    size = _ROOM
+    while size < 2 * longest + 4:
+        size *= 2
+    return np.empty((ROWS, size), np.int64)
+
+
+@kernel
 def _scan_many(
-    text: Bytes, ends: IntArray, index: tuple[int, IntArray, IntArray], scratch: IntArray, out: IntArray
+    text: Bytes, ends: IntArray, index: tuple[int, IntArray, IntArray], longest: int, out: IntArray
 ) -> tuple[IntArray, bool]:
     """The same for texts that end at ``ends``; where the terms of each begin."""
-    starts, first, simple = np.zeros(ends.shape[0] + 1, np.int64), 0, True
+    starts, first, simple, scratch = np.zeros(ends.shape[0] + 1, np.int64), 0, True, _scratch(longest)
     for t in range(ends.shape[0]):
         n, plain = scan_one(text, (first, ends[t]), index, scratch, out, starts[t])
         simple &= plain
@@ -138,12 +147,10 @@ def _scan_many(
     return starts, simple
 
 
-def _room(longest: int) -> IntArray:
-    """Scratch for texts of so many letters: half as many words, and a table four times as large."""
-    size = _ROOM
-    while size < 2 * longest + 4:
-        size *= 2
-    return np.empty((ROWS, size), np.int64)
+@kernel
+def _scan_text(text: Bytes, seed: int, keys: IntArray, table: IntArray, out: IntArray) -> tuple[int, bool]:
+    """The same for one text, with scratch of its own."""
+    return scan_one(text, (0, text.shape[0]), (seed, keys, table), _scratch(text.shape[0]), out, 0)
 
 
 class TermIndex:
@@ -170,15 +177,13 @@ class TermIndex:
 
     def scan(self, text: bytes) -> tuple[IntArray, bool]:
         """The terms of a text, one column each (see `ID` …); and whether all are known and come once."""
-        size = len(text)
-        out = np.empty((LINES, size + 1), np.int64)
-        index = (self.seed, self.keys, self.ids)
-        n, simple = scan_one(np.frombuffer(text, np.uint8), (0, size), index, _room(size), out, 0)
+        out = np.empty((LINES, len(text) + 1), np.int64)
+        n, simple = _scan_text(np.frombuffer(text, np.uint8), self.seed, self.keys, self.ids, out)
         return out[:, :n], simple
 
     def scan_many(self, texts: bytes, sizes: list[int]) -> tuple[IntArray, IntArray, bool]:
         """The same for many texts in a row; first, where the terms of each begin."""
         out, index = np.empty((LINES, len(texts) + len(sizes)), np.int64), (self.seed, self.keys, self.ids)
         whole, ends = np.frombuffer(texts, np.uint8), np.cumsum(np.array(sizes, np.int64))
-        starts, simple = _scan_many(whole, ends, index, _room(max(sizes, default=0)), out)
+        starts, simple = _scan_many(whole, ends, index, max(sizes, default=0), out)
         return starts, out[:, : starts[-1]], simple

@@ -99,8 +99,10 @@ class Vectorizer(Versioned):
 
     def row(self, record: Any) -> Row:
         """One record as a row that every learner takes. Changes nothing."""
-        encoded = self.encode(record)
-        _, indices, values = self._complete(encoded)
+        made = self._encoder.row(record)
+        indices, values = self._complete(made)[1:] if isinstance(made, Encoded) else made
+        if indices.base is None:
+            indices.flags.writeable = False  # ours alone so far: a view that says so would take longer
         return Row(constant(indices), ordinary(values), self.dim)
 
     def rows(self, records: Any) -> Any:
