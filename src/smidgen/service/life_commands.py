@@ -214,6 +214,7 @@ def _done(
 
 @contextmanager
 def open_client(url: str, token: str | None) -> Iterator[Client]:
+    """A client of a running service."""
     from smidgen.client import Client
 
     with Client(url, token=token) as client:
@@ -222,6 +223,7 @@ def open_client(url: str, token: str | None) -> Iterator[Client]:
 
 @contextmanager
 def open_engine(data: Path) -> Iterator[Engine]:
+    """The engine over the data folder of a service that is stopped."""
     from smidgen.service.models.engine import Engine
     from smidgen.service.store.lock import only_one
 
