@@ -187,9 +187,8 @@ class Decisions:
         name, expires = _name(now), now + terms.window_s
         reply_ = loop.answer(decision, ids)
         told = reply(name, model.name, model.version, decision, expires) | reply_
-        content = bodies.DecisionBody(
-            decision.number, model.version, terms.window_s, ids, answer.learner.brief(decision)
-        )
+        record, beside = answer.learner.brief(decision), None if shown is None else shown.decision
+        content = bodies.DecisionBody(decision.number, model.version, terms.window_s, ids, record, beside)
         row = Asked(
             name,
             now,
@@ -203,7 +202,7 @@ class Decisions:
             bodies.write(content),
             waits=shown is None and terms.default_reward is not None,
             shown=shown is None and body.activate,
-            beside=None if shown is None else shown.decision,
+            beside=beside,
             agreed=answer.agreed,
             target=answer.target,
             chance=answer.chance,

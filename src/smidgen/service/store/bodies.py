@@ -1,7 +1,7 @@
 """What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
 
-A decision's body is ``[number, model_version, window_s, ids, record]``; the reply is told anew from the record. A
-feedback's body is ``[feedback, learn]``, and so is that of silence that was learnt; whether it was learnt, and which
+A decision's body is ``[number, model_version, window_s, ids, record, beside]``; the reply is told anew from the record.
+A feedback's body is ``[feedback, learn]``, and so is that of silence that was learnt; whether it was learnt, and which
 version it made, stands in the envelope. All other bodies are maps, whose fields are those of the exported line; what a
 learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
 """
@@ -37,6 +37,8 @@ class DecisionBody(msgspec.Struct, array_like=True):
         The candidates' ids, in the order of their features.
     record
         The learner's own record, all that learning needs.
+    beside
+        The decision that was shown in its place, if another model made that.
     """
 
     number: int
@@ -44,6 +46,7 @@ class DecisionBody(msgspec.Struct, array_like=True):
     window_s: float
     ids: Sequence[Any]
     record: bytes
+    beside: str | None = None
 
 
 class FeedbackBody(msgspec.Struct, array_like=True):

@@ -41,6 +41,8 @@ class DecisionEvent(NamedTuple):
         The candidates' ids, in the order of their features.
     decision
         The learner's own record, all that learning needs.
+    beside
+        The decision that was shown in its place, if another model made that.
     """
 
     number: int
@@ -50,6 +52,7 @@ class DecisionEvent(NamedTuple):
     reply: Reply
     ids: list[Any]
     decision: Decision
+    beside: str | None = None
 
 
 class Answered(NamedTuple):
@@ -117,7 +120,7 @@ class EventLog:
         ids, expires = list(body.ids), event.at + body.window_s
         told = reply(event.decision or "", model.name, body.model_version, decision, expires)
         told |= model.at(event.seq).loop.answer(decision, ids)
-        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision)
+        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, body.beside)
 
     def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
         """The model's next events as lines of JSON; fewer than asked for, if they are large."""
@@ -154,7 +157,8 @@ class EventLog:
         if event.type == "decision":
             told = self.told(model, event)
             record = msgspec.Raw(told.decision.to_json())
-            return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record}
+            fields = {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record}
+            return fields if told.beside is None else fields | {"beside": told.beside}
         if event.type in ("feedback", "expired"):
             heard = answered(event)
             return {
