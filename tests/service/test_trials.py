@@ -354,3 +354,17 @@ def test_what_lies_beside_can_be_read_and_not_answered() -> None:
     assert [each["status"] for each in listed] == ["beside", "beside, taught"]
     lines = sentences(world.engine.events, world.engine.slots, row.id, None, world.clock.now)
     assert "Nobody saw it" in lines[-1]["text"]
+
+
+def test_the_log_says_what_lies_beside_and_keeps_no_text_that_it_must_not() -> None:
+    body = CHAMPIONS["sealed"]
+    world = World(body, Shelf(), shadow=twin(body, shadow_of="champion"))
+    replies = world.play(4)
+    lines = [line for name in ("champion", "shadow") for line in world.engine.events.lines(world.engine.models[name])]
+    events = [msgspec.json.decode(line) for line in lines]
+    beside = [event["beside"] for event in events if event["type"] == "decision" and "beside" in event]
+    assert beside == [reply["decision"] for reply in replies]
+    assert [event["source"] for event in events if event["type"] == "taught"] == beside
+    assert b"ships" not in b"".join(lines)
+    with pytest.raises(SmidgenError, match="keep_texts is True"):
+        world.engine.create("open", model({"loop": "draft", "keep_texts": True, "challenger_of": "champion"}))

@@ -71,6 +71,8 @@ def _reward(heard: Line, rebuilt: Rebuilding) -> float:
     """The reward in the app's own range; silence is worth what the model says."""
     if "reward" in heard.feedback:
         return float(heard.feedback["reward"])
+    if "default_reward" in heard.feedback:
+        return float(heard.feedback["default_reward"])
     low, high = rebuilt.blueprint.terms.reward_range if rebuilt.blueprint is not None else (0.0, 1.0)
     return low + (high - low) * float(heard.told())
 

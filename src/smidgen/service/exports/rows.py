@@ -11,7 +11,7 @@ from smidgen.service.exports import Span, wanted
 from smidgen.service.store.recording import Line, Recording
 
 #: What every reply has, and columns of their own say.
-_COMMON = ("decision", "model_version", "explored", "propensity", "expires_at")
+_COMMON = ("decision", "model", "model_version", "explored", "propensity", "expires_at")
 COLUMNS = (
     "seq",
     "type",

@@ -96,6 +96,8 @@ class Bench:
         return found
 
     def _decided(self, event: Line) -> None:
+        if event.beside is not None:  # nobody saw it
+            return
         self.decisions += 1
         made = event.made()
         event.__dict__["its decision"] = made

@@ -199,7 +199,8 @@ class Decisions:
         reply_ = loop.answer(decision, ids)
         told = reply(name, model.name, model.version, decision, expires) | reply_
         shared, record = _shared(answer.start, answer.names, self._named(model, body)), answer.learner.brief(decision)
-        content = bodies.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared)
+        beside = None if shown is None else shown.decision
+        content = bodies.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared, beside)
         row = Asked(
             name,
             now,
@@ -213,7 +214,7 @@ class Decisions:
             bodies.write(content),
             waits=shown is None and terms.default_reward is not None,
             shown=shown is None and body.activate,
-            beside=None if shown is None else shown.decision,
+            beside=beside,
             agreed=answer.agreed,
             target=answer.target,
             chance=answer.chance,

@@ -1,9 +1,9 @@
 """What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
 
-A decision's body is ``[number, model_version, window_s, ids, record, shared]``; the reply is told anew from the record.
-A feedback's body is ``[feedback, learn, places]``, and so is that of silence that was learnt; whether it was learnt,
-and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the exported
-line; what a learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
+A decision's body is ``[number, model_version, window_s, ids, record, shared, beside]``; the reply is told anew from the
+record. A feedback's body is ``[feedback, learn, places]``, and so is that of silence that was learnt; whether it was
+learnt, and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the
+exported line; what a learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class DecisionBody(msgspec.Struct, array_like=True):
     shared
         Of a keyed model, where there is something to say: ``start``, what the key begins with, and ``names``, of
         columns that it had not told before (`smidgen.features.memory.Carried`).
+    beside
+        The decision that was shown in its place, if another model made that.
     """
 
     number: int
@@ -48,6 +50,7 @@ class DecisionBody(msgspec.Struct, array_like=True):
     ids: Sequence[Any]
     record: bytes
     shared: dict[str, Any] | None = None
+    beside: str | None = None
 
 
 class FeedbackBody(msgspec.Struct, array_like=True):

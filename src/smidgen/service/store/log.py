@@ -43,6 +43,8 @@ class DecisionEvent(NamedTuple):
         The learner's own record, all that learning needs.
     shared
         Of a keyed model: what the key begins with, names of columns.
+    beside
+        The decision that was shown in its place, if another model made that.
     """
 
     number: int
@@ -53,6 +55,7 @@ class DecisionEvent(NamedTuple):
     ids: list[Any]
     decision: Decision
     shared: dict[str, Any] | None = None
+    beside: str | None = None
 
     @property
     def names(self) -> list[tuple[int, str, int]]:
@@ -128,7 +131,8 @@ class EventLog:
         ids, expires = list(body.ids), event.at + body.window_s
         told = reply(event.decision or "", model.name, body.model_version, decision, expires)
         told |= model.at(event.seq).loop.answer(decision, ids)
-        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, body.shared)
+        more = (body.shared, body.beside)
+        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, *more)
 
     def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
         """The model's next events as lines of JSON; fewer than asked for, if they are large."""
@@ -165,8 +169,9 @@ class EventLog:
         if event.type == "decision":
             told = self.told(model, event)
             record = msgspec.Raw(told.decision.to_json())
-            shared = {} if told.shared is None else {"shared": told.shared}
-            return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record, **shared}
+            more = {"shared": told.shared, "beside": told.beside}
+            fields = {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record}
+            return fields | {name: value for name, value in more.items() if value is not None}
         if event.type in ("feedback", "expired"):
             heard = answered(event)
             return {

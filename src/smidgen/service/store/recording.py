@@ -64,7 +64,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     format, model, resolved
         Of ``created``: the format of the log (None: from before it was fixed), the model's settings, and what was left
         open in them and settled then.
-    number, reply, ids, record
+    number, reply, ids, record, beside
         Of ``decision``: see `smidgen.service.store.log.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
         Of ``feedback`` and ``expired``: see `smidgen.service.store.log.Answered`. Other events that change weights have
@@ -87,6 +87,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     reply: dict[str, Any] = msgspec.field(default_factory=dict)
     ids: list[Any] = msgspec.field(default_factory=list)
     record: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
+    beside: str | None = None
     feedback: dict[str, Any] = msgspec.field(default_factory=dict)
     status: str | None = None
     learn: Any = None
@@ -267,7 +268,8 @@ class DatabaseRecording(Recording):
         head["at"] = stamp(event.at)
         if event.type == "decision":
             told = self._log.told(self._model, event)
-            out = Line(**head, number=told.number, reply=told.reply, ids=told.ids, shared=told.shared)
+            more = {"shared": told.shared, "beside": told.beside}
+            out = Line(**head, number=told.number, reply=told.reply, ids=told.ids, **more)
             out.__dict__["its decision"] = told.decision
         elif event.type in ("feedback", "expired"):
             heard = answered(event)

@@ -179,7 +179,8 @@ class _Conversion:
         return seq
 
     def _reply(self, model: Served, envelope: Event) -> Any:
-        return msgspec.to_builtins(self._log.told(model, envelope).reply)
+        told = msgspec.to_builtins(self._log.told(model, envelope).reply)
+        return {name: value for name, value in told.items() if name != "model"}  # replies of that time did not say it
 
     def _feedback(self, model: Served, event: OldEvent) -> int:
         body, row = event.body, event.row
