@@ -136,7 +136,7 @@ def test_life_goes_on(new: Path) -> None:
     assert engine.feedback(late, told(clicked=["d1"])).status == "late"
     with pytest.raises(SmidgenError, match="other feedback"):
         engine.feedback(late, told(clicked=["d2"]))
-    assert engine.story(open_).shown == KNOWN["open"]
+    assert engine.story(open_).shown == {**KNOWN["open"], "model": "duel"}
     assert engine.models["arow"].archived_at is not None
     known = engine.learners.get(engine.models["duel"], None).learner.to_bytes()
     engine.close()
