@@ -298,7 +298,7 @@ class TestRewards:
             asked(world.close(), spec)
 
     def test_keys_have_learners_of_their_own_and_records_the_same_rows(self, tmp_path: Path) -> None:
-        body = {"loop": "choose", "keyed": True, "explore": 0.5}
+        body = {"loop": "choose", "keyed": True, "explore": 0.5, "shared_start": False}
         engine = Engine(tmp_path, synchronous="OFF")
         engine.run(lambda: engine.create("m", settings(body)))
         rng = np.random.default_rng(0)

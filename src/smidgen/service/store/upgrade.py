@@ -179,8 +179,9 @@ class _Conversion:
         return seq
 
     def _reply(self, model: Served, envelope: Event) -> Any:
+        """What is told of a decision today, without what 0.1 did not tell."""
         told = msgspec.to_builtins(self._log.told(model, envelope).reply)
-        return {name: value for name, value in told.items() if name != "model"}  # replies of that time did not say it
+        return {field: value for field, value in told.items() if field != "model"}
 
     def _feedback(self, model: Served, event: OldEvent) -> int:
         body, row = event.body, event.row
