@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, theory, users
+    from smidgen import data, drafts, errors, geometry, knobs, learners, offline, optim, structures, theory, users
     from smidgen.client import AsyncClient, Client
     from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         Candidates,
         Choice,
         Clicks,
+        Drafts,
+        Edit,
         ExtendedRanking,
         Ranking,
         Structure,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.coactive.preference_perceptron import PreferencePerceptron
     from smidgen.learners.coactive.ranking_svm import RankingSVM
     from smidgen.learners.coactive.second_order_preference_perceptron import SecondOrderPreferencePerceptron
+    from smidgen.learners.coactive.soft_preference_perceptron import SoftPreferencePerceptron
     from smidgen.learners.filter.apple_tasting import AppleTasting
     from smidgen.learners.filter.p_ridge_fil import PRidgeFil
     from smidgen.learners.filter.perceptron_filter import PerceptronFilter
@@ -95,6 +98,8 @@ _HOME = {
     "Client": "client",
     "Comparison": "history",
     "Decision": "decision",
+    "Drafts": "structures",
+    "Edit": "structures",
     "Explanation": "learners.records",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
@@ -129,6 +134,7 @@ _HOME = {
 }
 _ROOMS = (
     "data",
+    "drafts",
     "errors",
     "geometry",
     "knobs",
@@ -165,7 +171,9 @@ __all__ = [
     "Confidit",
     "ConvexPreferencePerceptron",
     "Decision",
+    "Drafts",
     "DuelingBandit",
+    "Edit",
     "Explanation",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
@@ -197,6 +205,7 @@ __all__ = [
     "SimpleFil",
     "Simplex",
     "SmidgenError",
+    "SoftPreferencePerceptron",
     "SquareCB",
     "Structure",
     "ThompsonChoice",
@@ -205,6 +214,7 @@ __all__ = [
     "bounds",
     "compare",
     "data",
+    "drafts",
     "errors",
     "from_chain",
     "from_clicks",

@@ -13,6 +13,7 @@ import pytest
 import smidgen
 from service.bodies import MODELS, model, play
 from smidgen.service.models.engine import Engine
+from smidgen.service.store.bases import Base, BaseState, Carried
 from smidgen.service.store.events import START, Chain, Event, content, erased, link
 from smidgen.service.store.memory import MemoryStore, Shelf
 from smidgen.service.store.memory_reads import MemoryReads
@@ -153,7 +154,49 @@ class ForgetsSettings(MemoryStore):
         self._tables.models[model] = self._tables.models[model]._replace(resolved=resolved)
 
 
+class Orphans(MemoryStore):
+    def derive(self, slot: int, source: int, seq: int) -> None:
+        return
+
+
+class Homonyms(MemoryStore):
+    def rename(self, model: int, name: str) -> None:
+        row = self._tables.models[model]._replace(name=name)
+        self._do(lambda tables: tables.models.__setitem__(model, row))
+
+
+class StagesInPublic(MemoryStore):
+    def base_state(self, slot: int, key: str | None) -> BaseState | None:
+        found = self._tables.base_states.get((slot, key))
+        return found[-1] if found else None
+
+
+class NeverTidies(MemoryStore):
+    def tidy(self, limit: int) -> bool:
+        return False
+
+
+class ErasesTooMuch(MemoryStore):
+    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+        return super().rebase(slot, base, [], at)
+
+
+class TeachesTwice(MemoryStore):
+    def taught(self, slot: int, row: Told) -> Verdict:
+        made = self._tables.decisions.get(row.decision)
+        if made is not None and made.beside is not None and made.slot == slot:
+            self._note(row.decision, feedback_seq=None)
+        return super().taught(slot, row)
+
+
+class NothingBeside(MemoryStore):
+    def beside(self, decision: str) -> list[DecisionRow]:
+        return []
+
+
 BROKEN: dict[type[MemoryStore], str] = {
+    TeachesTwice: "a decision beside is taught once",
+    NothingBeside: "what lies beside a decision is found by it",
     Forgets: "a rollback takes",
     Restless: "all answers within a moment",
     Dirty: "does not see what is not committed",
@@ -175,6 +218,11 @@ BROKEN: dict[type[MemoryStore], str] = {
     StaysClosed: "open again",
     OnlyItsOwn: "of a key",
     ForgetsSettings: "put in force",
+    Orphans: "knows where it is from",
+    Homonyms: "not given twice",
+    StagesInPublic: "nobody sees it",
+    NeverTidies: "step by step",
+    ErasesTooMuch: "carried",
 }
 
 

@@ -21,7 +21,19 @@ from smidgen.geometry.symmetric import mirror, settle
 from smidgen.optim.exponentiated import exponentiated_move
 from smidgen.optim.gradient import gradient_move, rate_of
 from smidgen.optim.newton import newton_move
-from smidgen.optim.rule import ADDITIVE, EXPONENTIATED, GRADIENT, NEWTON, RETRAINED, Program, Rule, State, move
+from smidgen.optim.rule import (
+    ADDITIVE,
+    EXPONENTIATED,
+    GRADIENT,
+    NEWTON,
+    RETRAINED,
+    SOFT,
+    Program,
+    Rule,
+    State,
+    move,
+)
+from smidgen.optim.soft import soft_move
 from smidgen.vector.arrays import copy
 from smidgen.vector.memory import zeros
 
@@ -122,6 +134,9 @@ def step(p: Program, m: RuleMemory, d: FloatArray, factor: float) -> bool:
         return True
     if p.kind == ADDITIVE:
         move(m.w, d, 1.0, m.w)
+        return True
+    if p.kind == SOFT:
+        soft_move(m.w, d, factor, m.w)
         return True
     if p.kind == GRADIENT:
         squares = gradient_move(m.w, d, p.scale * factor, t, m.end)

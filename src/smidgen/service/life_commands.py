@@ -1,4 +1,4 @@
-"""``smidgen models create|archive|copy|import`` and ``smidgen forget``: the life of a model from the command line.
+"""``smidgen models create|archive|copy|promote|…`` and ``smidgen forget``: the life of a model from the command line.
 
 With ``--url`` a running service does it; without, the data folder of one that is stopped is changed.
 """
@@ -24,7 +24,7 @@ Name = Annotated[str, typer.Argument(help="The model.", metavar="NAME")]
 
 models = typer.Typer(
     name="models",
-    help="List the models, make, copy, import and archive them.",
+    help="List the models, make, copy, import, compare, promote and archive them.",
     rich_markup_mode="rich",
 )
 models.callback(invoke_without_command=True)(list_models)
@@ -75,6 +75,36 @@ def archive(name: Name, data: Data = DATA, url: Url = None, token: Token = None,
 
 
 @models.command()
+def revive(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+    """Let an archived model decide again; it goes on where it was."""
+    _done(url, token, data, lambda engine: engine.revive(name), lambda client: client.revive(name))
+    typer.echo(f"{name} decides again")
+
+
+@models.command()
+def rename(
+    name: Name,
+    to: Annotated[str, typer.Argument(help="What it is called from now on.", metavar="TO")],
+    data: Data = DATA,
+    url: Url = None,
+    token: Token = None,
+    modules: Import = None,
+) -> None:
+    """Give an archived model another name, so that its own is free for a new one."""
+    import msgspec
+
+    from smidgen.service.messages import RenameBody
+    from smidgen.service.refusals import BadRequest
+
+    try:
+        body = msgspec.convert({"to": to}, RenameBody)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"the name is {to!r}", "use letters, digits, dots, dashes and underscores") from error
+    _done(url, token, data, lambda engine: engine.rename(name, body.to), lambda client: client.rename(name, body.to))
+    typer.echo(f"{name} is called {to}; its name is free")
+
+
+@models.command()
 def copy(
     name: Name,
     to: Annotated[str, typer.Argument(help="What the copy is called.", metavar="TO")],
@@ -98,6 +128,31 @@ def copy(
     typer.echo(f"{to} is a copy of {name}{', which has learnt nothing' if fresh else ''}")
 
 
+@models.command()
+def promote(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+    """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
+
+    def here(engine: Engine) -> dict[str, Any]:
+        found = engine.promote(name)
+        return {"champion": found.champion, "model_version": found.model_version}
+
+    told = _done(url, token, data, here, lambda client: client.promote(name))
+    version = told["model_version"]
+    typer.echo(f"{told['champion']} decides with the settings and the state of {name}, from version {version} on")
+
+
+@models.command()
+def compare(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+    """Say whether the challenger or the shadow of a champion is better, how sure that is, and how long to wait."""
+
+    def here(engine: Engine) -> str:
+        from smidgen.service.insight.trial import compared
+
+        return compared(engine.store, engine.model(name), engine.clock()).in_words
+
+    typer.echo(_done(url, token, data, here, lambda client: client.compare(name)["in_words"]))
+
+
 @models.command("import")
 def bring(
     name: Name,
@@ -116,9 +171,9 @@ def bring(
         with _client(url, token) as client:
             client.bring(name, content, media)
     else:
-        blueprint, learners = (from_log if log else from_learner)(content)
+        brought = (from_log if log else from_learner)(content)
         with _engine(data) as engine:
-            engine.fill(name, blueprint, learners, str(file.name))
+            engine.fill(name, brought, str(file.name))
     typer.echo(f"{name} begins with what {file} holds")
 
 
@@ -132,16 +187,18 @@ def forget(
 ) -> None:
     """Forget a key of a model exactly: its events are erased, its learner is as if they had never been.
 
-    No byte of them is left in the data folder. Backups are yours to look after.
+    Copies of the model forget it too. No byte of it is left in the data folder. Backups are yours to look after.
     """
 
-    def here(engine: Engine) -> int:
-        events = engine.forget(name, key).forgotten
+    def here(engine: Engine) -> dict[str, int]:
+        done = engine.forget(name, key)
         engine.maintain()
-        return events
+        return {name: done.forgotten, **done.copies}
 
-    events = _done(url, token, data, here, lambda client: client.forget(name, key))
-    typer.echo(f"{events} events of {key} are erased")
+    events = _done(url, token, data, here, lambda client: client.forget_everywhere(name, key))
+    typer.echo(f"{events.pop(name)} events of {key} are erased")
+    for copy, count in events.items():
+        typer.echo(f"  and {count} of {copy}, a copy")
 
 
 def _done(

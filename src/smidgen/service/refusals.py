@@ -49,6 +49,14 @@ class Conflict(SmidgenError):
     status = 409
 
 
+class Retained(Conflict):
+    """What lies under the base of a log, whose events retention has folded and erased."""
+
+
+class Erased(Unknown):
+    """A decision that was there, and that retention has erased."""
+
+
 class TooLarge(SmidgenError):
     """A body beyond the limit."""
 

@@ -31,6 +31,8 @@ CODES: dict[type[SmidgenError], str] = {
     refusals.UnknownDecision: "unknown_decision",
     refusals.TooSlow: "too_slow",
     refusals.Conflict: "conflict",
+    refusals.Retained: "retained",
+    refusals.Erased: "erased",
     refusals.TooLarge: "too_large",
     refusals.WrongMedia: "wrong_media",
     refusals.Impossible: "impossible",

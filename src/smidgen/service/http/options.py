@@ -24,6 +24,8 @@ class Options:
         SQLite's setting.
     modules
         What guests bring: imported before anything else.
+    personalizer, apprentice
+        The model that calls of the retired hosted product mean, and whether it only watches what the app would do.
     """
 
     data: Path
@@ -33,3 +35,5 @@ class Options:
     keyed_in_memory: int = 2_000
     synchronous: str = "FULL"
     modules: tuple[str, ...] = ()
+    personalizer: str = "personalizer"
+    apprentice: bool = False

@@ -17,7 +17,9 @@ from smidgen.service.http.options import Options
 from smidgen.service.http.tokens import Rights, Scope, Tokens, require
 from smidgen.service.insight.contributions import contributions
 from smidgen.service.insight.curve import Curves
+from smidgen.service.insight.glances import Glances
 from smidgen.service.insight.health import Health
+from smidgen.service.insight.looking import Looking
 from smidgen.service.messages import Contributions, ModelBody, Name
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
@@ -55,6 +57,8 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
     health: Health = field(default_factory=Health)
+    looking: Looking = field(default_factory=Looking)
+    glances: Glances = field(default_factory=Glances)
     _probe: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
 

@@ -1,14 +1,19 @@
-"""Exact forgetting: the events of a key are erased, and its learner is as if they had never been."""
+"""Exact forgetting: the events of a key are erased, and its learner is as if they had never been.
+
+It follows into copies: whoever began with what this model had learnt of the key, directly or by way of another copy,
+archived or not, forgets it too. What a copy was told of the key itself goes with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from smidgen.service.messages import ForgottenReply
+from smidgen.service.models.hashed_names import PLACE, HashedNames
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache
-from smidgen.service.refusals import Impossible, Unknown
+from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.refusals import Impossible, Retained, Unknown
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
 
@@ -42,16 +47,53 @@ class Forgetting:
         self._recent = recent
         self._clock = clock
 
+    def _let_go(self, model: Served, key: str) -> None:
+        """Keep nothing of it in memory."""
+        self._learners.leave(model, key)
+        self._log.let_go(model, key)
+        self._recent.clear()
+        model.scaled.pop(key, None)
+
     def take(self, name: str, key: str) -> ForgottenReply:
         """Erase all that was said of a key; keys that were never heard of are unknown."""
         model = self._models.get(name)
         if not model.keyed:
             raise Impossible("this model has no keys", "only what belongs to a key can be forgotten")
-        count, verdict = self._store.forget(model.slot, key, self._clock())
-        if not count:
+        beside = list(model.followers)  # taught of the key's decisions, and deciding beside them
+        all_ = {one.slot: one for one in [model, *beside, *self._copies(model)]}
+        family = [one for one in all_.values() if self._knows(one, key)]
+        if not family:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")
-        self._learners.leave(model, key)
-        self._log.let_go(model, key)
-        self._recent.clear()
-        model.scaled.pop(key, None)
-        return ForgottenReply(forgotten=count, model_version=verdict.version)
+        for one in family:
+            self._refuse_base(one, key)
+        erased = {one.name: self._erase(one, key) for one in family}
+        count = sum(erased.pop(one.name, 0) for one in (model, *beside))
+        return ForgottenReply(forgotten=count, model_version=model.version, copies=erased)
+
+    def _erase(self, model: Served, key: str) -> int:
+        count, verdict = self._store.forget(model.slot, key, self._clock())
+        self._let_go(model, key)
+        if model.hashed is not None and model.blueprint.dim is not None and verdict.seq is not None:
+            model.hashed = HashedNames.folded(self._store, model.slot, model.blueprint.dim)
+            self._store.publish(model.slot, PLACE, verdict.seq, model.hashed.to_bytes())
+        model.rewritten += 1
+        return count
+
+    def _copies(self, model: Served) -> list[Served]:
+        """The models that began with what this one had learnt, and those that began with theirs."""
+        found, lineage = [model.slot], self._store.lineage()
+        for slot in found:  # grows meanwhile
+            found += [row.slot for row in lineage if row.source == slot and row.slot not in found]
+        return [self._models.by_slot[slot] for slot in found[1:] if slot in self._models.by_slot]
+
+    def _knows(self, model: Served, key: str) -> bool:
+        return model.keyed and (key,) in self._store.look("keys", model.slot, prefix=key, limit=1)
+
+    def _refuse_base(self, model: Served, key: str) -> None:
+        """What was folded into a base cannot be told apart any more."""
+        if self._store.base_state(model.slot, key) is not None:
+            raise Retained(
+                f"events of key {key!r} of the model {model.name!r} are in its base state: retention has folded and"
+                " erased them",
+                "what the base holds of a key stays; copy the model with learnt: false to begin without it",
+            )

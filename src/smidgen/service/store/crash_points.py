@@ -20,6 +20,15 @@ POINTS = (
     "snapshot-renamed",
     "snapshot-synced",
 )
+#: Every place that silence, a showing, those who stand beside a champion, and a promotion pass.
+TRIALS = (
+    "showing-appended",
+    "lesson-appended",
+    "passed-on",
+    "expiry-appended",
+    "silence-learnt",
+    "promoted",
+)
 #: Every place that a backup passes, and then those of restoring it.
 KEEPING = (
     "backup-copied",

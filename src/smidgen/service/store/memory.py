@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from smidgen.service.store.memory_reads import MemoryReads, Tables
-from smidgen.service.store.memory_writes import MemoryWrites, Shelf
+from smidgen.service.store.memory_reads import MemoryReads
+from smidgen.service.store.memory_retaining import MemoryRetaining
+from smidgen.service.store.memory_tables import Tables
+from smidgen.service.store.memory_writes import Shelf
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, ModelRow, State, TokenRow
 
 __all__ = ["MemoryStore", "Shelf"]
 
 
-class MemoryStore(MemoryWrites):
+class MemoryStore(MemoryRetaining):
     """Everything in dictionaries. A batch is a list of changes, made to a copy now and to the shelf at the commit.
 
     Parameters
@@ -112,6 +114,13 @@ class MemoryStore(MemoryWrites):
             for tables in (self.shelf.tables, self._tables):
                 older = [kept for kept in tables.states.get((slot, None), []) if kept.seq < seq]
                 tables.states[slot, None] = [state, *older][:3]
+
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event."""
+        with self.shelf.lock:
+            for tables in (self.shelf.tables, self._tables):
+                found = tables.states.get((slot, None), [])
+                tables.states[slot, None] = [state for state in found if state.seq >= before]
 
     def add_token(self, token: TokenRow) -> None:
         """Enter a token."""

@@ -4,53 +4,18 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
-from smidgen.service.store.events import REWINDS, Event
+from smidgen.service.store.events import ERASED, REWINDS, Event
+from smidgen.service.store.memory_bases import MemoryBases
+from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 
 
-@dataclass
-class Tables:
-    """All that a store keeps.
-
-    Attributes
-    ----------
-    models, counts, events
-        By the model's number and by slot.
-    decisions, requests, numbers
-        Decisions by id; ids by slot and the app's own id; the last number by slot and key.
-    states
-        Newest first, by slot and key.
-    tokens
-        By id.
-    calls
-        By slot and the app's own id.
-    """
-
-    models: dict[int, ModelRow] = field(default_factory=dict)
-    counts: dict[int, Counts] = field(default_factory=dict)
-    events: dict[int, list[Event]] = field(default_factory=dict)
-    decisions: dict[str, DecisionRow] = field(default_factory=dict)
-    requests: dict[tuple[int, str], str] = field(default_factory=dict)
-    numbers: dict[tuple[int, str | None], int] = field(default_factory=dict)
-    states: dict[tuple[int, str | None], list[State]] = field(default_factory=dict)
-    tokens: dict[str, TokenRow] = field(default_factory=dict)
-    calls: dict[tuple[int, str], CallRow] = field(default_factory=dict)
-
-    def fork(self) -> Tables:
-        """A copy that can change without this one."""
-        out = Tables(**{name: dict(table) for name, table in vars(self).items()})
-        out.events = {slot: list(events) for slot, events in self.events.items()}
-        return out
-
-
-class MemoryReads:
+class MemoryReads(MemoryBases):
     """The questions, over tables.
 
     Parameters
@@ -60,10 +25,6 @@ class MemoryReads:
     lock
         Held while looking.
     """
-
-    def __init__(self, tables: Tables, lock: threading.RLock) -> None:
-        self._tables = tables
-        self._lock = lock
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -84,31 +45,40 @@ class MemoryReads:
     def decision(self, id: str) -> DecisionRow | None:
         """A decision by its id."""
         with self._lock:
-            return self._tables.decisions.get(id)
+            row = self._tables.decisions.get(id)
+            return row if row is not None and self._tables.seen(row.slot, row.seq) else None
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
         with self._lock:
             id = self._tables.requests.get((slot, request))
-            return self._tables.decisions[id] if id is not None else None
+            return self.decision(id) if id is not None else None
+
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that were made beside this one, by slot."""
+        with self._lock:
+            found = [row for row in self._tables.decisions.values() if row.beside == decision]
+        return sorted(found, key=lambda row: row.slot)
 
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
         with self._lock:
-            return self._tables.calls.get((slot, id))
+            row = self._tables.calls.get((slot, id))
+            return row if row is not None and row.seq > self._tables.floor(slot) else None
 
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
         with self._lock:
             events = self._tables.events.get(slot, [])
-            return events[seq - 1] if 0 < seq <= len(events) else None
+            return events[seq - 1] if 0 < seq <= len(events) and self._tables.seen(slot, seq) else None
 
     def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
         with self._lock:
             found: list[Event] = []
             size = 0
-            for event in self._tables.events.get(slot, [])[max(after, 0) : max(after, 0) + limit]:
+            after = max(after, self._tables.floor(slot))
+            for event in self._tables.events.get(slot, [])[after : after + limit]:
                 found.append(event)
                 size += len(event.body or b"")
                 if size >= most:
@@ -121,7 +91,7 @@ class MemoryReads:
             events = list(self._tables.events.get(slot, []))
             found = [
                 (event, self._about(event, events))
-                for event in events[max(after, 0) :]
+                for event in events[max(after, self._tables.floor(slot)) :]
                 if event.made is not None or event.type == "amended"
                 if key is None or event.key == key or (event.key is None and event.decision is None)
             ]
@@ -134,13 +104,28 @@ class MemoryReads:
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
         with self._lock:
-            return [event for event in self._tables.events.get(slot, []) if event.type in REWINDS]
+            events = self._tables.events.get(slot, [])[self._tables.floor(slot) :]
+        return [event for event in events if event.type in REWINDS]
+
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        with self._lock:
+            found = [event for event in self._tables.events.get(slot, []) if event.key == key]
+        yield from found
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        with self._lock:
+            events = self._tables.events.get(slot, [])
+            return next((event.seq for event in reversed(events) if event.type == ERASED and event.salt is not None), 0)
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
         with self._lock:
-            events = self._tables.events.get(slot, [])[: max(seq, 0)]
-        return next((event.made for event in reversed(events) if event.made is not None), 0)
+            base, floor = self._tables.bases.get(slot), self._tables.floor(slot)
+            events = self._tables.events.get(slot, [])[floor : max(seq, 0)]
+        start = base.version if base is not None else 0
+        return next((event.made for event in reversed(events) if event.made is not None), start)
 
     def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
         """The decisions of all slots whose windows are over and whose silence is still to be learnt."""
@@ -148,10 +133,16 @@ class MemoryReads:
             found = [row for row in self._tables.decisions.values() if row.due and row.expires_at < now]
         return sorted(found, key=lambda row: (row.expires_at, row.slot, row.seq))[:limit]
 
-    def last_number(self, slot: int, key: str | None) -> int:
-        """The number of a learner's latest decision, 0 if there is none."""
+    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+        """The number of a learner's latest decision, or of the latest up to an event; 0 if there is none."""
         with self._lock:
-            return self._tables.numbers.get((slot, key), 0)
+            if upto is None:
+                return self._tables.numbers.get((slot, key), 0)
+            events = self._tables.events.get(slot, [])[:upto]
+            made = [event for event in events if event.type == "decision" and event.key == key]
+            based = self.base_state(slot, key)
+            last = self._tables.given.get(made[-1].decision or "", 0) if made else 0
+        return max(last, based.number if based is not None else 0)
 
     def states(self, slot: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
@@ -240,13 +231,16 @@ def _latest(tables: Tables, slot: int, *, before: int, limit: int) -> list[tuple
 
 def _keys(tables: Tables, slot: int, *, prefix: str, limit: int) -> list[tuple[Any, ...]]:
     keys = {event.key for event in tables.events[slot] if event.key is not None and event.key.startswith(prefix)}
+    keys |= {key for where, key in tables.base_states if where == slot and key is not None and key.startswith(prefix)}
     return [(key,) for key in sorted(keys, key=str.encode)[:limit]]
 
 
 def _tally(tables: Tables, slot: int) -> list[tuple[Any, ...]]:
-    rows, events = _of(tables, slot), tables.events[slot]
-    learnt = sum(row.version is not None for row in rows)
-    late = sum(row.feedback_seq is not None and row.version is None for row in rows)
+    base, floor, events = tables.bases.get(slot), tables.floor(slot), tables.events[slot]
+    rows = [row for row in _of(tables, slot) if tables.seen(slot, row.seq)]
+    start = base.version if base is not None else 0
+    learnt = sum(row.version is not None and row.version > start for row in rows)
+    late = sum(row.feedback_seq is not None and row.feedback_seq > floor and row.version is None for row in rows)
     lost = sum(events[row.seq - 1].decision != row.id or events[row.seq - 1].type != "decision" for row in rows)
     return [(len(rows), learnt, late, lost)]
 
@@ -268,7 +262,27 @@ def _lately(tables: Tables, slot: int, *, limit: int, now: float = math.inf) -> 
 
 
 def _answers(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
-    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0))][:limit])
+    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0)) if row.beside is None][:limit])
+
+
+def _later(tables: Tables, slot: int, after: int) -> list[DecisionRow]:
+    return sorted((row for row in _of(tables, slot) if row.seq > after), key=lambda row: row.seq)
+
+
+def _pairs(tables: Tables, slot: int, *, after: int, limit: int) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    for row in _later(tables, slot, after):
+        shown = tables.decisions.get(row.beside) if row.beside is not None else None
+        if shown is not None:
+            head = (row.seq, row.agreed, *tables.shares[row.id])
+            end = (shown.shown, shown.forwarded, shown.agreed, shown.feedback_seq, shown.measure)
+            found.append((*head, shown.slot, shown.seq, shown.expires_at, *end))
+    return found[:limit]
+
+
+def _agreement(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
+    rows = [row.agreed for row in _later(tables, slot, 0) if row.agreed is not None][-limit:]
+    return [(len(rows), float(sum(rows)))]
 
 
 _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
@@ -282,4 +296,6 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "lately": _lately,
     "ended": _lately,
     "answers": _answers,
+    "pairs": _pairs,
+    "agreement": _agreement,
 }

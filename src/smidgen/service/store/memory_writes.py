@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from smidgen.service.store.events import ERASED, Event, Salts, content, erased, link
-from smidgen.service.store.memory_reads import MemoryReads, Tables
+from smidgen.service.store.memory_reads import MemoryReads
+from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.rows import Asked, CallRow, Counts, DecisionRow, Expiry, Told, Verdict, again
 
 
@@ -89,6 +90,7 @@ class MemoryWrites(MemoryReads):
         counts = self._after(slot)
         counts.version += changes
         made = counts.version if changes else None
+        counts.keys += key is not None and self._new(slot, key)
         if call is not None and (slot, call[0]) in self._tables.calls:
             raise ValueError(f"the call {call[0]!r} is there already")
         seq = self._append(slot, counts, type, version, at, None, key, made, body)
@@ -110,7 +112,7 @@ class MemoryWrites(MemoryReads):
             if row.key is None:
                 counts.number = row.number
             else:
-                counts.keys += row.number == 1
+                counts.keys += row.number == 1 and self._new(slot, row.key)
             seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
             self._do(_entering(slot, seq, row))
         return first
@@ -152,6 +154,18 @@ class MemoryWrites(MemoryReads):
         self._close(row, seq, None, counts.version)
         return Verdict("learnt", seq, counts.version)
 
+    def taught(self, slot: int, row: Told) -> Verdict:
+        """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
+        made, counts = self._own(slot, row.decision), self._after(slot)
+        if made is None or made.beside is None:
+            return Verdict("unknown", None, counts.version)
+        if made.feedback_seq is not None:
+            return Verdict("duplicate", None, counts.version)
+        counts.version += 1
+        seq = self._append(slot, counts, "taught", 1, row.at, row.decision, row.key, counts.version, row.body)
+        self._note(row.decision, feedback_seq=seq, feedback_hash=row.hash, version=counts.version)
+        return Verdict("learnt", seq, counts.version)
+
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
         for row in list(self._tables.decisions.values()):
@@ -177,7 +191,7 @@ class MemoryWrites(MemoryReads):
         if made is None or made.version is None:
             return Verdict("unknown", None, counts.version)
         counts.version += 1
-        counts.answered -= made.status == "learnt"
+        counts.answered -= made.status == "learnt" and made.beside is None
         body = msgspec.msgpack.encode({"version": made.version})
         seq = self._append(slot, counts, "retracted", 1, at, decision, key, counts.version, body)
         self._note(
@@ -211,7 +225,7 @@ class MemoryWrites(MemoryReads):
         made = {event.decision for event in mine if event.type == "decision"}
         gone = [row for id, row in self._tables.decisions.items() if id in made]
         counts.decisions -= len(gone)
-        counts.answered -= sum(row.status in ("learnt", "late") for row in gone)
+        counts.answered -= sum(row.status in ("learnt", "late") and row.beside is None for row in gone)
         counts.late -= sum(row.status == "late" or row.late_hash is not None for row in gone)
         counts.keys -= bool(mine)
 
@@ -220,6 +234,7 @@ class MemoryWrites(MemoryReads):
                 tables.events[slot][event.seq - 1] = erased(event)
             for row in gone:
                 tables.decisions.pop(row.id)
+                tables.shares.pop(row.id)
             numbers = {event.seq for event in mine}
             tables.requests = {place: id for place, id in tables.requests.items() if id not in made}
             tables.calls = {
@@ -246,8 +261,12 @@ class MemoryWrites(MemoryReads):
             self._live[slot] = kept
         return self._live.get(slot)
 
+    def _new(self, slot: int, key: str) -> bool:
+        """Whether nothing has been said of a key."""
+        return (key,) not in self.look("keys", slot, prefix=key, limit=1)
+
     def _own(self, slot: int, decision: str) -> DecisionRow | None:
-        made = self._tables.decisions.get(decision)
+        made = self.decision(decision)
         return made if made is not None and made.slot == slot else None
 
     def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
@@ -311,11 +330,14 @@ def _entering(slot: int, seq: int, row: Asked) -> Callable[[Tables], None]:
         position=None,
         waits=row.waits,
         shown=row.shown,
+        beside=row.beside,
+        agreed=row.agreed,
     )
 
     def enter(tables: Tables) -> None:
         tables.decisions[row.decision] = made
-        tables.numbers[slot, row.key] = row.number
+        tables.shares[row.decision] = (row.target, row.chance)
+        tables.numbers[slot, row.key] = tables.given[row.decision] = row.number
         if row.request is not None:
             tables.requests[slot, row.request] = row.decision
 

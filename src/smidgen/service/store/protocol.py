@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
+from smidgen.service.store.base_protocol import BaseReading, Retaining
 from smidgen.service.store.events import Event
 from smidgen.service.store.rows import (
     Asked,
@@ -30,11 +31,22 @@ from smidgen.service.store.rows import (
 
 #: What can be asked of the decisions of a slot; each gives rows.
 Question = Literal[
-    "learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally", "lately", "ended", "answers"
+    "learnt_blocks",
+    "made_blocks",
+    "waits",
+    "measures",
+    "latest",
+    "keys",
+    "tally",
+    "lately",
+    "ended",
+    "answers",
+    "pairs",
+    "agreement",
 ]
 
 
-class Reading(Protocol):
+class Reading(BaseReading, Protocol):
     """What is committed, for readers in any thread."""
 
     def moment(self) -> AbstractContextManager[None]:
@@ -55,6 +67,10 @@ class Reading(Protocol):
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
+        ...
+
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that other models made beside this one, by slot; any text may be asked for."""
         ...
 
     def called(self, slot: int, id: str) -> CallRow | None:
@@ -80,6 +96,14 @@ class Reading(Protocol):
         """The events that take back what earlier ones did, in order (`smidgen.service.store.events.REWINDS`)."""
         ...
 
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        ...
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        ...
+
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
         ...
@@ -91,8 +115,8 @@ class Reading(Protocol):
         """
         ...
 
-    def last_number(self, slot: int, key: str | None) -> int:
-        """The number of a learner's latest decision, 0 if there is none."""
+    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+        """The number of a learner's latest decision, or of the latest up to an event; 0 if there is none."""
         ...
 
     def states(self, slot: int, key: str | None = None) -> Iterator[State]:
@@ -127,7 +151,14 @@ class Reading(Protocol):
             The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
             decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
         ``answers(limit)``
-            The same of the latest decisions from which something was learnt, by falling version.
+            The same of the latest decisions from which something was learnt, by falling version; not of those that
+            were made beside others.
+        ``pairs(after, limit)``
+            The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
+            what was shown: slot, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
+            measure.
+        ``agreement(limit)``
+            One row: of the latest decisions that could agree with what was shown, how many there are and how many do.
         """
         ...
 
@@ -144,7 +175,7 @@ class Reading(Protocol):
         ...
 
 
-class Store(Reading, Protocol):
+class Store(Reading, Retaining, Protocol):
     """The one who writes. What it reads includes what it has written in the open batch."""
 
     @property
@@ -222,6 +253,13 @@ class Store(Reading, Protocol):
         """
         ...
 
+    def taught(self, slot: int, row: Told) -> Verdict:
+        """Write that a decision beside another was taught what came of that one, if it is open; this closes it.
+
+        The verdict is ``"duplicate"`` if it is closed, ``"unknown"`` if there is no such decision beside another.
+        """
+        ...
+
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
         ...
@@ -255,6 +293,10 @@ class Store(Reading, Protocol):
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
         """Keep what a learner has become after an event. A key's state joins the open batch."""
+        ...
+
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event; what keys became is kept."""
         ...
 
     def add_token(self, token: TokenRow) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from smidgen.service.store.protocol import Question
+from smidgen.service.store.sqlite_bases import SEEN
 
 _OUTCOMES = """
     SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type, f.at
@@ -39,6 +40,17 @@ _LAST_ENDED = _HALVES.format(
     next=_OVER.format(middle="((low + high) / 2 + iif(over, high, low)) / 2"),
 )
 
+_TALLY = """
+    WITH base (seq, version) AS (
+        SELECT coalesce(max(seq), 0), coalesce(max(version), 0) FROM bases WHERE slot = :slot
+    )
+    SELECT count(*), count(*) FILTER (WHERE x.version > base.version),
+        count(*) FILTER (WHERE x.feedback_seq > base.seq AND x.version IS NULL),
+        count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
+    FROM base, decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq
+    WHERE x.slot = :slot AND {seen}
+"""
+
 QUESTIONS: dict[Question, str] = {
     # The lag is how many events, and so updates, came between a decision and its feedback, at most.
     "learnt_blocks": """
@@ -64,24 +76,30 @@ QUESTIONS: dict[Question, str] = {
     """,
     "latest": """
         SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash,
-            version, measure, position, waits, shown, late_hash
+            version, measure, position, waits, shown, late_hash, beside, agreed
         FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq < :before ORDER BY seq DESC LIMIT :limit
     """,
     "keys": """
         WITH RECURSIVE found (key) AS (
-            SELECT min(key) FROM events INDEXED BY event_keys WHERE slot = :slot AND key >= :prefix
+            SELECT min(key) FROM (
+                SELECT min(key) AS key FROM events INDEXED BY event_keys WHERE slot = :slot AND key >= :prefix
+                UNION ALL
+                SELECT min(key) FROM base_states WHERE slot = :slot AND key >= :prefix AND key > ''
+            )
             UNION ALL
-            SELECT (SELECT min(key) FROM events INDEXED BY event_keys WHERE slot = :slot AND key > found.key)
+            SELECT (
+                SELECT min(key) FROM (
+                    SELECT min(key) AS key FROM events INDEXED BY event_keys WHERE slot = :slot AND key > found.key
+                    UNION ALL
+                    SELECT min(key) FROM base_states WHERE slot = :slot AND key > found.key
+                )
+            )
             FROM found WHERE found.key IS NOT NULL AND substr(found.key, 1, length(:prefix)) = :prefix
         )
         SELECT key FROM found WHERE key IS NOT NULL AND substr(key, 1, length(:prefix)) = :prefix LIMIT :limit
     """,
-    "tally": """
-        SELECT count(*), count(*) FILTER (WHERE x.version IS NOT NULL),
-            count(*) FILTER (WHERE x.feedback_seq IS NOT NULL AND x.version IS NULL),
-            count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
-        FROM decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq WHERE x.slot = :slot
-    """,
+    # Of what lies above the base: answers under it are counted there.
+    "tally": _TALLY.format(seen=SEEN.format(table="x")),
     "lately": _OUTCOMES.format(
         index="decision_order",
         which=f"x.shown = 1 AND x.seq >= ({_NOT_BEFORE.format(end=_LAST)})",
@@ -93,7 +111,21 @@ QUESTIONS: dict[Question, str] = {
             AND x.seq >= ({_NOT_BEFORE.format(end=f"({_LAST_ENDED})")})""",
         order="x.seq",
     ),
-    "answers": _OUTCOMES.format(index="decision_versions", which="x.version IS NOT NULL", order="x.version"),
+    "answers": _OUTCOMES.format(
+        index="decision_versions", which="x.version IS NOT NULL AND x.beside IS NULL", order="x.version"
+    ),
+    "pairs": """
+        SELECT s.seq, s.agreed, s.target, s.chance, d.slot, d.seq, d.expires_at, d.shown, d.forwarded, d.agreed,
+            d.feedback_seq, d.measure
+        FROM decisions s INDEXED BY decision_order JOIN decisions d ON d.id = s.beside
+        WHERE s.slot = :slot AND s.seq > :after ORDER BY s.seq LIMIT :limit
+    """,
+    "agreement": """
+        SELECT count(*), total(agreed) FROM (
+            SELECT agreed FROM decisions INDEXED BY decision_agreed WHERE slot = :slot AND agreed IS NOT NULL
+            ORDER BY seq DESC LIMIT :limit
+        )
+    """,
 }
 #: Slots whose last event is not where their counts say, or not what they say.
 TORN = """

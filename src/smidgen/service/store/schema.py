@@ -74,6 +74,40 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         CREATE INDEX event_rewinds ON events (slot, seq) WHERE type IN ('retracted', 'rolled_back');
         """,
     ),
+    4: (
+        "where copies are from; base states of logs whose beginning is erased",
+        """
+        CREATE TABLE lineage (
+            slot INTEGER NOT NULL REFERENCES slots, source INTEGER NOT NULL REFERENCES slots, seq INTEGER NOT NULL,
+            PRIMARY KEY (slot, source)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE bases (
+            slot INTEGER PRIMARY KEY REFERENCES slots, seq INTEGER NOT NULL, version INTEGER NOT NULL,
+            chain BLOB NOT NULL, at REAL NOT NULL, decisions INTEGER NOT NULL, late INTEGER NOT NULL,
+            floor INTEGER NOT NULL, body BLOB NOT NULL, erased INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE base_states (
+            slot INTEGER NOT NULL REFERENCES slots, key TEXT NOT NULL, seq INTEGER NOT NULL, number INTEGER NOT NULL,
+            digest BLOB NOT NULL, state BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX base_state_order ON base_states (slot, key, seq, digest);
+        CREATE TABLE carried (
+            slot INTEGER NOT NULL REFERENCES slots, seq INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY (slot, seq)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE gone (id BLOB PRIMARY KEY, slot INTEGER NOT NULL REFERENCES slots) STRICT, WITHOUT ROWID;
+        """,
+    ),
+    5: (
+        "decisions beside others, and what agrees with what was shown",
+        """
+        ALTER TABLE decisions ADD COLUMN beside BLOB;
+        ALTER TABLE decisions ADD COLUMN agreed INTEGER;
+        ALTER TABLE decisions ADD COLUMN target REAL;
+        ALTER TABLE decisions ADD COLUMN chance REAL;
+        CREATE INDEX decision_beside ON decisions (beside) WHERE beside IS NOT NULL;
+        CREATE INDEX decision_agreed ON decisions (slot, seq, agreed) WHERE agreed IS NOT NULL;
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 #: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.

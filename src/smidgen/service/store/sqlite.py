@@ -17,7 +17,7 @@ from smidgen.service.store.rows import Counts, ModelRow, TokenRow
 from smidgen.service.store.schema import connect
 from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.sqlite_reads import SQLiteReaders
-from smidgen.service.store.sqlite_writes import SQLiteWrites
+from smidgen.service.store.sqlite_retaining import SQLiteRetaining
 from smidgen.service.store.witnesses import Witnesses
 
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
@@ -27,7 +27,7 @@ _COUNTS = """
 """
 
 
-class SQLiteStore(SQLiteWrites):
+class SQLiteStore(SQLiteRetaining):
     """The database of a data folder, for its one writer.
 
     Opening compares the log with its witnesses, the heads and snapshots beside it, and refuses if acknowledged events

@@ -17,15 +17,16 @@ from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.questions import QUESTIONS
 from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
-from smidgen.service.store.schema import connect_reading, of_disk, refusal, told
+from smidgen.service.store.schema import connect_reading, told
 from smidgen.service.store.snapshots import MARK, Snapshots
+from smidgen.service.store.sqlite_bases import SEEN, SQLiteBases
 
 _PAGES = 2048  # copied at a time
 _ID = re.compile(r"[0-9a-f]{24}")
 _EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
 _DECISIONS = (
     "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
-    " measure, position, waits, shown, late_hash FROM decisions"
+    " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
 )
 _COUNTS = "SELECT seq, version, decisions, late, keys, number, chain, answered FROM slots WHERE id = ?"
 _CHANGES = """
@@ -42,15 +43,33 @@ _CHANGES_BY_KEY = (
     + _CHANGES.format(index="INDEXED BY event_wide", key="f.decision IS NULL AND f.key IS NULL")
     + " ORDER BY 1"
 )
-_REWINDS = f"{_EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND type IN ('retracted', 'rolled_back') ORDER BY seq"
-_VERSION_AT = "SELECT made FROM events WHERE slot = ? AND seq <= ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
+OF_KEY = f"{_EVENTS} INDEXED BY event_keys WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
+_FORGOTTEN = """
+    SELECT seq FROM events INDEXED BY event_wide
+    WHERE slot = ? AND decision IS NULL AND type = 'erased' AND salt IS NOT NULL ORDER BY seq DESC LIMIT 1
+"""
+_REWINDS = (
+    f"{_EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND seq > ?"
+    " AND type IN ('retracted', 'rolled_back') ORDER BY seq"
+)
+_VERSION_AT = (
+    "SELECT made FROM events WHERE slot = ? AND seq <= ? AND seq > ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
+)
+_EVENT = f"{_EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
+_DECISION = f"{_DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
+_REQUESTED = f"{_DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
+_NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+_KEYS_NUMBER = (
+    "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
+    " WHERE e.slot = ? AND e.key = ? AND e.seq <= ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1"
+)
 _DUE = (
     f"{_DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
     " ORDER BY expires_at, slot, seq LIMIT ?"
 )
 
 
-class SQLiteReads:
+class SQLiteReads(SQLiteBases):
     """The questions, over one connection; a lock lets any thread ask.
 
     Parameters
@@ -60,40 +79,6 @@ class SQLiteReads:
     snapshots
         The states of models without keys.
     """
-
-    def __init__(self, connection: sqlite3.Connection, snapshots: Snapshots) -> None:
-        self.connection = connection
-        self.snapshots = snapshots
-        self._lock = threading.RLock()
-
-    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
-        try:
-            with self._lock:
-                return self.connection.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
-            if of_disk(error):
-                raise refusal(error) from error
-            raise
-
-    def _row(self, sql: str, values: Any = ()) -> Any:
-        rows = self._rows(sql, values)
-        return rows[0] if rows else None
-
-    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        """The rows one by one, read some at a time."""
-        try:
-            with self._lock:
-                cursor = self.connection.execute(sql, values)
-            while True:
-                with self._lock:
-                    rows = cursor.fetchmany(size)
-                if not rows:
-                    return
-                yield from rows
-        except sqlite3.Error as error:
-            if of_disk(error):
-                raise refusal(error) from error
-            raise
 
     @contextmanager
     def moment(self) -> Iterator[None]:
@@ -128,21 +113,27 @@ class SQLiteReads:
         """A decision by its id."""
         if _ID.fullmatch(id) is None:
             return None
-        return _decision(self._row(f"{_DECISIONS} WHERE id = ?", (bytes.fromhex(id),)))
+        return _decision(self._row(_DECISION, (bytes.fromhex(id),)))
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
-        sql = f"{_DECISIONS} WHERE slot = ? AND request = ?"
-        return _decision(self._row(sql, (slot, request)))
+        return _decision(self._row(_REQUESTED, (slot, request)))
+
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that were made beside this one, by slot."""
+        if _ID.fullmatch(decision) is None:
+            return []
+        sql = f"{_DECISIONS} INDEXED BY decision_beside WHERE beside = ? ORDER BY slot"
+        return [DecisionRow(*_decided(row)) for row in self._rows(sql, (bytes.fromhex(decision),))]
 
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
         row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
-        return CallRow(*row) if row is not None else None
+        return CallRow(*row) if row is not None and row[1] > self._floor(slot) else None
 
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
-        row = self._row(f"{_EVENTS} WHERE slot = ? AND seq = ?", (slot, seq))
+        row = self._row(_EVENT, (slot, seq))
         return event_of(row) if row is not None else None
 
     def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
@@ -150,7 +141,7 @@ class SQLiteReads:
         sql = f"{_EVENTS} WHERE slot = ? AND seq > ? ORDER BY seq LIMIT ?"
         found: list[Event] = []
         size = 0
-        for row in self._each(sql, (slot, after, limit), 64):
+        for row in self._each(sql, (slot, max(after, self._floor(slot)), limit), 64):
             found.append(event_of(row))
             size += len(row[9] or b"")
             if size >= most:
@@ -159,33 +150,46 @@ class SQLiteReads:
 
     def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
+        after = max(after, self._floor(slot))
         for row in self._each(_CHANGES_ALL if key is None else _CHANGES_BY_KEY, (slot, after, key), 256):
             yield event_of(row[:10]), event_of(row[10:]) if row[10] is not None else None
 
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
-        return [event_of(row) for row in self._rows(_REWINDS, (slot,))]
+        return [event_of(row) for row in self._rows(_REWINDS, (slot, self._floor(slot)))]
+
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        after = 0
+        while rows := self._rows(OF_KEY, (slot, key, after)):
+            yield from map(event_of, rows)
+            after = rows[-1][0]
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        row = self._row(_FORGOTTEN, (slot,))
+        return int(row[0]) if row is not None else 0
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
-        row = self._row(_VERSION_AT, (slot, seq))
-        return int(row[0]) if row is not None else 0
+        base = self.base(slot)
+        row = self._row(_VERSION_AT, (slot, seq, base.seq if base is not None else 0))
+        return int(row[0]) if row is not None else base.version if base is not None else 0
 
     def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
         """The decisions of all slots whose windows are over and whose silence is still to be learnt."""
         return [DecisionRow(*_decided(row)) for row in self._rows(_DUE, (now, limit))]
 
-    def last_number(self, slot: int, key: str | None) -> int:
+    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision, 0 if there is none."""
-        if key is None:
+        if upto is not None and key is None:
+            row = self._row(_NUMBER, (slot, upto))
+        elif key is None:
             row = self._row("SELECT number FROM slots WHERE id = ?", (slot,))
         else:
-            row = self._row(
-                "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
-                " WHERE e.slot = ? AND e.key = ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1",
-                (slot, key),
-            )
-        return int(row[0]) if row is not None else 0
+            row = self._row(_KEYS_NUMBER, (slot, key, upto if upto is not None else 1 << 62))
+        based = self.base_state(slot, key) if key is not None or upto is not None else None
+        return max(int(row[0]) if row is not None else 0, based.number if based is not None else 0)
 
     def states(self, slot: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
@@ -226,6 +230,8 @@ class SQLiteReads:
 
     def chain(self, slot: int, seq: int) -> bytes | None:
         """The chain of a slot at an event; None if there is no such event."""
+        if (base := self.base(slot)) is not None and seq <= base.seq:
+            return base.chain if seq == base.seq else None
         row = self._row("SELECT chain FROM events WHERE slot = ? AND seq = ?", (slot, seq))
         return bytes(row[0]) if row is not None else None
 
@@ -330,7 +336,7 @@ def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, s
 
 
 def _decided(row: Any) -> Any:
-    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash = row
+    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash, beside, agreed = row
     went = bool(forwarded) if forwarded is not None else None
     return (
         id.hex(),
@@ -344,4 +350,6 @@ def _decided(row: Any) -> Any:
         bool(waits),
         bool(shown),
         late_hash,
+        beside.hex() if beside is not None else None,
+        bool(agreed) if agreed is not None else None,
     )

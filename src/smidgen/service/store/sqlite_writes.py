@@ -14,21 +14,20 @@ from smidgen.service.store.events import ERASED, Salts, content, digest_of, link
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
 from smidgen.service.store.schema import of_disk, refusal
 from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite_reads import SQLiteReads, event_of
+from smidgen.service.store.sqlite_reads import OF_KEY, SQLiteReads, event_of
 
 _EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DECISION = """
-    INSERT INTO decisions (id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO decisions (
+        id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown,
+        beside, agreed, target, chance
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_TAUGHT = "UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ? WHERE id = ?"
 _CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
     WHERE id = ?
 """
-_OF_KEY = (
-    "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events INDEXED BY event_keys"
-    " WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
-)
 _ERASE = """
     UPDATE events SET type = 'erased', version = 0, at = 0.0, decision = NULL, key = NULL, salt = NULL, body = ?
     WHERE slot = ? AND seq = ?
@@ -69,6 +68,7 @@ class SQLiteWrites(SQLiteReads):
         counts = self._touched(slot)
         counts.version += changes
         made = counts.version if changes else None
+        counts.keys += key is not None and self._new(slot, key)
         seq = self._append(slot, counts, type, version, at, None, key, made, body)
         if call is not None:
             self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (slot, *call, seq))
@@ -80,6 +80,7 @@ class SQLiteWrites(SQLiteReads):
         counts = self._touched(slot)
         first = counts.seq + 1
         for row in rows:
+            new = row.key is not None and row.number == 1 and self._new(slot, row.key)
             seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
             self._run(
                 _DECISION,
@@ -95,13 +96,17 @@ class SQLiteWrites(SQLiteReads):
                     row.forwarded,
                     row.waits,
                     row.shown,
+                    bytes.fromhex(row.beside) if row.beside is not None else None,
+                    row.agreed,
+                    row.target,
+                    row.chance,
                 ),
             )
             counts.decisions += 1
             if row.key is None:
                 counts.number = row.number
             else:
-                counts.keys += row.number == 1
+                counts.keys += new
             reach("decision-appended")
         return first
 
@@ -149,6 +154,19 @@ class SQLiteWrites(SQLiteReads):
         reach("expiry-appended")
         return Verdict("learnt", seq, counts.version)
 
+    def taught(self, slot: int, row: Told) -> Verdict:
+        """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
+        counts, made = self._touched(slot), self._own(slot, row.decision)
+        if made is None or made.beside is None:
+            return Verdict("unknown", None, counts.version)
+        if made.feedback_seq is not None:
+            return Verdict("duplicate", None, counts.version)
+        counts.version += 1
+        seq = self._append(slot, counts, "taught", 1, row.at, row.decision, row.key, counts.version, row.body)
+        self._run(_TAUGHT, (seq, row.hash, counts.version, bytes.fromhex(row.decision)))
+        reach("lesson-appended")
+        return Verdict("learnt", seq, counts.version)
+
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
         self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
@@ -173,7 +191,7 @@ class SQLiteWrites(SQLiteReads):
         if made is None or made.version is None:
             return Verdict("unknown", None, counts.version)
         counts.version += 1
-        counts.answered -= made.status == "learnt"
+        counts.answered -= made.status == "learnt" and made.beside is None
         body = msgspec.msgpack.encode({"version": made.version})
         seq = self._append(slot, counts, "retracted", 1, at, decision, key, counts.version, body)
         self._run(_OPEN, (bytes.fromhex(decision),))
@@ -199,7 +217,7 @@ class SQLiteWrites(SQLiteReads):
     def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
         """Erase the events of a key: what they say, its decisions, its state."""
         counts, erased_now, after = self._touched(slot), 0, 0
-        while rows := self._rows(_OF_KEY, (slot, key, after)):
+        while rows := self._rows(OF_KEY, (slot, key, after)):
             for row in rows:
                 event = event_of(row)
                 after = event.seq
@@ -207,7 +225,8 @@ class SQLiteWrites(SQLiteReads):
                 if event.type == "decision" and event.decision is not None:
                     counts.decisions -= 1
                     gone = self.decision(event.decision)
-                    counts.answered -= gone is not None and gone.status in ("learnt", "late")
+                    answered = gone is not None and gone.status in ("learnt", "late") and gone.beside is None
+                    counts.answered -= answered
                     counts.late -= gone is not None and (gone.status == "late" or gone.late_hash is not None)
                     self._run("DELETE FROM decisions WHERE id = ?", (bytes.fromhex(event.decision),))
                 self._run("DELETE FROM calls WHERE slot = ? AND seq = ?", (slot, event.seq))
@@ -219,6 +238,12 @@ class SQLiteWrites(SQLiteReads):
         seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
         reach("forgetting-appended")
         return erased_now, Verdict("learnt", seq, counts.version)
+
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event."""
+        for found in self.snapshots.of(slot):
+            if found.seq < before:
+                found.path.unlink(missing_ok=True)
 
     def cleanse(self) -> bool:
         """Between batches: let nothing that was erased stay in the files."""
@@ -233,11 +258,16 @@ class SQLiteWrites(SQLiteReads):
             self._counting.enter(slot, held)
         return held
 
-    def last_number(self, slot: int, key: str | None) -> int:
+    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision, the open batch included."""
-        if key is None and (held := self.counts(slot)) is not None:
+        if key is None and upto is None and (held := self.counts(slot)) is not None:
             return held.number
-        return super().last_number(slot, key)
+        return super().last_number(slot, key, upto)
+
+    def _new(self, slot: int, key: str) -> bool:
+        """Whether nothing has been said of a key."""
+        sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE slot = ? AND key = ? LIMIT 1"
+        return self._row(sql, (slot, key)) is None and self.base_state(slot, key) is None
 
     def _own(self, slot: int, decision: str) -> DecisionRow | None:
         made = self.decision(decision)

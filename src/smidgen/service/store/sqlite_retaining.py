@@ -1,0 +1,113 @@
+"""Writing bases to SQLite, erasing what lies under them, and what becomes of models: names, ends, lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, base_digest
+from smidgen.service.store.crash_points import reach
+from smidgen.service.store.sqlite_writes import SQLiteWrites
+
+_BASE = "INSERT OR REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_DIGESTS = """
+    SELECT digest FROM base_states s WHERE slot = ?1 AND seq = (
+        SELECT max(t.seq) FROM base_states t WHERE t.slot = ?1 AND t.key = s.key AND t.seq <= ?2
+    ) ORDER BY key
+"""
+_UNFINISHED = "SELECT slot, seq, erased FROM bases WHERE erased < seq ORDER BY slot LIMIT 1"
+#: What of a range is not carried; ``?1`` is the slot, ``?2`` and ``?3`` are the ends.
+_LAST_OF_NEXT = """
+    SELECT max(seq) FROM (
+        SELECT e.seq FROM events e WHERE e.slot = ?1 AND e.seq > ?2 AND e.seq <= ?3
+            AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = e.slot AND c.seq = e.seq)
+        ORDER BY e.seq LIMIT ?4
+    )
+"""
+_REMEMBER = """
+    INSERT OR IGNORE INTO gone SELECT x.id, x.slot FROM decisions x INDEXED BY decision_order
+    WHERE x.slot = ?1 AND x.seq > ?2 AND x.seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = x.slot AND c.seq = x.seq)
+"""
+_ERASE_DECISIONS = """
+    DELETE FROM decisions INDEXED BY decision_order WHERE slot = ?1 AND seq > ?2 AND seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = decisions.slot AND c.seq = decisions.seq)
+"""
+_ERASE_EVENTS = """
+    DELETE FROM events WHERE slot = ?1 AND seq > ?2 AND seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = events.slot AND c.seq = events.seq)
+"""
+_ERASE_CALLS = "DELETE FROM calls WHERE slot = ?1 AND seq > ?2 AND seq <= ?3"
+_ERASE_STATES = """
+    DELETE FROM base_states WHERE slot = ?1 AND seq < ?2 AND EXISTS (
+        SELECT 1 FROM base_states t WHERE t.slot = ?1 AND t.key = base_states.key
+            AND t.seq > base_states.seq AND t.seq <= ?2
+    )
+"""
+
+
+class SQLiteRetaining(SQLiteWrites):
+    """The verbs that write bases, and those about models as a whole."""
+
+    def stage(self, slot: int, states: Sequence[BaseState]) -> None:
+        """Write states of a base that is still to come; until it does, nobody sees them."""
+        for state in states:
+            self._run(
+                "DELETE FROM base_states WHERE slot = ? AND key = ? AND seq >= ?", (slot, state.key or "", state.seq)
+            )
+            self._run("INSERT INTO base_states VALUES (?, ?, ?, ?, ?, ?)", (slot, state.key or "", *state[1:]))
+        reach("base-staged")
+
+    def unstage(self, slot: int) -> None:
+        """Drop the states of a base that did not come."""
+        self._run(
+            "DELETE FROM base_states WHERE slot = ?1 AND seq > coalesce((SELECT seq FROM bases WHERE slot = ?1), 0)",
+            (slot,),
+        )
+
+    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+        """Let a log begin after a base whose states are staged; the number of the event that says so."""
+        old = self._floor(slot)
+        self._run("DELETE FROM carried WHERE slot = ?", (slot,))
+        for kept in carried:
+            self._run("INSERT INTO carried VALUES (?, ?, ?)", (slot, *kept))
+        self._run(_BASE, (slot, *base[:8], 0))
+        states = [digest for (digest,) in self._rows(_DIGESTS, (slot, base.seq))]
+        told = {
+            "base": base.seq,
+            "version": base.version,
+            "events": base.seq - old,
+            "digest": base_digest(base, states, carried),
+        }
+        seq = self._append(slot, self._touched(slot), RETAINED, 1, at, None, None, None, msgspec.msgpack.encode(told))
+        reach("base-made")
+        return seq
+
+    def tidy(self, limit: int) -> bool:
+        """Erase some of what lies under a base; False if nothing is left."""
+        row = self._row(_UNFINISHED)
+        if row is None:
+            return False
+        slot, seq, erased = row
+        last = self._row(_LAST_OF_NEXT, (slot, erased, seq, limit))[0]
+        upto = seq if last is None else last
+        for sql in (_REMEMBER, _ERASE_DECISIONS, _ERASE_CALLS, _ERASE_EVENTS):
+            self._run(sql, (slot, erased, upto))
+        if upto == seq:
+            self._run(_ERASE_STATES, (slot, seq))
+        self._run("UPDATE bases SET erased = ? WHERE slot = ?", (upto, slot))
+        reach("base-tidied")
+        return True
+
+    def derive(self, slot: int, source: int, seq: int) -> None:
+        """Note that a model began with what another had learnt up to an event."""
+        self._run("INSERT OR REPLACE INTO lineage VALUES (?, ?, ?)", (slot, source, seq))
+
+    def revive(self, model: int) -> None:
+        """Note that a model decides again."""
+        self._run("UPDATE models SET archived_at = NULL WHERE id = ?", (model,))
+
+    def rename(self, model: int, name: str) -> None:
+        """Give a model another name, which no other has."""
+        self._run("UPDATE models SET name = ? WHERE id = ?", (name, model))

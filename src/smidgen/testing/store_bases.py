@@ -1,0 +1,144 @@
+"""Laws of a store: logs that begin with a base, models that are renamed and revived, where copies are from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from smidgen.service.store.bases import Base, BaseState, Carried, state_digest
+from smidgen.service.store.events import Chain, digest_of
+from smidgen.service.store.protocol import Store
+from smidgen.testing.laws import hold
+from smidgen.testing.store_play import asked, batch, feedback, model
+
+
+def models_have_a_second_life(make: Callable[[], Store], store: Store) -> None:
+    """An archived model can decide again, or give its name away; a copy knows where it is from."""
+    first, second = model(store, "lives a"), model(store, "lives b")
+    batch(store, lambda: store.archive(first.id, 9.0))
+    batch(store, lambda: store.archive(second.id, 9.0))
+    batch(store, lambda: store.revive(first.id))
+    batch(store, lambda: store.rename(second.id, "lives c"))
+    third = model(store, "lives b")
+    batch(store, lambda: store.derive(third.slot, first.slot, 1))
+    store.begin()
+    try:
+        store.rename(third.id, "lives a")
+        raised = False
+    except Exception:
+        raised = True
+    store.rollback()
+    hold(raised, "a name that another model has is not given twice")
+    for view in (store, store.reader(), make()):
+        told = {row.id: (row.name, row.archived_at) for row in view.models()}
+        hold(told[first.id] == ("lives a", None), "a model that was revived is not archived")
+        hold(told[second.id] == ("lives c", 9.0), "a model that was renamed has its new name, and is archived still")
+        hold(told[third.id] == ("lives b", None), "the name can be given to another")
+        known = [tuple(row) for row in view.lineage() if row.slot == third.slot]
+        hold(known == [(third.slot, first.slot, 1)], "a copy knows where it is from, and how far that was")
+        if view is not store:
+            view.close()
+
+
+def a_log_can_begin_with_a_base(make: Callable[[], Store], store: Store) -> None:
+    """What lies under a base is not seen from the moment it is made, and is erased step by step."""
+    row = model(store, "base")
+    batch(store, lambda: store.decided(row.slot, [asked(2600 + n, number=n + 1, request=f"r{n}") for n in range(4)]))
+    batch(store, lambda: store.answered(row.slot, [feedback(2600), feedback(2601)]))  # events 6 and 7
+    batch(store, lambda: store.append(row.slot, "taught", 40.0, b"x", changes=True, call=("c", b"digest")))  # 8
+    batch(store, lambda: store.answered(row.slot, [feedback(2602)]))  # 9
+    events = store.events(row.slot)
+    hold(store.crossing(row.slot, 8, 500.0, 8) == [4], "a decision crosses whose answer comes later")
+    hold(store.crossing(row.slot, 8, 50.0, 8) == [4, 5], "and so does one that is open")
+    hold(store.crossing(row.slot, 8, 50.0, 9) == [], "of later events only: none")
+    hold(store.under(row.slot, 8) == (4, 0), "what lies under an event is counted")
+    hold(store.last_number(row.slot, None, 3) == 2, "the latest number up to an event can be asked for")
+    state = BaseState(None, 8, 4, state_digest(None, 8, 4, b"learnt"), b"learnt")
+    batch(store, lambda: store.stage(row.slot, [state]))
+    hold(store.base(row.slot) is None, "a base that is staged is none yet")
+    hold(store.base_state(row.slot, None) is None and store.events(row.slot) == events, "and nobody sees it")
+    base = Base(8, 3, events[7].chain, 60.0, 4, 0, 3, b"settings")
+    kept = [Carried(seq, digest_of(events[seq - 1])) for seq in (4, 5)]
+    batch(store, lambda: store.rebase(row.slot, base, kept, 60.0))
+    _look_over(store, row.slot, 0)
+    steps = 0
+    while batch(store, lambda: store.tidy(3)):
+        steps += 1
+        hold(steps < 20, "erasing comes to an end")
+        for view in (store, make()):
+            _look_over(view, row.slot, None)
+            if view is not store:
+                view.close()
+    hold(steps > 1, "erasing goes step by step")
+    _look_over(store, row.slot, 8)
+    batch(store, lambda: store.answered(row.slot, [feedback(2603)]))
+    made = store.decision(f"{2603:024x}")
+    hold(made is not None and made.status == "learnt", "what is carried can be answered")
+    told = [event.seq for event, decision in store.changes(row.slot) if decision is not None]
+    hold(told == [9, 11], "and what was learnt of it comes with its decision")
+
+
+def _look_over(store: Store, slot: int, erased: int | None) -> None:
+    """All that is asked of a log with a base."""
+    base = store.base(slot)
+    hold(base is not None and (base.seq, base.version, base.floor, base.body) == (8, 3, 3, b"settings"), "it is kept")
+    if base is None:
+        return
+    hold(erased is None or base.erased == erased, "how far the erasing is stands in the base")
+    state = store.base_state(slot, None)
+    hold(state is not None and state.sound and state.number == 4, "the states of a base are kept, with their digests")
+    hold([kept.key for kept in store.base_states(slot)] == [None], "all of them can be asked for")
+    hold([kept.seq for kept in store.carried(slot)] == [4, 5], "what is carried can be asked for")
+    events = store.events(slot)
+    hold([event.seq for event in events] == [9, 10], "the log begins after the base, and numbers go on")
+    hold(events[-1].type == "retained", "the base is an event")
+    hold(Chain(base.seq, base.chain).follow(events) is None, "the chain goes on from the base")
+    hold([event.seq for event, made in store.changes(slot) if made is not None] == [9], "so does what changes weights")
+    hold(store.version_at(slot, 8) == 3 and store.version_at(slot, 10) == 4, "versions go on")
+    hold(store.event(slot, 2) is None and store.event(slot, 4) is not None, "events under it are gone, but the carried")
+    gone = store.decision(f"{2600:024x}")
+    hold(gone is None and store.requested(slot, "r0") is None and store.called(slot, "c") is None, "so is all else")
+    hold(store.erased_decision(f"{2600:024x}") == slot, "that there was such a decision is known")
+    hold(store.erased_decision(f"{2602:024x}") is None, "a carried one is not gone")
+    hold(store.erased_decision("no id") is None, "any text may be asked for")
+    hold(store.decision(f"{2602:024x}") is not None, "a carried one is found")
+    hold(store.last_number(slot, None) == 4, "numbers are not given again")
+    counts = store.counts(slot)
+    hold(counts is not None and (counts.seq, counts.version, counts.decisions) == (10, 4, 4), "counts stay")
+    hold(store.look("tally", slot) == [(2, 1, 0, 0)], "the tally is of what is seen")
+
+
+def keys_have_bases_of_their_own(make: Callable[[], Store], store: Store) -> None:
+    """The state of a key holds for later bases, until there is a newer one."""
+    row = model(store, "base keys")
+    asks = [asked(2700 + n, key=key, number=1) for n, key in enumerate("ab")]
+    batch(store, lambda: store.decided(row.slot, asks))
+    chain = [event.chain for event in store.events(row.slot)]
+
+    def state(key: str, seq: int) -> BaseState:
+        content = f"{key}{seq}".encode()
+        return BaseState(key, seq, 1, state_digest(key, seq, 1, content), content)
+
+    batch(store, lambda: store.stage(row.slot, [state("a", 3), state("b", 3), state("c", 3)]))
+    batch(store, lambda: store.unstage(row.slot))
+    hold(store.look("keys", row.slot, prefix="", limit=9) == [("a",), ("b",)], "what is dropped was never there")
+    batch(store, lambda: store.stage(row.slot, [state("a", 3), state("b", 3)]))
+    batch(store, lambda: store.rebase(row.slot, Base(3, 0, chain[2], 1.0, 2, 0, 0, b""), [], 1.0))  # event 4
+    while batch(store, lambda: store.tidy(100)):
+        pass
+    hold(store.look("keys", row.slot, prefix="", limit=9) == [("a",), ("b",)], "keys under a base are keys")
+    hold(store.last_number(row.slot, "a") == 1, "their numbers are known")
+    batch(store, lambda: store.decided(row.slot, [asked(2705, key="a", number=2)]))
+    chain = [event.chain for event in store.events(row.slot)]
+    batch(store, lambda: store.stage(row.slot, [state("a", 5)]))
+    batch(store, lambda: store.rebase(row.slot, Base(5, 0, chain[-1], 2.0, 3, 0, 0, b""), [], 2.0))
+    for view in (store, store.reader(), make()):
+        found = {each.key: each.state for each in view.base_states(row.slot)}
+        hold(found == {"a": b"a5", "b": b"b3"}, "a key has its newest state")
+        if view is not store:
+            view.close()
+    while batch(store, lambda: store.tidy(100)):
+        pass
+    found = {each.key: each.state for each in store.base_states(row.slot)}
+    hold(found == {"a": b"a5", "b": b"b3"}, "older ones are erased, and no others")
+    counts = store.counts(row.slot)
+    hold(counts is not None and counts.keys == 2, "a key is counted once")
