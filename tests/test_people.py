@@ -30,5 +30,9 @@ def test_raw_units_are_filtered_as_well_without_a_constant_by_hand() -> None:
     assert ours >= 0.75
 
 
+def test_the_recommended_filter_is_not_far_behind_one_that_explores_less() -> None:
+    assert people.mean(people.advised, SEEDS) > 0.65
+
+
 def test_empty_records_learn_the_majority_label() -> None:
     assert people.mean(people.majority, SEEDS) > 0.95
