@@ -25,7 +25,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def address(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with served(tmp_path_factory.mktemp("forms")) as found:
-        httpx.put(f"{found}/v1/models/first", json={"loop": "choose"}).raise_for_status()
+        httpx.put(f"{found}/v1/models/first", json={"loop": "choose"}, timeout=60).raise_for_status()
         yield found
 
 
@@ -192,7 +192,7 @@ def test_records_are_tried_and_explained_by_name(visit: Visit) -> None:
 
 
 def test_a_guess_has_the_fields_that_the_app_sends(visit: Visit) -> None:
-    with httpx.Client(base_url=visit.address) as app:
+    with httpx.Client(base_url=visit.address, timeout=60) as app:
         app.put("/v1/models/known", json={"loop": "label", "labels": ["x", "y"]}).raise_for_status()
         for country in ("se", "de"):
             asked = {"features": {"country": country, "age": 31, "device": {"os": "ios"}}}
@@ -212,7 +212,7 @@ def test_a_guess_has_the_fields_that_the_app_sends(visit: Visit) -> None:
 
 def test_change_and_archive_ask_before_they_do(visit: Visit) -> None:
     body = {"loop": "label", "feedback": "reward", "labels": ["x", "y"], "default_reward": 0.0}
-    httpx.put(f"{visit.address}/v1/models/living", json=body).raise_for_status()
+    httpx.put(f"{visit.address}/v1/models/living", json=body, timeout=60).raise_for_status()
     page = visit.go("/#model=living")
     page.get_by_role("button", name="Change", exact=True).click()
     dialog = page.get_by_role("dialog", name="Change living")

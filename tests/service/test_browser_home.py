@@ -189,7 +189,7 @@ def test_names_are_never_markup_in_forms_answers_and_dialogs(visit: Visit) -> No
 
 
 def test_knobs_by_name_and_never_as_markup(visit: Visit) -> None:
-    with httpx.Client(base_url=visit.address) as app:
+    with httpx.Client(base_url=visit.address, timeout=60) as app:
         body = {"loop": "tune", "knobs": {MARKUP: [0, 1], "threads": {"integer": [1, 64]}}}
         app.put("/v1/models/turned", json=body).raise_for_status()
         for n in range(4):

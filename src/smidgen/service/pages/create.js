@@ -18,6 +18,7 @@ export function createForm(refresh) {
   const backNow = () => loopNow().back.find((each) => each.feedback === back.value()) ?? loopNow().back[0];
   const entry = () => learners[out.value()].find((one) => one.name === (learner.control.value || backNow().learner));
   const asksFeatures = () => entry().features && !loopNow().own_features;
+  const usuallyShared = () => !learner.control.value; // what the service does if nobody says
   const takes = (setting) => loopNow().settings.includes(setting);
 
   const name = field("Name", "new-name", h("input", { required: true, maxlength: 100, pattern: NAME, autocomplete: "off", placeholder: "news" }), "Letters, digits, dots, dashes, underscores.");
@@ -78,6 +79,7 @@ export function createForm(refresh) {
   };
   const chooseLearner = () => {
     const one = entry();
+    shared.checked = usuallyShared();
     set(about, `Learns from: ${one.feedback}. ${one.paper}.`);
     const own = loopNow().words.knobs ? Object.fromEntries(Object.entries(one.params).filter(([setting]) => setting !== "space")) : one.params;
     params.control.value = learner.control.value && Object.keys(own).length ? JSON.stringify(own, null, 1).replace(/\n\s*/g, " ") : "{}";
@@ -146,7 +148,7 @@ export function createForm(refresh) {
     if (Object.keys(settings).length) made.params = settings;
     if (span.value) made.window_s = Number(span.value) * Number(unit.value);
     if (keyed.checked) made.keyed = true;
-    if (keyed.checked && takes("shared_start") && !shared.checked) made.shared_start = false;
+    if (keyed.checked && takes("shared_start") && shared.checked !== usuallyShared()) made.shared_start = shared.checked;
     if (!boxes.keep.hidden && !keeping.checked) made.keep_texts = false;
     if (!boxes.ids.hidden && !ids.checked) made.id_feature = false;
     for (const [setting, part] of [["default_reward", silence], ["explore", explore], ["min_share", least]]) {
