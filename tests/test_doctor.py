@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from smidgen import doctor
 from smidgen.cli import app
+from smidgen.service.store import schema
 
 
 def found(data: Path, **more: int) -> dict[str, doctor.Finding]:
@@ -47,7 +48,7 @@ def test_what_is_missing_is_said_with_the_way_out(tmp_path: Path, monkeypatch: p
     told = found(tmp_path)["smidgen[service]"]
     assert (told.state, told.hint) == ("note", 'pip install "smidgen[service]" if you need it')
     assert "starlette" in told.found
-    monkeypatch.setattr(doctor.sqlite3, "sqlite_version_info", (3, 30, 0))
+    monkeypatch.setattr(schema, "sqlite_version", lambda: (3, 30, 0))
     assert found(tmp_path)["SQLite"].state == "problem"
 
 

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import socket
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -131,10 +130,12 @@ def _installed(package: str) -> bool:
 
 
 def _sqlite() -> Finding:
-    version = sqlite3.sqlite_version_info
-    if version < (3, 37):
-        return Finding("SQLite", sqlite3.sqlite_version, "problem", "use a Python with SQLite 3.37 or newer")
-    return Finding("SQLite", sqlite3.sqlite_version)
+    from smidgen.service.store.schema import sqlite_version
+
+    told = ".".join(map(str, sqlite_version()))
+    if sqlite_version() < (3, 37):
+        return Finding("SQLite", told, "problem", "use a Python with SQLite 3.37 or newer")
+    return Finding("SQLite", told)
 
 
 def _folder(data: Path) -> Finding:

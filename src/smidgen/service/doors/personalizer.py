@@ -42,7 +42,7 @@ class Action(Struct, kw_only=True):
     features: _Features = []
 
 
-class Rank(Struct, kw_only=True, rename="camel"):
+class RankBody(Struct, kw_only=True, rename="camel"):
     """What to choose from; fields that we do not know are left alone."""
 
     actions: Annotated[list[Action], Meta(min_length=1, max_length=CANDIDATES)]
@@ -85,7 +85,7 @@ async def rank(request: Request) -> Response:
     """POST /personalizer/v1.0/rank."""
     here = service(request)
     name = await _model(request, here, "decide")
-    body = await json_body(request, Rank, here.options.max_body)
+    body = await json_body(request, RankBody, here.options.max_body)
     event = body.event_id or uuid.uuid4().hex
     ids = [action.id for action in body.actions]
     left_out = set(body.excluded_actions or ()) & set(ids)

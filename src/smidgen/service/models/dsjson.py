@@ -18,14 +18,14 @@ from smidgen.service.messages import ROWS, Candidate, ExamplesBody
 from smidgen.service.refusals import Impossible
 
 
-class Lessons(NamedTuple):
+class Examples(NamedTuple):
     """Examples to teach, and how many lines held none."""
 
     body: ExamplesBody | None
     passed_over: int
 
 
-def read(content: bytes, id: str) -> Lessons:
+def read(content: bytes, id: str) -> Examples:
     """The examples of a text; ``id`` is what the call is known again by."""
     lines = [line for line in content.splitlines() if line.strip()]
     if len(lines) > ROWS:
@@ -33,7 +33,7 @@ def read(content: bytes, id: str) -> Lessons:
     found = [_example(text, f"line {number}") for number, text in enumerate(lines, 1)]
     examples = [each for each in found if each is not None]
     body = loops.examples(id=id, examples=examples) if examples else None
-    return Lessons(body, len(found) - len(examples))
+    return Examples(body, len(found) - len(examples))
 
 
 def _example(text: bytes, place: str) -> Any:

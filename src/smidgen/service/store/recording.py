@@ -268,8 +268,8 @@ class DatabaseRecording(Recording):
         head["at"] = stamp(event.at)
         if event.type == "decision":
             told = self._log.told(self._model, event)
-            more = {"shared": told.shared, "beside": told.beside}
-            out = Line(**head, number=told.number, reply=told.reply, ids=told.ids, **more)
+            head |= {"number": told.number, "reply": told.reply, "ids": told.ids}
+            out = Line(**head, shared=told.shared, beside=told.beside)
             out.__dict__["its decision"] = told.decision
         elif event.type in ("feedback", "expired"):
             heard = answered(event)

@@ -110,6 +110,13 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
     ),
 }
 NEWEST = max(MIGRATIONS)
+
+
+def sqlite_version() -> tuple[int, int, int]:
+    """The SQLite that Python brings."""
+    return sqlite3.sqlite_version_info
+
+
 #: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.
 _PROBE = "CREATE TABLE IF NOT EXISTS probe (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT"
 
