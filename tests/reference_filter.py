@@ -49,7 +49,7 @@ class RidgeFil:
     ) -> None:
         self.explore, self.constant = explore, explore != "paper" if constant is None else constant
         self.dim, self.c, self.forgetting, self.window = dim + self.constant, c, forgetting, window
-        self.a, self.width = a / 10 if explore == "scarce" else a, 0.0
+        self.a, self.width = a / 10 if explore in ("scarce", "patient") else a, 0.0
         self.examples: list[tuple[FloatArray, float]] = []
 
     def counted(self) -> list[tuple[float, FloatArray, float]]:
@@ -85,9 +85,13 @@ class RidgeFil:
         if self.explore == "paper" or not self.heard():
             return threshold(self.c, t, self.heard())
         found, a, q = math.sqrt(0.1 * math.log(t) / (self.relevant() + 1)), self.a, self.width
-        if self.explore == "scarce" and (self.heard() < 50 or a * q <= 0.3):
+        text = self.heard() >= 50 and a * q > 0.3
+        if self.explore == "scarce" and not text:
             return -max(found, math.sqrt(2 * math.log(t) / self.heard()))
-        factor = (1 + a * q) / (1 + q) if self.explore == "scarce" else 1.0
+        if self.explore == "patient" and not text:
+            longer = math.sqrt(0.15 * math.log(t) / (self.relevant() + 1))
+            return -max(longer, math.sqrt(3 * math.log(t) / self.heard()))
+        factor = (1 + a * q) / (1 + q) if self.explore != "found" else 1.0
         return -max(found, math.sqrt(math.log(t) / self.heard())) * factor
 
     def forward(self, x: FloatArray, t: int) -> bool:

@@ -196,10 +196,16 @@ def ordinary(array: NDArray[A]) -> NDArray[A]:
     return array if array.flags.carray else array.copy()
 
 
+def read_only(array: NDArray[A]) -> NDArray[A]:
+    """A view that may not be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def constant(array: NDArray[A]) -> NDArray[A]:
     """The other kind: the array itself if it is contiguous and may not be written to, else a view or copy like that."""
     flags = array.flags
     if flags.writeable or not flags.c_contiguous or not flags.aligned:
-        array = np.require(array, requirements=["C", "A"]).view()
-        array.setflags(write=False)
+        array = read_only(np.require(array, requirements=["C", "A"]))
     return array

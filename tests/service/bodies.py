@@ -42,6 +42,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "draft": {"loop": "draft", "learner": "SoftPreferencePerceptron"},
     "sealed": {"loop": "draft", "learner": "SoftPreferencePerceptron", "keep_texts": False},
     "keyed": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 3}, "keyed": True},
+    "newcomers": {"loop": "choose", "features": ["a", "b", "c"], "keyed": True},
 }  # fmt: skip
 
 
@@ -76,7 +77,7 @@ def decision_body(name: str, rng: random.Random) -> dict[str, Any]:
     settings = MODELS[name]
     body: dict[str, Any] = {}
     if settings.get("keyed"):
-        body["key"] = f"user{rng.randrange(4)}"
+        body["key"] = f"user{rng.randrange(60 if name == 'newcomers' else 4)}"
     row = [round(rng.uniform(-1, 1), 3) for _ in range(3)]
     if settings["loop"] in ("rank", "choose"):
         body["candidates"] = [
@@ -100,7 +101,9 @@ def decision_body(name: str, rng: random.Random) -> dict[str, Any]:
 
 def reaction(name: str, reply: dict[str, Any], rng: random.Random) -> dict[str, Any] | None:
     """A possible reaction to the decision, or None where there can be none."""
-    loop, learner = MODELS[name]["loop"], MODELS[name]["learner"]
+    loop, learner = MODELS[name]["loop"], MODELS[name].get("learner")
+    if name == "newcomers":
+        return {"reward": round(rng.random(), 3)}
     if loop == "rank":
         return {"clicked": [rng.choice(reply["ranking"])]} if rng.random() < 0.5 else {"better": reply["ranking"][2:4]}
     if loop == "choose":

@@ -67,6 +67,7 @@ KINDS = [
     ("mail", "A label", "The right label", "topic"),
     ("alerts", "Forward or drop", "Relevance", "topic"),
     ("speed", "A setting of knobs", "A loss", ""),
+    ("letters", "A text", "The edited text", ""),
 ]
 
 
@@ -247,4 +248,8 @@ def test_change_and_archive_ask_before_they_do(visit: Visit) -> None:
     page.locator(".chip", has_text=re.compile("^archived$")).wait_for()
     assert page.locator("#try-ask, #edit-model, #archive-model").count() == 0
     assert httpx.get(f"{visit.address}/v1/models/living").json()["archived_at"] is not None
+    page.get_by_role("button", name="Revive", exact=True).click()
+    page.get_by_role("button", name="Revive it").click()
+    page.locator("#try-ask").wait_for()
+    assert httpx.get(f"{visit.address}/v1/models/living").json()["archived_at"] is None
     visit.leave(allowed=REFUSED)

@@ -39,7 +39,7 @@ pytestmark = [
 IDX = np.arange(8, dtype=np.uint32)
 
 ROOT, SCRATCH = (np.zeros((8, 16)), np.zeros(0, np.int32)), (np.zeros(0, np.uint32), np.zeros(0))
-STARTS, SPREADS = np.zeros(0, np.int64), (np.zeros(16), np.zeros((3, 1)))
+STARTS, SPREADS = np.zeros(0, np.int64), (np.zeros((1, 16)), (np.zeros(1), np.zeros(1), np.zeros(1)))
 NEAR, GRAM, PAIRS = np.zeros(128, np.int16), np.zeros(128, np.int8), np.zeros((1, 2, 256), np.int16)
 
 

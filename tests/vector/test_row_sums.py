@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from smidgen._kernel import JIT
+from smidgen._kernel import JIT, kernel
 from smidgen.state.classes import class_scores
 from smidgen.state.diagonal import diagonal_moments
 from smidgen.state.full import full_products
-from smidgen.vector.row_sums import COLUMNS, _registers, sum_rows, sum_rows_twice
+from smidgen.vector import row_sums
+from smidgen.vector.row_sums import COLUMNS, _registers, sum_all_rows, sum_rows, sum_rows_twice
 
 DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
@@ -51,6 +54,23 @@ def test_columns_may_have_two_axes_and_the_block_more_of_them(dtype: str) -> Non
     sum_rows(B.reshape(40, 5, 40), idx, val, plain)
     np.testing.assert_array_equal(compiled, plain)
     np.testing.assert_allclose(plain[2], val @ B.reshape(40, 5, 40)[idx, 2], rtol=1e-4, atol=1e-4)
+
+
+@kernel
+def all_products(W: Any, val: Any, out: Any) -> None:
+    sum_all_rows(W, val, out)
+
+
+@DTYPES
+def test_an_example_with_every_feature_needs_no_indices(dtype: str) -> None:
+    for columns in (1, 7, 24, COLUMNS, 3 * COLUMNS + 7):
+        W, _, val = example(columns, 40, dtype)
+        compiled, plain, sparse = (np.full(columns, np.nan, dtype) for _ in range(3))
+        all_products(W, val, compiled)
+        row_sums.sum_all_rows(W, val, plain)
+        class_scores(W, np.arange(40, dtype=np.uint32), val, sparse)
+        np.testing.assert_array_equal(compiled, plain)
+        np.testing.assert_array_equal(compiled, sparse)
 
 
 def test_neighbours_of_the_sums_are_left_alone() -> None:

@@ -28,6 +28,11 @@ def bounded(name: str) -> str:
     return f"{name[: limits.NAME - 18]}…#{digest}"
 
 
+def _together(names: list[str]) -> str:
+    """The names of a column; several are told to share it."""
+    return names[0] if len(names) == 1 else f"{' | '.join(names)} (share a column)"
+
+
 class Book:
     """Names in the order in which they were learnt, and the column of each.
 
@@ -124,7 +129,7 @@ class Book:
             if name == HOLE:
                 continue
             known.setdefault(int(self.columns[i]), []).append(name)
-        return [(c, " | ".join([*names, *(["…"] if self.crowded[c] else [])])) for c, names in known.items()]
+        return [(c, _together([*names, *(["…"] if self.crowded[c] else [])])) for c, names in known.items()]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The names but for the constant's (no bytes if there are none), and which columns forgotten names share."""
@@ -147,10 +152,19 @@ class Book:
         self.names.append(name)
 
     def _column(self, name: str, i: int) -> int:
-        if i >= self.capacity:
-            return i - self.capacity
-        return i if i < self.dim else self._shared(name)
+        return column_at(name, i, self.dim, constant=bool(self._first))
 
     def _shared(self, name: str) -> int:
-        spread = self.dim - self._first
-        return self._first + zlib.crc32(name.encode("utf-8", "surrogatepass")) % spread if spread else 0
+        return _hashed(name, self.dim, self._first)
+
+
+def column_at(name: str, place: int, dim: int, *, constant: bool = True) -> int:
+    """The column of a name at a place of the book: its own while there are few, else by a hash."""
+    if place >= 2 * dim:
+        return place - 2 * dim
+    return place if place < dim else _hashed(name, dim, int(constant))
+
+
+def _hashed(name: str, dim: int, first: int) -> int:
+    spread = dim - first
+    return first + zlib.crc32(name.encode("utf-8", "surrogatepass")) % spread if spread else 0

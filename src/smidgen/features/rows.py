@@ -132,13 +132,16 @@ def _sparse_combine(
 class DenseRows:
     """An n × dim matrix whose rows describe candidates."""
 
-    __slots__ = ("_blocks", "_readings", "array", "shape")
+    __slots__ = ("_blocks", "_readings", "array", "offer", "shape")
 
     def __init__(self, array: FloatArray) -> None:
         self.array = array
         self.shape: tuple[int, int] = array.shape  #: number of rows, number of features
         self._blocks: FloatArray | None = None
         self._readings = 0
+        self.offer: Any = (
+            None  #: for `smidgen.state.offers`: the same as compiled code reads it, once that was asked for
+        )
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """One inner product with ``w`` per row.
@@ -182,11 +185,12 @@ class DenseRows:
 class SparseRows:
     """The same as three arrays (compressed sparse rows)."""
 
-    __slots__ = ("data", "dim", "indices", "indptr", "shape")
+    __slots__ = ("data", "dim", "indices", "indptr", "offer", "shape")
 
     def __init__(self, data: FloatArray, indices: IntArray, indptr: IntArray, dim: int) -> None:
         self.data, self.indices, self.indptr, self.dim = data, indices, indptr, dim
         self.shape: tuple[int, int] = (len(indptr) - 1, dim)  #: number of rows, number of features
+        self.offer: Any = None  #: as of dense rows
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """One inner product with ``w`` per row."""

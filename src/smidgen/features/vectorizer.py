@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -174,10 +174,6 @@ class Vectorizer(Versioned):
     def carried(self, encoded: Encoded, known: NDArray[np.uint32]) -> Carried:
         """The names of columns of their own that stand in what was encoded and are not among those known."""
         return self._memory.carried(encoded, known)
-
-    def columns_at(self, encoded: Encoded, ids: Sequence[int]) -> NDArray[np.uint32]:
-        """The columns of new names at these places of the book; depends on nothing that was learnt."""
-        return self._memory.book.columns_of(encoded.names, np.array(ids, np.int64))
 
     def absorb_at(self, encoded: Encoded, places: Places, carried: Carried = ()) -> None:
         """Learn what was encoded with its names at the places that a log says.

@@ -86,6 +86,14 @@ def serve(
             help="The model that the calls of the retired hosted product mean, where no token says; made on the first.",
         ),
     ] = "personalizer",
+    apprentice: Annotated[
+        bool,
+        typer.Option(
+            "--apprentice",
+            envvar="SMIDGEN_APPRENTICE",
+            help="Answer those calls with their first action, as the product's apprentice mode did, and learn from it.",
+        ),
+    ] = False,
 ) -> None:
     """Run the decision service in the foreground, with a dashboard; Ctrl-C or SIGTERM stops it gracefully."""
     from smidgen.errors import MissingExtra
@@ -106,6 +114,7 @@ def serve(
         keyed_in_memory=keyed_in_memory,
         modules=tuple(modules or ()),
         personalizer=personalizer,
+        apprentice=apprentice,
     )
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
 

@@ -171,9 +171,9 @@ def bring(
         with _client(url, token) as client:
             client.bring(name, content, media)
     else:
-        blueprint, learners = (from_log if log else from_learner)(content)
+        brought = (from_log if log else from_learner)(content)
         with _engine(data) as engine:
-            engine.fill(name, blueprint, learners, str(file.name))
+            engine.fill(name, brought, str(file.name))
     typer.echo(f"{name} begins with what {file} holds")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from smidgen.service.insight.audit import Audit
     from smidgen.service.insight.estimates import Estimate
     from smidgen.service.insight.whatif import WhatIf
-    from smidgen.service.store.recording import Recording
+    from smidgen.service.store.recording import Rebuilding, Recording
 
 log = typer.Typer(
     name="log",
@@ -74,7 +74,7 @@ def replay(
     if key is not None and key not in rebuilt.numbers:
         raise Unknown(f"there is no key {key!r} in the log", "leave --key out to see how many there are")
     learner = rebuilt.learner(key)
-    _describe(learner, rebuilt.blueprint.names if rebuilt.blueprint is not None else None)
+    _describe(learner, _names(rebuilt))
     if out is not None:
         learner.save(out)
         typer.echo(f"saved to {out}")
@@ -153,7 +153,20 @@ def _print(found: Audit) -> None:
     typer.echo("  not sound" if found.problems else "  sound", err=bool(found.problems))
 
 
-def _describe(learner: Learner, names: list[str] | None) -> None:
+def _names(rebuilt: Rebuilding) -> dict[int, str]:
+    """The names of columns, as far as the log has any that are no matter of the learner."""
+    from smidgen.service.models.hashed_names import HashedNames
+
+    blueprint, group = rebuilt.blueprint, rebuilt.group
+    if group is not None and group.table is not None:
+        return dict(group.table.named_columns())
+    if rebuilt.hashed and blueprint is not None and blueprint.dim is not None:
+        hashed = HashedNames(blueprint.dim, rebuilt.hashed)
+        return {c: name if hashed.sign(c) > 0 else f"{name}, counted with a minus" for c, name in hashed.all()}
+    return dict(enumerate((blueprint.names if blueprint is not None else None) or ()))
+
+
+def _describe(learner: Learner, names: dict[int, str]) -> None:
     import numpy as np
 
     from smidgen.errors import NoWeights
@@ -168,7 +181,7 @@ def _describe(learner: Learner, names: list[str] | None) -> None:
         return
     typer.echo(f"weights: shape {weights.shape}, norm {np.linalg.norm(weights):.6g}")
     features = vectorizer_of(learner)
-    known = dict(enumerate(names or ())) if features is None else dict(features.named_columns())
+    known = names if features is None else dict(features.named_columns())
     if weights.ndim == 1:
         for i in np.argsort(-np.abs(weights), kind="stable")[:10]:
             typer.echo(f"  {known.get(int(i), i)}: {weights[i]:.6g}")

@@ -101,6 +101,7 @@ class ModelBody(Message):
     default_reward: float | None = None
     explore: Share | None = None
     min_share: Share | None = None
+    shared_start: bool | None = None
     candidates: Annotated[list[Variant], Meta(min_length=1, max_length=CANDIDATES)] | None = None
     shadow_of: Of | Name | None = None
     challenger_of: Of | Name | None = None
@@ -524,6 +525,7 @@ class ModelReply(Struct, kw_only=True):
     min_share: float | None
     keep_texts: bool | None
     keyed: bool
+    shared_start: bool | None
     created_at: str
     archived_at: str | None
     model_version: int

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from smidgen._kernel import borrowing, inlined
 from smidgen.decision import FloatArray, IntArray
 from smidgen.state.classes import Indices
-from smidgen.state.offers import Offer, row_indices, row_values, usable
+from smidgen.state.offers import Estimates, Offer, row_indices, row_values, usable
 from smidgen.state.root import LEARNT, STRANGE
 
 #: What columns fade by: a₀, λ, and the rounds learnt.
@@ -48,12 +48,12 @@ def _row_moments(
 
 
 @borrowing
-def column_moments(D: FloatArray, offer: Offer, first: int, fading: Fading, out: FloatArray) -> None:
-    """w·x and xᵀA⁻¹x of the rows from the first-th on, into the first two rows of ``out``."""
+def column_moments(D: FloatArray, offer: Offer, first: int, fading: Fading, out: Estimates) -> None:
+    """w·x and xᵀA⁻¹x of the rows from the first-th on."""
     (idx, val, starts), (ridge, keep, now) = offer, fading
-    for k in range(out.shape[1]):
+    for k in range(out[0].shape[0]):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
-        out[0, k], out[1, k] = _row_moments(D, indices, x, ridge, keep, now)
+        out[0][k], out[1][k] = _row_moments(D, indices, x, ridge, keep, now)
 
 
 @borrowing

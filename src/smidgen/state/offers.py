@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from smidgen._kernel import inlined
+from smidgen._kernel import inlined, ordinary
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features import LONGEST, Rows
 from smidgen.features.rows import DenseRows
 from smidgen.state.classes import Indices
 from smidgen.vector.arrays import dot
 
+#: Of each candidate: its estimate, its spread (a width in the end), its probability.
+Estimates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 #: Indices, values and row starts. Dense rows have no starts: there the indices are those of every row.
 Offer: TypeAlias = tuple[Indices, FloatArray, IntArray]
 
 _NO_STARTS: IntArray = np.empty(0, np.int64)
-_NO_STARTS.flags.writeable = False
 
 
 @lru_cache(maxsize=32)
 def _everything(dim: int) -> Indices:
-    indices = np.arange(dim, dtype=np.uint32)
-    indices.flags.writeable = False
-    return indices
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written to: compiled code has one form for all rows, and it is that one."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return np.arange(dim, dtype=np.uint32)
 
 
 def offer(rows: Rows) -> Offer:
-    """The arrays of rows, all of them read-only."""
-    if isinstance(rows, DenseRows):
-        return _everything(rows.shape[1]), rows.array.reshape(-1), _NO_STARTS
-    return read_only(rows.indices.astype(np.uint32)), rows.data, rows.indptr
+    """The arrays of rows; kept with them, as deciding and learning both ask.
+
+    The values are read-only, as they may be the caller's. Indices and starts are ours, and of the kind that numba takes
+    sooner: it looks longer at an array that may not be written to.
+    """
+    made: Offer | None = rows.offer
+    if made is None:
+        if isinstance(rows, DenseRows):
+            made = _everything(rows.shape[1]), rows.array.reshape(-1), _NO_STARTS
+        else:
+            made = rows.indices.astype(np.uint32), rows.data, ordinary(rows.indptr)
+        rows.offer = made
+    return made
 
 
 @inlined

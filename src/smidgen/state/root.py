@@ -25,9 +25,9 @@ from smidgen._kernel import borrowing, inlined, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.geometry.cholesky import factor, invert_lower
 from smidgen.state.classes import Indices
-from smidgen.state.offers import Offer, row_indices, row_values, usable
-from smidgen.vector.arrays import dot
-from smidgen.vector.row_sums import sum_rows
+from smidgen.state.offers import Estimates, Offer, row_indices, row_values, usable
+from smidgen.vector.arrays import dot, shift
+from smidgen.vector.row_sums import sum_all_rows, sum_rows
 
 Slots = NDArray[np.int32]
 #: Space for the rows of R that an example meets, and for its values there.
@@ -58,7 +58,9 @@ def lean(
 ) -> tuple[float, float]:
     """Out = Sᵀx, zero behind it; returns w·x, and the sum of squares of entries whose columns have no row yet."""
     rows, rest, (where, what) = R.shape[0], 0.0, scratch
-    if slots.shape[0] == 0:
+    if slots.shape[0] == 0 and val.shape[0] == rows:  # indices are sorted and differ: so these are all of them
+        sum_all_rows(R, val, out)
+    elif slots.shape[0] == 0:
         sum_rows(R, idx, val, out)
     else:
         n, rest = _known(slots, idx, val, where, what)
@@ -70,10 +72,11 @@ def lean(
 
 
 @kernel
-def scratch_for(R: FloatArray, slots: Slots) -> Scratch:
-    """Space to gather the entries of one row in."""
-    n = R.shape[0] if slots.shape[0] > 0 else 0
-    return np.empty(n, np.uint32), np.empty(n)
+def scratch_for(R: FloatArray, slots: Slots, idx: Indices) -> Scratch:
+    """Space to gather the entries of one row in; without slots none is needed, and nothing is made."""
+    if slots.shape[0] == 0:
+        return idx[:0], R[0][:0]
+    return np.empty(R.shape[0], np.uint32), np.empty(R.shape[0])
 
 
 @borrowing
@@ -84,21 +87,22 @@ def write_moments(
     first: int,
     ridge: float,
     scratch: Scratch,
-    work: FloatArray,
-    out: FloatArray,
+    leans: FloatArray,
+    out: Estimates,
 ) -> None:
-    """w·x and xᵀA⁻¹x of the rows from the first-th on, into the first two rows of ``out``."""
+    """w·x and xᵀA⁻¹x of the rows from the first-th on; ``leans`` keeps Sᵀx of each, if it has as many rows."""
     idx, val, starts = offer
-    for k in range(out.shape[1]):
+    for k in range(out[0].shape[0]):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
+        work = leans[min(k, leans.shape[0] - 1)]
         mean, rest = lean(R, slots, indices, x, scratch, work)
-        out[0, k], out[1, k] = mean, dot(work, work) + rest / ridge
+        out[0][k], out[1][k] = mean, dot(work, work) + rest / ridge
 
 
 @kernel
-def root_moments(R: FloatArray, slots: Slots, offer: Offer, first: int, ridge: float, out: FloatArray) -> None:
+def root_moments(R: FloatArray, slots: Slots, offer: Offer, first: int, ridge: float, out: Estimates) -> None:
     """The same, with scratch of its own."""
-    write_moments(R, slots, offer, first, ridge, scratch_for(R, slots), np.empty(R.shape[1]), out)
+    write_moments(R, slots, offer, first, ridge, scratch_for(R, slots, offer[0]), np.empty((1, R.shape[1])), out)
 
 
 @inlined
@@ -125,9 +129,7 @@ def _step(R: FloatArray, out: FloatArray, rate: float, shrink: float) -> None:
     rows = R.shape[0]
     for i in range(rows):
         product = dot(R[i], out)
-        share = shrink * product
-        for j in range(out.shape[0]):
-            R[i, j] -= share * out[j]
+        shift(R[i], R[i], out, -(shrink * product))
         R[i, rows] += rate * product
 
 
@@ -152,23 +154,41 @@ def write_step(
     if many:
         used[0] = _claim(slots, idx, val, before)
     mean, _ = lean(R, slots, idx, val, scratch, out)
-    spread = dot(out, out)
-    if not (math.isfinite(mean) and math.isfinite(spread)):
+    if not _absorb(R, slots, idx, val, y, mean, out):
         _give_back(slots, idx, used, before)
         return STRANGE
+    return LEARNT
+
+
+@inlined
+def _absorb(
+    R: FloatArray, slots: Slots, idx: Indices, val: FloatArray, y: float, mean: float, lean_of_x: FloatArray
+) -> bool:
+    """The step of an example whose w·x and Sᵀx are known, if that leads to finite numbers."""
+    rows, spread = R.shape[0], dot(lean_of_x, lean_of_x)
+    if not (math.isfinite(mean) and math.isfinite(spread)):
+        return False
     grown = 1.0 + spread
-    _step(R, out, (y - mean) / grown, 1.0 / (grown + math.sqrt(grown)))
+    _step(R, lean_of_x, (y - mean) / grown, 1.0 / (grown + math.sqrt(grown)))
     for k in range(idx.shape[0]):
         if val[k] != 0.0:
-            row = slots[idx[k]] if many else idx[k]
+            row = slots[idx[k]] if slots.shape[0] > 0 else idx[k]
             R[row, rows + 1] += val[k] * val[k]
-    return LEARNT
+    return True
+
+
+@borrowing
+def write_known_step(
+    R: FloatArray, slots: Slots, idx: Indices, val: FloatArray, y: float, mean: float, lean_of_x: FloatArray
+) -> int:
+    """`write_step` of an example whose w·x and Sᵀx `write_moments` has just left; every column has its own row."""
+    return LEARNT if usable(val) and _absorb(R, slots, idx, val, y, mean, lean_of_x) else STRANGE
 
 
 @kernel
 def _step_alone(R: FloatArray, slots: Slots, used: IntArray, idx: Indices, val: FloatArray, y: float) -> int:
     """`write_step` with scratch of its own."""
-    return write_step(R, slots, used, idx, val, y, scratch_for(R, slots), np.empty(R.shape[1]))
+    return write_step(R, slots, used, idx, val, y, scratch_for(R, slots, idx), np.empty(R.shape[1]))
 
 
 @borrowing

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import kernel, read_only
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import Rows, as_rows, check_dim
@@ -18,7 +18,6 @@ from smidgen.structures.structure import Structure
 
 Mask = NDArray[np.bool_]
 _NO_MASK: Mask = np.empty(0, np.bool_)
-_NO_MASK.flags.writeable = False
 _MINUS, _SAME = np.array([1.0, -1.0]), np.zeros(2)  # the weights of φ(better) and φ(shown) in their difference
 
 
@@ -86,11 +85,13 @@ class Choice(Structure):
     2
     """
 
-    __slots__ = ("_mask", "rows")
+    __slots__ = ("mask", "rows")
 
     def __init__(self, items: Any, available: Any = None) -> None:
         self.rows: Rows = as_rows(items, "items")
-        self._mask: Mask = _NO_MASK if available is None else _as_mask(available, len(self))
+        #: Which items may be chosen, empty if all may be: for compiled code, which takes arrays that could be written
+        #: to sooner; nobody does.
+        self.mask: Mask = _NO_MASK if available is None else _as_mask(available, len(self))
 
     def __len__(self) -> int:
         return self.rows.shape[0]
@@ -114,12 +115,7 @@ class Choice(Structure):
     @property
     def available(self) -> Mask:
         """Which items may be chosen, as a mask."""
-        return self._mask if len(self._mask) else np.ones(len(self), np.bool_)
-
-    @property
-    def mask(self) -> Mask:
-        """The same, but empty if all may be: what compiled code reads."""
-        return self._mask
+        return read_only(self.mask) if len(self.mask) else np.ones(len(self), np.bool_)
 
     def only(self, available: Any) -> Choice:
         """The same items with another availability; the features are shared."""
@@ -141,7 +137,7 @@ class Choice(Structure):
 
     def best(self, scores: FloatArray) -> int:
         """The choice that given scores lead to."""
-        return _best_available(scores, self._mask)
+        return _best_available(scores, self.mask)
 
     def argmax(self, w: FloatArray) -> int:
         """The available item of highest utility under ``w``."""
@@ -159,7 +155,7 @@ class Choice(Structure):
     def check(self, y: Any) -> int:
         """Return ``y`` if it is one of the available items, else refuse it."""
         index = self._index(y)
-        if len(self._mask) and not self._mask[index]:
+        if len(self.mask) and not self.mask[index]:
             raise InvalidFeedback(f"item {y} is not available in this choice", "name one that was on offer")
         return index
 
@@ -179,7 +175,7 @@ class Choice(Structure):
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this choice."""
-        return {"items": self.rows.to_record(), "available": self._mask if len(self._mask) else None}
+        return {"items": self.rows.to_record(), "available": self.mask if len(self.mask) else None}
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Choice:
@@ -209,5 +205,4 @@ def _as_mask(available: Any, n: int) -> Mask:
         raise InvalidArgument(f"available has shape {given.shape} and dtype {given.dtype}", hint)
     if not mask.any():
         raise InvalidArgument("available leaves no item to choose", hint)
-    mask.flags.writeable = False
     return mask

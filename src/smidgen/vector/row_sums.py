@@ -40,6 +40,12 @@ def _make_sum_rows_twice() -> Any:
     return intrinsic(lambda context, S, idx, val, out: _typed(S, idx, val, out, code=_sum_rows_twice))
 
 
+def _make_sum_all_rows() -> Any:
+    from numba.extending import intrinsic
+
+    return intrinsic(lambda context, W, val, out: _typed(W, val, out, code=_sum_all_rows))
+
+
 def _typed(*arrays: Any, code: Any = None) -> Any:
     """The types and the code; None, which numba refuses to compile, if an array is not contiguous."""
     from numba import types
@@ -66,6 +72,17 @@ def sum_rows_twice(S: Block, idx: Indices, val: Block, out: Block) -> None:
     sum_rows(S[:, out.shape[1] :], idx, val * val, out[1])
 
 
+@instruction(_make_sum_all_rows)
+def sum_all_rows(W: Block, val: Block, out: Block) -> None:
+    """out_c = Σ_k x_k·W[k, c]: `sum_rows` of an example that has every feature, without the way over its indices."""
+    sum_rows(W, np.arange(len(val), dtype=np.uint32), val, out)
+
+
+def _sum_all_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Write the code of `sum_all_rows`: rows lie one after the other, and need not be asked for."""
+    return _sum_rows(context, builder, signature, args)
+
+
 def _sum_rows_twice(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Write the code of `sum_rows_twice`: that of `sum_rows` for all 2·C columns, with two powers of x."""
     return _sum_rows(context, builder, signature, args, twice=True)
@@ -79,13 +96,13 @@ def _sum_rows(context: Any, builder: Any, signature: Any, args: Any, twice: bool
     cgutils: Any = numba_cgutils
     number, bytes_each = ir.IntType(64), signature.args[0].dtype.bitwidth // 8
     arrays = zip(signature.args, args, strict=True)
-    W, idx, val, out = (context.make_array(kind)(context, builder, array) for kind, array in arrays)
-    indices, values, weights, target = idx.data, val.data, W.data, out.data
-    length, stride = builder.extract_value(idx.shape, 0), _product(builder, W.shape, 1)
+    W, *idx, val, out = (context.make_array(kind)(context, builder, array) for kind, array in arrays)
+    values, weights, target = val.data, W.data, out.data
+    length, stride = builder.extract_value(val.shape, 0), _product(builder, W.shape, 1)
     columns, together = _product(builder, out.shape, 0), 2 * COLUMNS if twice else COLUMNS
 
     def row_of(k: Any) -> Any:
-        feature = builder.zext(builder.load(builder.gep(indices, [k])), number)
+        feature = builder.zext(builder.load(builder.gep(idx[0].data, [k])), number) if idx else k
         return builder.gep(weights, [builder.mul(feature, stride)])
 
     def ahead_of(k: Any) -> Any:
@@ -110,9 +127,10 @@ def _sum_rows(context: Any, builder: Any, signature: Any, args: Any, twice: bool
             builder.store(ir.Constant(kind, [0.0] * kind.count), total)
         with cgutils.for_range(builder, length) as loop:
             x = builder.load(builder.gep(values, [loop.index]))
-            row, later = row_of(loop.index), row_of(ahead_of(loop.index))
+            row, later = row_of(loop.index), row_of(ahead_of(loop.index)) if idx else None
             for total, (column, kind), half in zip(totals, pieces, halves, strict=True):
-                ask_for(builder, builder.gep(later, [column]))
+                if later is not None:
+                    ask_for(builder, builder.gep(later, [column]))
                 block = builder.load(builder.bitcast(builder.gep(row, [column]), kind.as_pointer()))
                 block.align = bytes_each
                 factor = filled(builder, x, kind)

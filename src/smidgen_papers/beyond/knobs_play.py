@@ -119,9 +119,19 @@ _TUNERS: dict[str, Callable[..., None]] = {
     "QuadraticTuner": _ours(lambda space, seed: QuadraticTuner(space=space, seed=seed)),
     "OGDEG": _ours(lambda space, seed: OGDEG(space=space, loss_bound=1.0, delta=0.1, beyond="take", seed=seed)),
     "OGDEG, running mean": _ours(lambda space, seed: OGDEG(space=space, delta=0.1, baseline="mean", seed=seed)),
+    "OGDEG, as recommended": _ours(lambda space, seed: OGDEG(space=space, delta=0.2, baseline="mean", seed=seed)),
     "CMA-ES": _cmaes,
     "Optuna TPE": _tpe,
     "random": _random,
 }
 #: The tuners by name.
 TUNERS = tuple(_TUNERS)
+
+
+def plays(tuner: str, dim: int) -> bool:
+    """Whether a tuner takes part: a surface up to five coordinates, slow Optuna at three, what takes over beyond."""
+    if tuner == "QuadraticTuner":
+        return dim <= 5
+    if tuner == "OGDEG, as recommended":
+        return dim > 5
+    return installed(tuner) and (tuner != "Optuna TPE" or dim == 3)

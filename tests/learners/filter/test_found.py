@@ -43,13 +43,14 @@ def test_it_is_the_rule(explore: str, given_settings: dict[str, Any]) -> None:
         assert learner.weights.shape == (DIM,)
 
 
-def test_where_something_is_always_new_the_threshold_follows_the_margins() -> None:
+@pytest.mark.parametrize("explore", ["scarce", "patient"])
+def test_where_something_is_always_new_the_threshold_follows_the_margins(explore: str) -> None:
     rng = np.random.default_rng(0)
     X = np.zeros((90, 200))
     for x in X:
         x[rng.choice(200, 3, replace=False)] = 1 / np.sqrt(3)
     y = rng.random(90) < 0.5
-    learner, judge = RidgeFil(dim=200, explore="scarce"), reference_filter.RidgeFil(200, explore="scarce")
+    learner, judge = RidgeFil(dim=200, explore=explore), reference_filter.RidgeFil(200, explore=explore)
     follow(learner, judge, X, y)
     assert learner._heard[0] >= 50
     assert judge.a * learner._heard[2] > 0.3
@@ -105,8 +106,9 @@ def test_no_stream_falls_below_the_papers_rule() -> None:
         for explore in RULES:
             scores = [RidgeFil(dim=made(s)[0].shape[1], explore=explore).run(*made(s)).f_measure for s in range(4)]
             means[name, explore] = np.mean(scores)
-    assert means["dense", "scarce"] > 2 * means["dense", "paper"]
-    assert means["words", "scarce"] > means["words", "paper"] > means["words", "found"]
+    for explore in ("scarce", "patient"):
+        assert means["dense", explore] > 2 * means["dense", "paper"]
+        assert means["words", explore] > means["words", "paper"] > means["words", "found"]
 
 
 def rare(seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -147,3 +147,14 @@ def test_a_model_that_hears_no_rewards_is_not_for_this(call: Caller) -> None:
     told = call.post(RANK, {"actions": ACTIONS})
     assert (told.status_code, told.json()["error"]["code"]) == (400, "BadRequest")
     assert "does not choose by rewards" in told.json()["error"]["message"]
+
+
+def test_an_apprentice_answers_with_the_first_action_and_is_taught_it(tmp_path: Path) -> None:
+    with Caller(tmp_path, apprentice=True) as call:
+        for number in range(30):
+            out = ["pasta"] if number % 2 else []
+            told = call.post(RANK, {"actions": ACTIONS, "eventId": f"e{number}", "excludedActions": out}).json()
+            assert told["rewardActionId"] == ("ice" if out else "pasta")
+        model = call.get("/v1/models/personalizer").json()
+        assert model["agreement"]["of"] == 30
+        assert model["agreement"]["value"] > 0.5

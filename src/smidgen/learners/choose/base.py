@@ -19,8 +19,10 @@ from smidgen.learners.choose.candidates import candidates, chosen
 from smidgen.learners.choose.round import (
     ROUNDS,
     TOO_MUCH,
+    Settled,
     decide_columns,
     decide_root,
+    hear_root,
     pack,
     sample_columns,
     sample_root,
@@ -32,8 +34,8 @@ from smidgen.learners.revival import check_shapes
 from smidgen.learners.reward import as_reward
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.state.columns import ColumnRidge
-from smidgen.state.offers import Offer, offer
-from smidgen.state.root import FULL, LEARNT, Slots, root_learn
+from smidgen.state.offers import Estimates, Offer, offer
+from smidgen.state.root import FULL, LEARNT, Slots
 from smidgen.state.root_ridge import RootRidge
 
 #: Columns in use up to which A is kept in full where that is left to the learner.
@@ -184,11 +186,16 @@ class RewardLearner(Learner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         rows, mask = candidates(context, self.dim)
-        out = np.empty((3, rows.shape[0]))
-        action, greedy = self._choose(offer(rows), 0, mask, number, out)
+        K, (idx, val, starts), ridge = rows.shape[0], rows.offer or offer(rows), self._ridge
+        scores, widths, p = np.empty(K), np.empty(K), np.empty(K)
+        if type(ridge) is RootRidge and not self._samples:  # the usual case, without another call
+            R, slots, numbers, keys = ridge.R, ridge.slots, self._numbers, self._keys
+            settled = decide_root(R, slots, idx, val, starts, 0, mask, numbers, keys, number, scores, widths, p)
+        else:
+            settled = self._choose((idx, val, starts), mask, number, (scores, widths, p))
+        action, greedy, propensity = settled
         if action < 0:
             _refuse(action)
-        p = out[2]
         return Decision(
             kind=self._kind,
             settings=self._settings,
@@ -197,23 +204,23 @@ class RewardLearner(Learner):
             greedy=greedy,
             context=context,
             explored=action != greedy,
-            propensity=float(p[action]),
+            propensity=propensity,
             propensities=p,
-            scores=out[0],
-            widths=out[1],
+            scores=scores,
+            widths=widths,
         )
 
-    def _choose(self, rows: Offer, first: int, mask: Mask, number: int, out: FloatArray) -> tuple[int, int]:
-        """The action and the greedy one among rows from the first-th on."""
-        ridge, numbers, keys, (idx, val, starts) = self._ridge, self._numbers, self._keys, rows
+    def _choose(self, rows: Offer, mask: Mask, number: int, out: Estimates) -> Settled:
+        """The action, the greedy one and the action's propensity."""
+        ridge, numbers, keys = self._ridge, self._numbers, self._keys
         if isinstance(ridge, RootRidge):
             R, slots = ridge.R, ridge.slots
             if self._samples:
-                return sample_root(R, slots, ridge.used, idx, val, starts, first, mask, numbers, keys, number, out)
-            return decide_root(R, slots, idx, val, starts, first, mask, numbers, keys, number, out)
+                return sample_root(R, slots, ridge.used, *rows, 0, mask, numbers, keys, number, *out)
+            return decide_root(R, slots, *rows, 0, mask, numbers, keys, number, *out)
         if self._samples:
-            return sample_columns(ridge.D, self._marks, idx, val, starts, first, mask, numbers, keys, number, out)
-        return decide_columns(ridge.D, idx, val, starts, first, mask, numbers, keys, number, out)
+            return sample_columns(ridge.D, self._marks, *rows, 0, mask, numbers, keys, number, *out)
+        return decide_columns(ridge.D, *rows, 0, mask, numbers, keys, number, *out)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward = as_reward(feedback)
@@ -233,11 +240,13 @@ class RewardLearner(Learner):
 
     def _hear(self, rows: Rows, action: int, reward: float) -> None:
         """Learn the reward of one row."""
-        ridge, given = self._ridge, offer(rows)
+        ridge, given = self._ridge, rows.offer or offer(rows)
         if isinstance(ridge, RootRidge):
             if ridge.keep == 1.0:
-                idx, val, starts = given
-                why = root_learn(ridge.R, ridge.slots, ridge.used, idx, val, starts, action, reward)
+                R, slots, (idx, val, starts) = ridge.R, ridge.slots, given
+                why = hear_root(R, slots, ridge.used, idx, val, starts, action, reward, self._numbers)
+                if why == LEARNT:
+                    return
             else:
                 why = ridge.fade(given, action, reward)
             if why == FULL:
@@ -285,8 +294,8 @@ class RewardLearner(Learner):
 
     def _predict(self, context: Any) -> int:
         rows, mask = candidates(context, self.dim)
-        out = np.empty((3, rows.shape[0]))
-        action, greedy = self._choose(offer(rows), 0, mask, 0, out)
+        K = rows.shape[0]
+        action, greedy, _ = self._choose(offer(rows), mask, 0, (np.empty(K), np.empty(K), np.empty(K)))
         return greedy if action >= 0 else _refuse(action)
 
     def _state(self) -> dict[str, NDArray[Any]]:

@@ -13,7 +13,7 @@ from smidgen.learners.choose.shares import Mask, on_offer
 from smidgen.randomness import U64, direction_scratch, fill_normals
 from smidgen.state.classes import Indices
 from smidgen.state.columns import Fading, column
-from smidgen.state.offers import Offer, row_indices, row_values
+from smidgen.state.offers import Estimates, Offer, row_indices, row_values
 from smidgen.state.root import Slots, lean, scratch_for
 from smidgen.vector.arrays import dot
 
@@ -76,17 +76,17 @@ def root_samples(
     ridge: float,
     mask: Mask,
     draws: tuple[float, int, U64, int],
-    out: FloatArray,
+    out: Estimates,
 ) -> None:
-    """Estimates, spreads and shares of the rows from the first-th on, with full A, into the three rows of ``out``."""
-    (idx, val, starts), K, over, extra = offer, out.shape[1], 1.0 / math.sqrt(ridge), 0
-    leans, scratch = np.empty((K, R.shape[1])), scratch_for(R, slots)
+    """Estimates, spreads and shares of the rows from the first-th on, with full A."""
+    (idx, val, starts), K, over, extra = offer, out[0].shape[0], 1.0 / math.sqrt(ridge), 0
+    leans, scratch = np.empty((K, R.shape[1])), scratch_for(R, slots, idx)
     loose = _loose(idx, starts, first, K if slots.shape[0] > 0 else 0)
     begins, which, much = loose if slots.shape[0] > 0 else (np.zeros(K + 1, np.int64), loose[1], loose[2])
     for k in range(K):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
         mean, rest = lean(R, slots, indices, x, scratch, leans[k])
-        out[0, k], out[1, k] = mean, dot(leans[k], leans[k]) + rest / ridge
+        out[0][k], out[1][k] = mean, dot(leans[k], leans[k]) + rest / ridge
         at = begins[k]
         if slots.shape[0] > 0:
             for e in range(x.shape[0]):
@@ -122,10 +122,10 @@ def column_samples(
     fading: Fading,
     mask: Mask,
     draws: tuple[float, int, U64, int],
-    out: FloatArray,
+    out: Estimates,
 ) -> None:
     """The same with diagonal A. ``marks`` is −1 for every column, before and after."""
-    (idx, val, starts), K, extra, (ridge, keep, now) = offer, out.shape[1], 0, fading
+    (idx, val, starts), K, extra, (ridge, keep, now) = offer, out[0].shape[0], 0, fading
     begins, which, much = _loose(idx, starts, first, K)
     for k in range(K):
         x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
@@ -141,6 +141,6 @@ def column_samples(
                     extra += 1
                 which[at], much[at] = -2 - mark, x[e] / math.sqrt(a)
                 at += 1
-        out[0, k], out[1, k], begins[k + 1] = mean, spread, at
+        out[0][k], out[1][k], begins[k + 1] = mean, spread, at
     _unmark(marks, idx, starts, first, K)
     _count_best(out[0], np.empty((K, 0)), 0, (begins, which, much), extra, mask, draws, out[2])

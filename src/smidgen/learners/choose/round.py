@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,12 +27,15 @@ from smidgen.learners.choose.shares import (
 from smidgen.randomness import U64, first_uniform
 from smidgen.state.classes import Indices
 from smidgen.state.columns import column_moments
-from smidgen.state.root import Slots, root_moments
+from smidgen.state.offers import Estimates
+from smidgen.state.root import LEARNT, Slots, root_learn, root_moments
 
 #: Where things stand in a learner's array of numbers: the rounds learnt, then its settings, which only this file knows.
 ROUNDS, RULE, WIDTH, GAMMA, FLOOR, MIN_SHARE, DRAWS, RIDGE, KEEP, COUNT, NUMBERS = range(11)
 #: In place of an action: a number is not finite; the least shares add up to more than 1.
 STRANGE, TOO_MUCH = -1, -2
+#: The action, the greedy one, and the probability of the action.
+Settled: TypeAlias = tuple[int, int, float]
 
 
 @inlined
@@ -47,14 +51,14 @@ def fading_of(numbers: FloatArray) -> tuple[float, float, float]:
 
 
 @inlined
-def settle(out: FloatArray, mask: Mask, numbers: FloatArray, key: U64, number: int) -> tuple[int, int]:
-    """The action and the greedy one, from estimates, spreads and (of samples) shares in the rows of ``out``.
+def settle(out: Estimates, mask: Mask, numbers: FloatArray, key: U64, number: int) -> Settled:
+    """The action, the greedy one and the action's propensity, from estimates, spreads and (of samples) shares.
 
-    Leaves the widths in the second row, and the propensities in the third.
+    Leaves the widths in place of the spreads, and the propensities.
     """
-    means, widths, p = out[0], out[1], out[2]
+    means, widths, p = out
     if not sane(means, widths):
-        return STRANGE, STRANGE
+        return STRANGE, STRANGE, 0.0
     for k in range(widths.shape[0]):
         widths[k] = numbers[WIDTH] * math.sqrt(widths[k])
     greedy, rule = highest(means, mask), int(numbers[RULE])
@@ -65,9 +69,10 @@ def settle(out: FloatArray, mask: Mask, numbers: FloatArray, key: U64, number: i
     if numbers[DRAWS] == 0.0:
         only_the_largest(p)
     if not mix(p, mask, numbers[FLOOR], numbers[MIN_SHARE]):
-        return TOO_MUCH, TOO_MUCH
+        return TOO_MUCH, TOO_MUCH, 0.0
     certain = sole(p)
-    return certain if certain >= 0 else draw(p, first_uniform(key, number)), greedy
+    action = certain if certain >= 0 else draw(p, first_uniform(key, number))
+    return action, greedy, p[action]
 
 
 @borrowing
@@ -82,11 +87,33 @@ def decide_root(
     numbers: FloatArray,
     keys: U64,
     number: int,
-    out: FloatArray,
-) -> tuple[int, int]:
-    """One decision with full A among the rows from the first-th on: estimates, widths and propensities into ``out``."""
+    means: FloatArray,
+    widths: FloatArray,
+    p: FloatArray,
+) -> Settled:
+    """One decision with full A among the rows from the first-th on."""
+    out = (means, widths, p)
     root_moments(R, slots, (idx, val, starts), first, numbers[RIDGE], out)
     return settle(out, mask, numbers, keys[:2], number)
+
+
+@borrowing
+def hear_root(
+    R: FloatArray,
+    slots: Slots,
+    used: IntArray,
+    idx: Indices,
+    val: FloatArray,
+    starts: IntArray,
+    row: int,
+    y: float,
+    numbers: FloatArray,
+) -> int:
+    """Learn one row of an offer with full A, and count it."""
+    why = root_learn(R, slots, used, idx, val, starts, row, y)
+    if why == LEARNT:
+        numbers[ROUNDS] += 1.0
+    return why
 
 
 @borrowing
@@ -100,9 +127,12 @@ def decide_columns(
     numbers: FloatArray,
     keys: U64,
     number: int,
-    out: FloatArray,
-) -> tuple[int, int]:
+    means: FloatArray,
+    widths: FloatArray,
+    p: FloatArray,
+) -> Settled:
     """The same with diagonal A."""
+    out = (means, widths, p)
     column_moments(D, (idx, val, starts), first, fading_of(numbers), out)
     return settle(out, mask, numbers, keys[:2], number)
 
@@ -120,10 +150,13 @@ def sample_root(
     numbers: FloatArray,
     keys: U64,
     number: int,
-    out: FloatArray,
-) -> tuple[int, int]:
+    means: FloatArray,
+    widths: FloatArray,
+    p: FloatArray,
+) -> Settled:
     """`decide_root` by posterior samples."""
     draws = (numbers[WIDTH], int(numbers[COUNT]), keys[2:], number)
+    out = (means, widths, p)
     root_samples(R, slots, used, (idx, val, starts), first, numbers[RIDGE], mask, draws, out)
     return settle(out, mask, numbers, keys[:2], number)
 
@@ -140,10 +173,13 @@ def sample_columns(
     numbers: FloatArray,
     keys: U64,
     number: int,
-    out: FloatArray,
-) -> tuple[int, int]:
+    means: FloatArray,
+    widths: FloatArray,
+    p: FloatArray,
+) -> Settled:
     """`decide_columns` by posterior samples."""
     draws = (numbers[WIDTH], int(numbers[COUNT]), keys[2:], number)
+    out = (means, widths, p)
     column_samples(D, marks, (idx, val, starts), first, fading_of(numbers), mask, draws, out)
     return settle(out, mask, numbers, keys[:2], number)
 

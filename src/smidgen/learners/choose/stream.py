@@ -21,7 +21,7 @@ from smidgen.learners.choose.round import (
 from smidgen.randomness import U64
 from smidgen.state.columns import column_learn
 from smidgen.state.offers import Offer, row_indices, row_values
-from smidgen.state.root import LEARNT, Slots, fading_learn, scratch_for, write_moments, write_step
+from smidgen.state.root import LEARNT, Slots, fading_learn, scratch_for, write_known_step, write_moments, write_step
 
 #: What is played: the rows of all candidates; how many rows lie between one round and the next (0: the same again);
 #: which candidates are on offer, a row for each round, or one for all, or none; the rewards, a row for each round.
@@ -54,23 +54,29 @@ def play_root(
     """Rounds with full A, until they are over or one cannot be played: which that is, and why (an action below 0)."""
     offer, stride, masks, rewards = played
     (idx, val, starts), (first, begin), (T, K) = offer, place, rewards.shape
-    scratch, work, out, why = scratch_for(R, slots), np.empty(R.shape[1]), np.empty((3, K)), 0
     ridge, keep, _ = fading_of(numbers)
+    known = (
+        slots.shape[0] == 0 and keep == 1.0 and not draws_samples(numbers)
+    )  # then what deciding found serves to learn
+    scratch, leans, why = scratch_for(R, slots, idx), np.empty((K if known else 1, R.shape[1])), 0
+    out = (np.empty(K), np.empty(K), np.empty(K))
     for t in range(begin, T):
         mask, number, row = _mask(masks, t, K), first + t, t * stride
         if draws_samples(numbers):
-            action, greedy = sample_root(R, slots, used, idx, val, starts, row, mask, numbers, keys, number, out)
+            action, greedy, p = sample_root(R, slots, used, idx, val, starts, row, mask, numbers, keys, number, *out)
         else:
-            write_moments(R, slots, offer, row, ridge, scratch, work, out)
-            action, greedy = settle(out, mask, numbers, keys[:2], number)
+            write_moments(R, slots, offer, row, ridge, scratch, leans, out)
+            action, greedy, p = settle(out, mask, numbers, keys[:2], number)
         if action < 0:
             return t, action
-        shown[0][t], shown[1][t], shown[2][t] = action, greedy, out[2, action]
+        shown[0][t], shown[1][t], shown[2][t] = action, greedy, p
         x, indices = row_values(idx, val, starts, row + action), row_indices(idx, starts, row + action)
-        if keep < 1.0:
+        if known:
+            why = write_known_step(R, slots, indices, x, rewards[t, action], out[0][action], leans[action])
+        elif keep < 1.0:
             why = fading_learn(R, slots, used, F, indices, x, rewards[t, action], ridge, keep)
         else:
-            why = write_step(R, slots, used, indices, x, rewards[t, action], scratch, work)
+            why = write_step(R, slots, used, indices, x, rewards[t, action], scratch, leans[0])
         if why != LEARNT:
             return t, why
         numbers[ROUNDS] += 1.0
@@ -85,16 +91,16 @@ def play_columns(
     (idx, val, starts), stride, masks, rewards = played
     first, begin = place
     T, K = rewards.shape
-    out, why = np.empty((3, K)), 0
+    out, why = (np.empty(K), np.empty(K), np.empty(K)), 0
     for t in range(begin, T):
         mask, number, row = _mask(masks, t, K), first + t, t * stride
         if draws_samples(numbers):
-            action, greedy = sample_columns(D, marks, idx, val, starts, row, mask, numbers, keys, number, out)
+            action, greedy, p = sample_columns(D, marks, idx, val, starts, row, mask, numbers, keys, number, *out)
         else:
-            action, greedy = decide_columns(D, idx, val, starts, row, mask, numbers, keys, number, out)
+            action, greedy, p = decide_columns(D, idx, val, starts, row, mask, numbers, keys, number, *out)
         if action < 0:
             return t, action
-        shown[0][t], shown[1][t], shown[2][t] = action, greedy, out[2, action]
+        shown[0][t], shown[1][t], shown[2][t] = action, greedy, p
         why = column_learn(D, idx, val, starts, row + action, rewards[t, action], fading_of(numbers))
         if why != LEARNT:
             return t, why

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import ordinary, read_only
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.features import as_stream, check_dim
 from smidgen.features.rows import DenseRows, check_finite, is_sparse
 from smidgen.learners.choose.stream import Played
-from smidgen.state.offers import Offer, offer, read_only
+from smidgen.state.offers import Offer, offer
 
 
 def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
@@ -29,7 +30,7 @@ def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
 def _sparse(items: Any, dim: int) -> tuple[Offer, int]:
     """The rows of a sparse matrix, and how many there are; not copied, since a stream is over before it can change."""
     indices, values, starts = as_stream(items, dim, np.float64)
-    return (read_only(indices), read_only(values), read_only(starts)), len(starts) - 1
+    return (ordinary(indices), read_only(values), ordinary(starts)), len(starts) - 1
 
 
 def _dense(items: Any, T: int, K: int, dim: int) -> tuple[Offer, int]:

@@ -164,7 +164,7 @@ class _RidgeState:
         bound="none proved",
         cost="nnz·N (full), n·nnz + n² (dual)",
         example={"dim": 4},
-        recommended=(Recommended(feedback="relevance", settings={"explore": "scarce"}),),
+        recommended=(Recommended(feedback="relevance", settings={"explore": "patient"}),),
         size=ridge_size,
     )
 )
@@ -178,7 +178,7 @@ class RidgeFil(_RidgeState, Filter):
     c
         The constant of the threshold −√(c·ln t / N); the larger, the more is forwarded to learn.
     a
-        The ridge; A starts as a·I (as a·I/10 with explore="scarce").
+        The ridge; A starts as a·I (as a·I/10 with explore="scarce" or "patient").
     kernel, kernel_params
         Work in dual variables with this kernel: "linear", "rbf", "poly", a registered name, or a function.
     forgetting
@@ -191,8 +191,8 @@ class RidgeFil(_RidgeState, Filter):
         Learn from the latest ``window`` forwarded items only (dual).
     explore
         How much to forward to learn. ``"paper"``: by the threshold −√(c·ln t / N). ``"found"``: less, as more relevant
-        items have been found. ``"scarce"``: the same idea with a weaker ridge, the one to begin with. See Update; ``c``
-        counts for "paper" only.
+        items have been found. ``"scarce"``: the same idea with a weaker ridge. ``"patient"``: a little longer, where
+        features are not those of text; the one to begin with. See Update; ``c`` counts for "paper" only.
     constant
         Whether a constant feature is added, of which `intercept` is the weight. Left out: with every rule but
         "paper". Say False where the features have a constant already.
@@ -206,7 +206,8 @@ class RidgeFil(_RidgeState, Filter):
     "found": forward iff margin ≥ −max(√(.1·ln t / (m + 1)), √(ln t / N)). "scarce": A starts as a'I,
     a' = a/10, and the floor is √(2·ln t / N); but where after 50 labels the mean width q of the items heard (of the
     last five or so) has a'q > .3, as in text, where something is always new, the threshold is that of "found" times
-    (1 + a'q)/(1 + q).
+    (1 + a'q)/(1 + q). "patient": the same, but elsewhere than in text the threshold is −max(√(.15·ln t / (m + 1)),
+    √(3·ln t / N)).
     **Symbols** t: ``decision.number``, N: items forwarded and heard of, m: relevant ones among them (with forgetting or
     a window: their present weight), margin and threshold in the decision.
     **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u.
@@ -214,9 +215,9 @@ class RidgeFil(_RidgeState, Filter):
     **Cost** full: nnz·d to decide, d² more to learn, d² memory. Dual: n·nnz + n² for n items learnt from. Diagonal:
     nnz. Forgetting: d³ to learn.
     **Differs** eq. 3 lacks a transpose. The diagonal form treats features as uncorrelated. The weight N of a fading
-    or sliding past in the threshold is ours: it keeps exploration alive, which drift needs. "found", "scarce" and the
-    constant are ours too: a ridge through the origin cannot say that nearly all items are irrelevant, and exploration
-    should fall with what is scarce.
+    or sliding past in the threshold is ours: it keeps exploration alive, which drift needs. "found", "scarce",
+    "patient" and the constant are ours too: a ridge through the origin cannot say that nearly all items are irrelevant,
+    and exploration should fall with what is scarce.
 
     Examples
     --------
@@ -260,7 +261,9 @@ class RidgeFil(_RidgeState, Filter):
         self._estimator = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
         self._ridge, params = make_estimator(*self._estimator, self._constant)
         params["a"] = ridge
-        self._rate = RIDGES[explore] * ridge if explore == "scarce" else self._c  # what the threshold needs to know
+        self._rate = (
+            RIDGES[explore] * ridge if explore in ("scarce", "patient") else self._c
+        )  # what the threshold needs to know
         self._keep, self._window = forgetting, window
         self._heard = np.zeros(MEMORY[explore])
         params |= {"explore": explore} if explore != "paper" else {}
@@ -282,7 +285,7 @@ class RidgeFil(_RidgeState, Filter):
     def _hear(self, decision: Decision, relevant: bool) -> None:
         row = self._take_row(decision)
         row = self._wide(row) if self._constant else row
-        width = self._ridge.moments(row)[1] if self._rule == 2 else 0.0
+        width = self._ridge.moments(row)[1] if len(self._heard) > WIDTH else 0.0
         self._ridge.learn(row, 1.0 if relevant else -1.0)
         count_label(self._heard, relevant, self._keep, width)
         if self._window is not None and isinstance(self._ridge, SparseRidge):

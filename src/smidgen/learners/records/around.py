@@ -21,6 +21,11 @@ def vectorizer_of(learner: Learner) -> Vectorizer | None:
     return learner.features if isinstance(learner, Pipeline) else None
 
 
+def takes_records(learner: Learner) -> bool:
+    """Whether a vectorizer stands in front of a learner."""
+    return isinstance(learner, Pipeline)
+
+
 def inside(learner: Learner) -> Learner:
     """The learner that reads the rows: behind a vectorizer, or the learner itself."""
     return learner.learner if isinstance(learner, Pipeline) else learner

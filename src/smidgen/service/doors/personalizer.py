@@ -2,7 +2,8 @@
 
 ``rank`` is a decision of a choose model that hears rewards, its ``eventId`` the request's id; ``reward`` is feedback,
 ``activate`` is `shown`. The model is the token's, else the one that ``--personalizer`` names; it is made on the first
-call. Of two rewards for one event the first counts, as it did there.
+call. Of two rewards for one event the first counts, as it did there. As an apprentice (``--apprentice``) it answers
+with the first action that is not left out, which is what the app would have shown, and is taught that.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ async def rank(request: Request) -> Response:
         context=gathered(body.context_features) if body.context_features else None,
         exclude=sorted(left_out) or None,
         activate=not body.defer_activation,
+        chosen=next((id for id in ids if id not in left_out), None) if here.options.apprentice else None,
     )
     told = await here.writer.do(lambda: here.engine.decide(name, asked))
     return reply(

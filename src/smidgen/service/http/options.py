@@ -24,8 +24,8 @@ class Options:
         SQLite's setting.
     modules
         What guests bring: imported before anything else.
-    personalizer
-        The model that calls of the retired hosted product mean.
+    personalizer, apprentice
+        The model that calls of the retired hosted product mean, and whether it only watches what the app would do.
     """
 
     data: Path
@@ -36,3 +36,4 @@ class Options:
     synchronous: str = "FULL"
     modules: tuple[str, ...] = ()
     personalizer: str = "personalizer"
+    apprentice: bool = False

@@ -217,8 +217,24 @@ class _Auditor:
         name = Path(snapshot.place).name
         if (problem := state_problem(snapshot)) is not None:
             self._problem(f"the snapshot {name} cannot be used: {problem}")
+        elif self._rebuilding.group is not None:
+            self._compare_shared(f"the snapshot {name}", snapshot.content)
         else:
             self._compare(f"the snapshot {name}", None, snapshot.content)
+
+    def _compare_shared(self, what: str, content: bytes) -> None:
+        """What keys share, as it was written aside and as the log leads to it."""
+        group = self._rebuilding.group
+        if group is None:
+            return
+        try:
+            same = records.same(list(decode(content, what)), list(decode(group.to_bytes(), "the replay")))
+        except (SmidgenError, ValueError, KeyError, TypeError) as error:
+            self._problem(f"{what} cannot be read: {error}")
+            return
+        self._found.compared.append(what)
+        if not same:
+            self._problem(f"{what} is not what the log leads to")
 
     def _compare(self, what: str, key: str | None, content: bytes) -> None:
         learner = self._rebuilding.learner(key)

@@ -10,11 +10,12 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.records.around import on_rows, rows_of
+from smidgen.service.insight.shared_rows import ALONE, SharedRows
 from smidgen.service.insight.specs import other_body
 from smidgen.service.loops.evaluator import Companion, Evaluator
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import Blueprint
-from smidgen.service.models.fold import take
+from smidgen.service.models.fold import STEPS, take
 from smidgen.service.store.recording import Line, Recording
 
 #: The log's own learner.
@@ -57,7 +58,9 @@ class Bench:
         self.companion = Companion() if evaluator is None else evaluator.companion_of(own)
         for each in self.evaluators.values():
             each.companion, each.moves = self.companion, own.features is not None
-        self._rows = _RowsOfRecords(own) if own.features is not None else None
+        self._rows: _RowsOfRecords | SharedRows | None = None
+        if own.features is not None:
+            self._rows = SharedRows(own) if own.shared.names else _RowsOfRecords(own)
         self.decisions = self.answered = self._back = self._elsewhere = 0
         self.measures: list[float] = []
 
@@ -77,12 +80,12 @@ class Bench:
             self._taught(event)
         elif event.type in ("imported", "promoted"):
             self._elsewhere += 1
-            if self._rows is not None and event.type == "imported":
+            if self._rows is not None and event.type in STEPS:
                 self._rows.take(event, None)
 
     def notes(self) -> list[str]:
         """What is to be said of the log."""
-        found = list(self._about)
+        found = [*self._about, *([ALONE] if self._own.shared.start else [])]
         if self._back:
             found.append(f"{self._back} answers were taken back later (retracted, or rolled back) and are left out")
         if self._elsewhere:
@@ -114,8 +117,8 @@ class Bench:
         if decision is None:
             raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
         made: Decision = decision.__dict__.get("as it was made") or decision.made()
-        told = event.told()
-        event.__dict__["its feedback"] = told
+        said = event.told()
+        told = event.__dict__["its feedback"] = _plain(said)
         self.answered += 1
         measure = self._measure(event, made, told, decision)
         if measure is not None:
@@ -125,6 +128,7 @@ class Bench:
             evaluator.answered(event, shown)
         self.companion.answered(event, shown)
         if self._rows is not None:
+            event.__dict__["its feedback"] = said
             self._rows.take(event, made)
 
     def _measure(self, event: Line, made: Decision, told: Any, decision: Line) -> float | None:
@@ -134,19 +138,20 @@ class Bench:
 
     def _taught(self, event: Line) -> None:
         told, made = event.told(), None
-        if isinstance(told, Lesson):
-            decision = self._recording.decision(event.decision or "")
-            made = decision.made() if decision is not None else None
-            examples = _lesson(told, made)
-        else:
-            examples = list(told)
-        rows = examples
-        if self._rows is not None:
-            rows = [(self._rows.context(event.key, context), answer) for context, answer in examples]
+        if event.decision is not None:
+            line = self._recent.get(event.decision) or self._recording.decision(event.decision)
+            made = None if line is None else line.__dict__.get("as it was made") or line.made()
+        shown = made if made is None or self._rows is None else self._rows.of(event.key, made)
         for evaluator in self.evaluators.values():
-            evaluator.taught(event.key, rows)
+            if isinstance(told, Lesson):
+                evaluator.given(event.key, told, shown)
+            else:
+                evaluator.taught(event.key, [(self._context(event.key, each), answer) for each, answer in told])
         if self._rows is not None:
             self._rows.take(event, made)
+
+    def _context(self, key: str | None, context: Any) -> Any:
+        return context if self._rows is None else self._rows.context(key, context)
 
     def _amended(self, event: Line) -> None:
         told = event.told()
@@ -157,14 +162,6 @@ class Bench:
                 evaluator.labelled(numbers, names[-len(numbers) :])
         if self._rows is not None:
             self._rows.take(event, None)
-
-
-def _lesson(told: Lesson, made: Decision | None) -> list[tuple[Any, Any]]:
-    """What came of another model's decision, as examples: that something was wrong is none."""
-    context = told.context if told.context is not None or made is None else made.context
-    if told.shown is None:
-        return [(context, told.answer)]
-    return [(context, told.shown)] if told.answer is True or told.answer == 1.0 else []
 
 
 class _RowsOfRecords:
@@ -194,15 +191,22 @@ class _RowsOfRecords:
         for key in list(self._learners) if wide else [event.key]:
             learner = self._learner(key)
             decision = None if made is None else learner.adopt(made)
-            self._learners[key] = take(learner, event.type, event.seq, decision, event.told())
+            self._learners[key] = take(learner, event.type, event.seq, decision, event.told(), key)
 
     def _learner(self, key: str | None) -> Learner:
         if key not in self._learners:
             made = self._own.learner(key)
             for event in self._amendments:
-                made = take(made, event.type, event.seq, None, event.told())
+                made = take(made, event.type, event.seq, None, event.told(), key)
             self._learners[key] = made
         return self._learners[key]
+
+
+def _plain(told: Any) -> Any:
+    """What a learner was told; of a lesson about what others have shown, what came of it."""
+    if not isinstance(told, Lesson):
+        return told
+    return told.answer[1] if isinstance(told.answer, tuple | list) and len(told.answer) == 2 else told.answer
 
 
 def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:

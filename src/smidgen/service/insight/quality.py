@@ -78,6 +78,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         keep_texts=None if model.blueprint.loop.dim is None else body.keep_texts is not False,
         keyed=model.keyed,
+        shared_start=model.blueprint.shared.start if model.keyed else None,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
         model_version=counts.version,

@@ -11,6 +11,9 @@ from smidgen.errors import InvalidArgument
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ModelBody
 
+#: What belongs to the log's own learner, or to its place beside another.
+_ALONE: dict[str, Any] = dict.fromkeys(("explore", "min_share", "shadow_of", "challenger_of"))
+
 
 def other_body(body: ModelBody, spec: str) -> ModelBody:
     """The model's settings with another learner, which explores as its own settings say.
@@ -31,7 +34,7 @@ def other_body(body: ModelBody, spec: str) -> ModelBody:
         if not equals or not key.isidentifier():
             raise InvalidArgument(f"the learner is {spec!r}", 'write it as "Name:argument=value,argument=value"')
         params[key] = _value(text)
-    return msgspec.structs.replace(body, learner=name.strip(), params=params, explore=None, min_share=None)
+    return msgspec.structs.replace(body, learner=name.strip(), params=params, **_ALONE)
 
 
 def _value(text: str) -> Any:

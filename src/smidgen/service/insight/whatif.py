@@ -25,6 +25,7 @@ from smidgen.service.loops.clicking import Clicked
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import recorded
+from smidgen.service.store import formats
 from smidgen.service.store.recording import Recording
 
 __all__ = ["Examined", "Outcome", "WhatIf", "other_body", "plot", "what_if"]
@@ -147,6 +148,7 @@ def what_if(
         raise InvalidRecord(
             f"{recording.name} does not begin with the model's settings", "export the log from its start"
         )
+    formats.check(first.format, recording.name)
     own = recorded(first.model, first.resolved)
     bench = Bench(own, others, recording)
     if isinstance(bench.companion, Clicked):

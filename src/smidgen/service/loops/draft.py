@@ -16,7 +16,7 @@ from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import CAVEATS, CoactiveEvaluator, places
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
-from smidgen.service.loops.words import Entry, Example, Offered, Words
+from smidgen.service.loops.words import Back, Entry, Example, Offered, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Message, Numbers, Record
 from smidgen.service.refusals import Impossible
 from smidgen.structures import Drafts, Edit
@@ -66,6 +66,15 @@ class DraftLoop(Loop):
     takes_texts = True
     words = Words(
         does="Draft: show one of several texts; learns from what people make of it",
+        out="A text",
+        about_out="One of several drafts that a person may edit: replies, summaries, descriptions.",
+        back={
+            Feedback.EDIT: Back(
+                title="The edited text",
+                note="What the person made of it before it was sent; unchanged is an answer too.",
+                example={"edited": "It ships on Friday."},
+            )
+        },
         curve="Left as it was",
         about_curve="Share of drafts that people left unchanged, in windows of learnt feedback, with 95 % intervals.",
         weights="What it goes by",

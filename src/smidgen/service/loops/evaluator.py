@@ -21,6 +21,7 @@ from smidgen.learners import Card, Learner
 from smidgen.learners.amending import add_classes
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point
+from smidgen.service.loops.lesson import Lesson
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
@@ -140,6 +141,19 @@ class Evaluator(ABC):
                 return
             except SmidgenError:
                 self._unable += 1
+
+    def given(self, key: str | None, lesson: Lesson, made: Decision | None) -> None:
+        """What came of something that another learner showed, or the app itself, was taught: so is this learner."""
+        context = lesson.context if lesson.context is not None else made.context if made is not None else None
+        learner = self.learner(key)
+        try:
+            if lesson.shown is None:
+                learner.teach(context, lesson.answer)
+            else:
+                as_shown = {"action": lesson.shown, "propensity": lesson.chance}
+                learner.learn(msgspec.structs.replace(learner.decide(context), **as_shown), lesson.answer)
+        except SmidgenError:
+            self._unable += 1
 
     def labelled(self, labels: Sequence[int], names: Sequence[str]) -> None:
         """Labels were added: their numbers, and their names."""

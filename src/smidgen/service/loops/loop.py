@@ -317,6 +317,8 @@ class Loop(ABC):
             "share": cls.share,
             "figure": cls.figure,
             "records": cls.takes_records,
+            "own_features": cls.dim is not None,
+            "texts": cls.takes_texts,
             "request": {name: name in cls._required() for name in cls._fields()},
             "answer": list(cls.reply.__struct_fields__),
             "feedback": dict(cls.kinds),

@@ -12,7 +12,6 @@ from smidgen import records
 from smidgen.learners import learners
 from smidgen.service.messages import AmendBody
 from smidgen.service.models.building import Blueprint, once
-from smidgen.service.models.fold import take
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import Era, LearnerCache, Served
@@ -65,7 +64,7 @@ class Amending:
             return
         told = told_of(model.blueprint, model.blueprint.terms, terms)
         blueprint = model.blueprint.amend(terms)
-        self._learners.amended(model, lambda learner: take(learner, "amended", model.seq, None, told))
+        self._learners.amended(model, told)
         content = bodies.write({"changes": given, "learn": records.encode(told)})
         self._store.append(model.slot, "amended", self._clock(), content)
         if terms.default_reward is None and model.blueprint.terms.default_reward is not None:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from smidgen import records
 from smidgen.service.messages import FeedbackBody, FeedbackReply, digest
+from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.older import Older
 from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
@@ -65,7 +66,7 @@ class Answers:
             if row.feedback_seq is not None and (known := again(row, hashed)) is not None:
                 return _told(name, known, model.version)
             told = self._log.decision(model, row.seq)
-            made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids)
+            made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
         elif not made.model.seen_by(allowed):
             raise unknown(name)
         refuse_beside(name, made.beside)
@@ -78,12 +79,15 @@ class Answers:
         held = self._learners.get(model, key)
         blueprint = model.blueprint
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
+        group = self._learners.group(model)
+        places = group.places(made.decision) if group is not None else None
         kept = blueprint.loop.kept(body.given(), reaction)
-        content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn)))
+        content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn), places))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
-            held.learner.learn(held.learner.adopt(made.decision), reaction.learn)  # a refusal undoes what was written
+            change = Change("feedback", held.learner.adopt(made.decision), reaction.learn, places, made.names)
+            self._learners.learn(model, key, held, change)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
             ((field, value),) = body.given().items()

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
+from smidgen.features.memory import Carried
 from smidgen.learners import Learner
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.served import LearnerCache, Served
@@ -37,6 +38,8 @@ class Answer(NamedTuple):
         out; both None unless both are known.
     lessons
         What it is taught at once, since the app had chosen itself.
+    start, names
+        Of a keyed model: what a newcomer began with, and names of columns that the key had not told before.
     """
 
     model: Served
@@ -46,6 +49,8 @@ class Answer(NamedTuple):
     target: float | None = None
     chance: float | None = None
     lessons: tuple[Lesson, ...] = ()
+    start: bytes | None = None
+    names: Carried = ()
 
 
 class Deciding:
@@ -84,9 +89,13 @@ class Deciding:
         return [answers[0], *(self._beside(each, answers[0], ids) for each in answers[1:])]
 
     def _one(self, model: Served, key: str | None, context: Any) -> Answer:
-        learner = self._learners.get(model, key).learner
+        held, group = self._learners.get(model, key), self._learners.group(model)
+        start, learner = self._learners.begin(model, key, held), held.learner
         self._undo.note(learner.withdraw, learner.decisions)
-        return Answer(model, learner, learner.decide(context))
+        if group is None:
+            return Answer(model, learner, learner.decide(context))
+        decision, names = group.decide(learner, context, held.known)
+        return Answer(model, learner, decision, start=start, names=names)
 
     def _beside(self, answer: Answer, shown: Answer, ids: Sequence[Any]) -> Answer:
         """How what lies beside compares with what goes out."""

@@ -20,8 +20,9 @@ from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.messages import ByName, ModelBody
-from smidgen.service.models import resolving
+from smidgen.service.models import resolving, sharing
 from smidgen.service.models.cost import Cost
+from smidgen.service.models.sharing import Shared
 from smidgen.service.models.sizes import REFUSALS, refuse_huge
 from smidgen.service.models.terms import SILENCE_S, WINDOW_S, Terms, exploring
 from smidgen.service.refusals import Impossible
@@ -85,25 +86,29 @@ class Blueprint:
         made = self._first(params)
         if features is not None:
             made = around(features, made)
-        self._take(body, made, terms, guarded=features is None)  # a vectorizer bounds the numbers itself
+        # a vectorizer bounds the numbers itself
+        self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
+        self._share(sharing.settled(body, inside(made), self.feedback, records=features is not None))
         self.loop.admit()
 
     @classmethod
-    def recorded(cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool) -> Blueprint:
+    def recorded(
+        cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool, shared: Shared | None = None
+    ) -> Blueprint:
         """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
 
         What a learner would refuse today is not asked anew, and defaults are those of that time. It is guarded if it
-        was then.
+        was then, and its keys share what they shared then.
         """
         made = records.unpack(settings)
         if not isinstance(made, Learner):
             raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
         blueprint = cls.__new__(cls)
-        blueprint._take(body, made, terms, guarded=guarded)
+        blueprint._take(body, made, terms, guarded=guarded, shared=shared or Shared())
         return blueprint
 
-    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool) -> None:
+    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool, shared: Shared) -> None:
         """Go by this learner's settings."""
         self.body = body  #: as the app sent it
         self.terms = terms  #: what is in force of what may change
@@ -122,7 +127,23 @@ class Blueprint:
         self.asked = inner.asked
         crossed = self.features is not None and self.features.crosses == "auto"
         self.cost = Cost(self.card, self.settings, self.dim, crossed=crossed)
-        self.size = len(learner.to_bytes()) if body.keyed else 0
+        self._share(shared)
+
+    def _share(self, shared: Shared) -> None:
+        """Let the keys share this."""
+        self.shared = shared
+        self._each = inside(self._made) if shared.names else self._made  #: of which every key has one
+        self.size = len(self._each.to_bytes()) if self.body.keyed else 0
+
+    @property
+    def shared_start(self) -> str | None:
+        """How a newcomer among the keys begins, if it does not begin with nothing: see `Learner.shared_start`."""
+        return inside(self._made).shared_start if self.shared.start else None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the keys have anything in common."""
+        return self.shared.names or self.shared_start is not None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -147,13 +168,13 @@ class Blueprint:
     def amend(self, terms: Terms) -> Blueprint:
         """The same model under other terms; its learners begin as they did, and change where the log says so."""
         terms.check(self.card, self.feedback)
-        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded)
+        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     def alone(self) -> Blueprint:
         """The same settings, of a model that stands beside nobody."""
         body = msgspec.structs.replace(self.body, shadow_of=None, challenger_of=None)
         terms = msgspec.structs.replace(self.terms, share=None)
-        return Blueprint.recorded(body, self.record(), terms, guarded=self.guarded)
+        return Blueprint.recorded(body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     @property
     def feedback(self) -> str | None:
@@ -173,8 +194,12 @@ class Blueprint:
         return records.pack(self._made)
 
     def learner(self, key: str | None) -> Learner:
-        """A fresh learner; every key has a seed of its own."""
-        return begun(self._made, key, guarded=self.guarded)
+        """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
+        return begun(self._each, key, guarded=self.guarded)
+
+    def whole(self) -> Learner:
+        """A fresh learner that takes what apps send, names of its own included."""
+        return self._made.fresh() if self.shared.names else self.learner(None)
 
     def bare(self) -> Blueprint:
         """The same without its vectorizer: of a model that takes records, one that takes the rows made of them."""

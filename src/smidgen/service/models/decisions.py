@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 from smidgen import records
 from smidgen.errors import InvalidFeatures, NotTeachable, SmidgenError
+from smidgen.features.memory import Carried
 from smidgen.service.loops.candidates import located
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
 from smidgen.service.models.beside import Answer, Deciding
 from smidgen.service.models.cost import Budget
+from smidgen.service.models.hashed_names import named_in
+from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -178,6 +181,14 @@ class Decisions:
             mine[body.id] = request.digest, told
         return told
 
+    def _named(self, model: Served, body: DecisionBody) -> list[str]:
+        """Names of hashed features that no event has told."""
+        if model.hashed is None or not (new := model.hashed.new(named_in(body))):
+            return []
+        model.hashed.add(new)
+        self._undo.note(model.hashed.drop, new)
+        return new
+
     def _row(
         self, answer: Answer, request: _Request, ids: list[str], now: float, shown: Asked | None = None
     ) -> tuple[_Made, Reply]:
@@ -187,8 +198,9 @@ class Decisions:
         name, expires = _name(now), now + terms.window_s
         reply_ = loop.answer(decision, ids)
         told = reply(name, model.name, model.version, decision, expires) | reply_
-        record, beside = answer.learner.brief(decision), None if shown is None else shown.decision
-        content = bodies.DecisionBody(decision.number, model.version, terms.window_s, ids, record, beside)
+        shared, record = _shared(answer.start, answer.names, self._named(model, body)), answer.learner.brief(decision)
+        beside = None if shown is None else shown.decision
+        content = bodies.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared, beside)
         row = Asked(
             name,
             now,
@@ -213,7 +225,7 @@ class Decisions:
         """Write what one model decided, and keep it in memory for quick feedback."""
         first = self._store.decided(made[0].model.slot, [each.row for each in made])
         for seq, (model, row, ids, answer) in enumerate(made, first):
-            waiting = Made(model, seq, row.key, row.expires_at, answer.decision, ids, row.beside)
+            waiting = Made(model, seq, row.key, row.expires_at, answer.decision, ids, row.beside, answer.names)
             self._recent.add(row.decision, waiting, len(row.body))
             self._undo.note(self._recent.drop, row.decision)
 
@@ -224,16 +236,28 @@ class Decisions:
             return
         held = self._learners.get(model, row.key)
         self._learners.changing(model, row.key)
-        taught = [(answer.decision.context, lesson.answer) for lesson in answer.lessons]
+        context, group, places = answer.decision.context, self._learners.group(model), []
+        taught = [(context, lesson.answer) for lesson in answer.lessons]
         try:
-            for context, right in taught:
-                held.learner.teach(context, right)
+            for example in taught:
+                where = group.places_of(context) if group is not None else None
+                change = Change("taught", None, [example], [where], answer.names)
+                self._learners.learn(model, row.key, held, change)
+                places.append(where)
         except NotTeachable:
             return
         content = {"source": row.beside or row.decision, "learn": records.encode(taught)}
+        if group is not None:
+            content |= {"places": places, "names": answer.names}
         seq = self._store.append(model.slot, "taught", row.at, bodies.write(content), key=row.key, changes=True)
         self._learners.changed(model, row.key, held, seq)
         reach("taught")
+
+
+def _shared(start: bytes | None, names: Carried, hashed: list[str]) -> dict[str, Any] | None:
+    """What a decision's event says of what is no matter of one learner, if anything."""
+    told = {"start": start, "names": names or None, "hashed": hashed or None}
+    return {name: value for name, value in told.items() if value is not None} or None
 
 
 def _refuse_other(id: str, before: bytes | None, now: bytes | None) -> None:

@@ -29,10 +29,10 @@ from smidgen.service.messages import (
 )
 from smidgen.service.models.amending import Amending
 from smidgen.service.models.answers import Answers
-from smidgen.service.models.bringing import Bringing, Learners
-from smidgen.service.models.building import Blueprint
+from smidgen.service.models.bringing import Bringing, Brought
 from smidgen.service.models.decisions import Decisions
 from smidgen.service.models.forgetting import Forgetting
+from smidgen.service.models.hashed_names import PLACE
 from smidgen.service.models.lessons import Lessons
 from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.promoting import Promoting
@@ -176,6 +176,9 @@ class Engine:
         """
         if self.unclean and not self.store.in_batch:
             try:
+                for model in self.models.values():
+                    if model.blueprint.grouped and (last := self.store.forgotten(model.slot)):
+                        self.store.drop_states(model.slot, last)
                 self.unclean = not self.store.cleanse()
             except StorageFailed as error:
                 _log.warning("what was erased may still be in a file: %s", error)
@@ -189,10 +192,16 @@ class Engine:
                 model.saved = model.seq
 
     def snapshot(self, model: Served) -> None:
-        """Write the model's learner, or its keyed learners, aside."""
+        """Write the model's learner, or its keyed learners, aside, and its names."""
+        if model.hashed is not None and model.hashed.changed:
+            named = model.hashed
+            self.run(lambda: self.store.publish(model.slot, PLACE, model.seq, named.to_bytes()))
+            named.changed = False
         if not model.keyed:
             self.store.publish(model.slot, None, model.seq, self.learners.get(model, None).learner.to_bytes())
             return
+        if (group := self.learners.group(model)) is not None:
+            self.store.publish(model.slot, None, model.seq, group.to_bytes())
         self.begin()
         try:
             written = self.learners.write_keyed(model)
@@ -236,11 +245,11 @@ class Engine:
 
         return self.run(command)
 
-    def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> ModelReply:
+    def fill(self, name: str, brought: Brought, source: str) -> ModelReply:
         """Make a model of learners that were brought, or fill an empty one."""
 
         def command() -> ModelReply:
-            self._bringing.fill(name, blueprint, learners, source)
+            self._bringing.fill(name, brought, source)
             return self.describe(name)
 
         return self.run(command)

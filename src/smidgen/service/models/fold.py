@@ -10,9 +10,10 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.amending import add_classes, amended
-from smidgen.learners.records.around import inside
+from smidgen.learners.records.around import inside, takes_records
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import begun
+from smidgen.service.models.keyed_rows import Begun, begin, read, told_to
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.protocol import Reading
@@ -60,15 +61,17 @@ def _taught(learner: Learner, decision: Decision | None, told: Any, key: str | N
 
 @step("imported")
 def _imported(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
-    """A learner from elsewhere, in the place of the one that was there."""
+    """A learner from elsewhere, in the place of the one that was there; what keys share is none of theirs."""
+    if told is None:
+        return learner
     return Learner.from_bytes(told.tobytes(), "an imported learner")
 
 
 @step("amended")
 def _amended(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """Other settings, more labels: what has been learnt stays. Settings that it does not have are another's."""
-    accepted = inspect.signature(type(inside(learner))).parameters
-    if settings := {name: value for name, value in told["settings"].items() if name in accepted or name == "text"}:
+    accepted = {*inspect.signature(type(inside(learner))).parameters, *(["text"] if takes_records(learner) else [])}
+    if settings := {name: value for name, value in told["settings"].items() if name in accepted}:
         learner = amended(learner, **settings)
     if told["labels"] is not None:
         add_classes(learner, *range(*told["labels"]))
@@ -117,22 +120,39 @@ def take(
 
 
 def follow(
-    learner: Learner, changes: Iterable[tuple[Event, Event | None]], undone: Undone, key: str | None = None
+    learner: Learner,
+    changes: Iterable[tuple[Event, Event | None]],
+    undone: Undone,
+    key: str | None = None,
+    start: Begun | None = None,
 ) -> tuple[Learner, int]:
-    """Take events of the log, but for those that were taken back; ``key`` says whose learner it is.
+    """Take events of the log, but for those that were taken back.
 
-    Returns the learner, and the number of the last event, 0 if there was none.
+    Parameters
+    ----------
+    learner, changes, undone
+        Who learns, from what, and what counts no more.
+    key
+        Whose learner it is, of a keyed model.
+    start
+        Where a fresh learner of a key begins, and with what.
+
+    Returns
+    -------
+    The learner, and the number of the last event, 0 if there was none.
     """
     seq = 0
     for event, made in changes:
+        if start is not None and event.seq >= start.seq:  # the settings of that time are in force
+            begin(learner, start.start)
+            start = None
         seq = event.seq
         counts = event.made not in undone if event.made is not None else event.type == "amended"
         if counts and event.type != ERASED:
-            decision = None
-            told = bodies.read_told(event)
-            if made is not None and event.type not in REWINDS:
-                decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)
+            decision, told = told_to(learner, read(learner, event, made))
             learner = take(learner, event.type, seq, decision, told, key)
+    if start is not None:
+        begin(learner, start.start)
     return learner, seq
 
 
@@ -164,6 +184,10 @@ class Undone:
 
     def __contains__(self, version: int) -> bool:
         return any(first <= version <= last for first, last, _ in self._ranges)
+
+    def begins_anew(self, version: int) -> bool:
+        """Whether a key that began at this version begins anew, since a rollback took back what it began with."""
+        return any(first <= version < by for first, last, by in self._ranges if last == by)
 
     def spoils(self, version: int) -> bool:
         """Whether a state of this version holds something that was taken back later."""

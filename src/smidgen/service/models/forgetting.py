@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smidgen.service.messages import ForgottenReply
+from smidgen.service.models.hashed_names import PLACE, HashedNames
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -70,8 +71,11 @@ class Forgetting:
         return ForgottenReply(forgotten=count, model_version=model.version, copies=erased)
 
     def _erase(self, model: Served, key: str) -> int:
-        count, _ = self._store.forget(model.slot, key, self._clock())
+        count, verdict = self._store.forget(model.slot, key, self._clock())
         self._let_go(model, key)
+        if model.hashed is not None and model.blueprint.dim is not None and verdict.seq is not None:
+            model.hashed = HashedNames.folded(self._store, model.slot, model.blueprint.dim)
+            self._store.publish(model.slot, PLACE, verdict.seq, model.hashed.to_bytes())
         model.rewritten += 1
         return count
 

@@ -61,6 +61,8 @@ class Older:
         shown, id
             What was shown.
         """
+        if model.blueprint.shared.names:
+            return None  # names of others are in other columns
         source = model.past[-1].source if model.past else None
         if shown.model.name == source and shown.model.present(shown.seq):
             return shown.decision

@@ -8,6 +8,8 @@ from typing import Any
 from smidgen import records
 from smidgen.decision import Decision
 from smidgen.errors import NotTeachable, SmidgenError
+from smidgen.features.memory import Carried
+from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.older import Older, by_itself
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
@@ -53,7 +55,7 @@ class PassingOn:
 
     def _teach(self, other: Served, row: DecisionRow, shown: Made, what: tuple[str, str, Any, bytes, float]) -> None:
         id, field, value, hash, at = what
-        mine, present = self._own(other, row), other.present(row.seq)
+        (mine, names), present = self._own(other, row), other.present(row.seq)
         own = mine if present else self._older.own(other, mine, row.seq, shown, id)
         if own is None:
             return
@@ -64,8 +66,10 @@ class PassingOn:
         if lesson is None or lesson.answer is None:
             return
         self._learners.changing(other, shown.key)
+        group = self._learners.group(other)
+        places = group.places(own) if group is not None and present else None
         try:
-            lesson.give(held.learner, own)
+            self._learners.learn(other, shown.key, held, Change("taught", own, lesson, places, names))
         except NotTeachable:
             return
         except (StorageFailed, OSError):
@@ -77,14 +81,17 @@ class PassingOn:
             self._learners.leave(other, shown.key)
             _log.warning("model %s was not taught what came of decision %s: %s", other.name, id, error)
             return
-        content = bodies.write({"source": id, "by": shown.model.name, "learn": records.encode(lesson)})
+        where = {} if places is None else {"places": places}
+        content = bodies.write({"source": id, "by": shown.model.name, "learn": records.encode(lesson), **where})
         verdict = self._store.taught(other.slot, Told(row.id, at, shown.key, hash, None, None, content))
         if verdict.seq is not None:
             self._learners.changed(other, shown.key, held, verdict.seq)
             reach("passed-on")
         self._recent.drop(row.id)
 
-    def _own(self, other: Served, row: DecisionRow) -> Decision:
-        """The decision that lies beside."""
-        made = self._recent.get(row.id)
-        return made.decision if made is not None else self._log.decision(other, row.seq).decision
+    def _own(self, other: Served, row: DecisionRow) -> tuple[Decision, Carried]:
+        """The decision that lies beside, and the names that it tells."""
+        if (made := self._recent.get(row.id)) is not None:
+            return made.decision, made.names
+        told = self._log.decision(other, row.seq)
+        return told.decision, told.names

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from smidgen.decision import Decision
+from smidgen.features.memory import Carried
 from smidgen.service.models.served import Served
 
 
@@ -28,6 +29,8 @@ class Made(NamedTuple):
         The candidates' ids, in the order of their features.
     beside
         The decision that was shown in its place, if another model made that.
+    names
+        Names of columns that its event tells.
     """
 
     model: Served
@@ -37,6 +40,7 @@ class Made(NamedTuple):
     decision: Decision
     ids: list[str]
     beside: str | None = None
+    names: Carried = ()
 
 
 class Recent:

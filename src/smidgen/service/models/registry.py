@@ -10,12 +10,14 @@ import msgspec
 from smidgen import records
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
+from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.served import Era, Served
+from smidgen.service.models.sharing import Shared
 from smidgen.service.models.terms import Terms, read, told_of
 from smidgen.service.models.trials import champion_of, filled, joined, named, refuse_second
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible, UnknownModel
-from smidgen.service.store import bodies
+from smidgen.service.store import bodies, formats
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, ModelRow
 
@@ -47,6 +49,8 @@ class Registry:
         for model in served(self._store):
             newest = next((state for state in self._store.states(model.slot) if state.own), None)
             model.saved = newest.seq if newest is not None else 0
+            if model.hashed is not None and model.blueprint.dim is not None:
+                model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
             self.by_name[model.name] = self.by_slot[model.slot] = model
 
     def get(self, name: str) -> Served:
@@ -97,7 +101,7 @@ class Registry:
         if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
             found["leader"] = self.by_name[leader].id  # names may change, once it is archived
         row = self._store.create(name, content, found, now)
-        told = {"model": msgspec.json.decode(content), "resolved": found}
+        told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
         self._store.append(row.slot, "created", now, bodies.write(told))
         model = _served(row, blueprint, self._store.counts(row.slot))
         _link(model, found, self.by_name.values())
@@ -165,6 +169,7 @@ def resolved(blueprint: Blueprint) -> dict[str, Any]:
         "settings": blueprint.record(),
         "guarded": blueprint.guarded,
         "terms": msgspec.to_builtins(blueprint.terms),
+        **({"shared": msgspec.to_builtins(blueprint.shared)} if blueprint.body.keyed else {}),
     }
 
 
@@ -203,7 +208,8 @@ def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
         body = msgspec.convert(found["body"], ModelBody)
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
     if settings is not None:
-        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded)
+        shared = msgspec.convert((found or {}).get("shared", {}), Shared)
+        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded, shared=shared)
     blueprint = Blueprint(body)
     blueprint.guarded = guarded
     return blueprint
@@ -230,6 +236,7 @@ def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> Non
 
 
 def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:
+    hashed = blueprint.loop.vectors.hashed and blueprint.dim is not None
     return Served(
         row.id,
         row.name,
@@ -238,4 +245,5 @@ def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Serve
         row.created_at,
         row.archived_at,
         counts if counts is not None else Counts(),
+        hashed=HashedNames(blueprint.dim or 1) if hashed else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smidgen import records
+from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.older import Older
 from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
@@ -64,16 +65,19 @@ class Silences:
         told = self._log.decision(model, row.seq)
         held, loop = self._learners.get(model, told.key), model.blueprint.loop
         reaction = loop.unanswered()
-        worth = model.blueprint.terms.default_reward
-        made, present = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids), model.present(row.seq)
+        worth, group = model.blueprint.terms.default_reward, self._learners.group(model)
+        made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
+        present = model.present(row.seq)
         learn = reaction.learn if present else self._older.taught(made, row.id, "reward", worth)
-        body = bodies.write(bodies.FeedbackBody({"default_reward": worth}, records.encode(learn)))
+        places = group.places(told.decision) if group is not None and present else None
+        body = bodies.write(bodies.FeedbackBody({"default_reward": worth}, records.encode(learn), places))
         expiry = Expiry(row.id, self._clock(), told.key, reaction.measure, reaction.position, body)
         (verdict,) = self._store.expired(row.slot, [expiry])
         if verdict.status == "learnt" and verdict.seq is not None:
             self._learners.changing(model, told.key)
             if present:
-                held.learner.learn(held.learner.adopt(told.decision), reaction.learn)
+                own = held.learner.adopt(told.decision)
+                self._learners.learn(model, told.key, held, Change("expired", own, learn, places, told.names))
             self._learners.changed(model, told.key, held, verdict.seq)
             reach("silence-learnt")
             self._passing_on.take(made, row.id, "reward", worth, _SILENT, expiry.at)

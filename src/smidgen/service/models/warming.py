@@ -76,23 +76,27 @@ class Warming:
 def recover(models: Iterable[Served], learners: LearnerCache, warming: Warming, stopped: Callable[[], bool]) -> None:
     """Bring the models into memory, kernels first: what the log holds is learnt now, not when somebody asks.
 
-    Keyed learners come when they are asked for. A model that cannot be recovered is told of, and refuses on its own.
+    Keyed learners come when they are asked for; what they share comes now. A model that
+    cannot be recovered is told of, and refuses on its own.
     """
     living = [model for model in models if model.archived_at is None]
     warming.all(model.blueprint for model in living)
     for model in living:
         if stopped():
             return
-        if not model.keyed:
+        if not model.keyed or model.blueprint.grouped:
             try:
-                learners.get(model, None)
+                if model.keyed:
+                    learners.group(model)
+                else:
+                    learners.get(model, None)
             except Exception as error:
                 _log.warning("model %s could not be recovered: %s", model.name, error)
 
 
 def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) -> int:
     """Decide, learn, write and read back on a fresh twin, as requests will; how many rounds were learnt."""
-    loop, twin = blueprint.loop, blueprint.learner(None)
+    loop, twin = blueprint.loop, blueprint.whole()
     rng, learnt, ends = np.random.default_rng(0), 0, math.inf
     for number in range(ROUNDS):
         if number == 2:

@@ -17,6 +17,7 @@ export function createForm(refresh) {
   const loopNow = () => known[out.value()];
   const backNow = () => loopNow().back.find((each) => each.feedback === back.value()) ?? loopNow().back[0];
   const entry = () => learners[out.value()].find((one) => one.name === (learner.control.value || backNow().learner));
+  const asksFeatures = () => entry().features && !loopNow().own_features;
   const takes = (setting) => loopNow().settings.includes(setting);
 
   const name = field("Name", "new-name", h("input", { required: true, maxlength: 100, pattern: NAME, autocomplete: "off", placeholder: "news" }), "Letters, digits, dots, dashes, underscores.");
@@ -45,14 +46,15 @@ export function createForm(refresh) {
   windowField.root.classList.add("joined");
   const silence = field("Silence counts as a reward of", "new-silence", number({ placeholder: "nothing is learnt from it" }), "Learnt once the window is over; 0 if nobody cared.");
   const [low, high] = [number({ value: "0", "aria-label": "The worst reward" }), number({ value: "1", "aria-label": "The best reward" })];
-  const range = group("Rewards run", "new-range", h("div", { class: "row" }, "from", low, "to", high), "", () => low);
+  const range = group("Rewards run", "new-range", h("div", { class: "from-to" }, "from", low, "to", high), "", () => low);
   const explore = field("Share of exploration", "new-explore", number({ min: 0, max: 1, placeholder: "as the learner has it" }), "Spread evenly over all; 0: always the best guess.");
   const least = field("Least share of each candidate", "new-least", number({ min: 0, max: 1, placeholder: "none" }));
   const keyed = h("input", { type: "checkbox", id: "new-keyed" });
   const shared = h("input", { type: "checkbox", id: "new-shared", checked: true });
   const ids = h("input", { type: "checkbox", id: "new-ids", checked: true });
   const check = (control, label, hint) => h("div", { class: "field" }, h("span", { class: "row" }, control, h("label", { for: control.id }, label)), h("span", { class: "hint" }, hint));
-  const boxes = { keyed: check(keyed, "One learner per user", "Each decision then says whose it is (key)."), shared: check(shared, "New users start from what all users taught", "Else every user begins with nothing."), ids: check(ids, "A candidate's id counts as a feature", "So that two with the same features can be told apart.") };
+  const keeping = h("input", { type: "checkbox", id: "new-keep", checked: true });
+  const boxes = { keyed: check(keyed, "One learner per user", "Each decision then says whose it is (key)."), shared: check(shared, "New users start from what all users taught", "Else every user begins with nothing."), ids: check(ids, "A candidate's id counts as a feature", "So that two with the same features can be told apart."), keep: check(keeping, "The log keeps the texts", "Else only what is learnt from them, and stories say less.") };
   const params = field("Settings of the learner", "new-params", h("textarea", { class: "code", rows: 2, spellcheck: "false" }), "JSON.");
   const optional = h("span", { class: "hint" });
 
@@ -85,7 +87,7 @@ export function createForm(refresh) {
   };
   const arrange = () => {
     const { words } = loopNow();
-    const has = entry().features;
+    const has = asksFeatures();
     const records = has && kind.control.value === "records";
     const show = (part, yes) => { part.root.hidden = !yes; };
     labels.root.hidden = !words.labels;
@@ -100,6 +102,7 @@ export function createForm(refresh) {
     const fits = new Set([...backNow().settings, ...entry().settings]);
     for (const [setting, part] of [["default_reward", silence], ["reward_range", range], ["explore", explore], ["min_share", least]]) show(part, fits.has(setting));
     boxes.shared.hidden = !(takes("shared_start") && keyed.checked);
+    boxes.keep.hidden = !(loopNow().texts && takes("keep_texts"));
     boxes.ids.hidden = !(records && words.asks === "candidates");
     draw();
   };
@@ -117,19 +120,19 @@ export function createForm(refresh) {
   };
   // The body of PUT; `strict` says at the fields what is wrong and gives null.
   const body = (strict) => {
-    const one = entry();
+    const has = asksFeatures();
     const made = { loop: out.value(), feedback: back.value() };
     if (learner.control.value) made.learner = learner.control.value;
     const settings = parsed(params, strict ? undefined : {});
     if (settings === null) return null;
     const refuse = (part, text) => (strict ? (part.fail(text), true) : false);
-    if (one.features && kind.control.value === "records" && names(texts.control.value).length) made.features = { auto: { text: names(texts.control.value) } };
-    if (one.features && kind.control.value === "names") {
+    if (has && kind.control.value === "records" && names(texts.control.value).length) made.features = { auto: { text: names(texts.control.value) } };
+    if (has && kind.control.value === "names") {
       made.features = names(features.control.value);
       if (!made.features.length && refuse(features, "Name at least one feature.")) return null;
     }
-    if (one.features && kind.control.value === "dim") (settings.learner ?? settings).dim = Number(count.control.value);
-    if (one.features && kind.control.value === "hashed") made.features = { hashed: Number(count.control.value) };
+    if (has && kind.control.value === "dim") (settings.learner ?? settings).dim = Number(count.control.value);
+    if (has && kind.control.value === "hashed") made.features = { hashed: Number(count.control.value) };
     if (loopNow().words.labels) {
       made.labels = names(labels.control.value);
       if (made.labels.length < 2 && refuse(labels, "Give at least two labels.")) return null;
@@ -144,6 +147,7 @@ export function createForm(refresh) {
     if (span.value) made.window_s = Number(span.value) * Number(unit.value);
     if (keyed.checked) made.keyed = true;
     if (keyed.checked && takes("shared_start") && !shared.checked) made.shared_start = false;
+    if (!boxes.keep.hidden && !keeping.checked) made.keep_texts = false;
     if (!boxes.ids.hidden && !ids.checked) made.id_feature = false;
     for (const [setting, part] of [["default_reward", silence], ["explore", explore], ["min_share", least]]) {
       if (!part.root.hidden && part.control.value !== "") made[setting] = part.control.valueAsNumber;
@@ -197,7 +201,7 @@ export function createForm(refresh) {
       texts.root,
       h("div", { class: "pair" }, windowField.root, silence.root), range.root,
       h("div", { class: "pair" }, explore.root, least.root),
-      h("div", { class: "pair" }, boxes.keyed, boxes.shared, boxes.ids),
+      h("div", { class: "pair" }, boxes.keyed, boxes.shared, boxes.ids, boxes.keep),
       h("div", { class: "field" }, params.root, optional))),
     wrong,
     h("div", { class: "row" }, h("button", { class: "main", type: "submit", id: "create" }, "Create the model"), h("button", { type: "button", class: "quiet", onclick: cancel }, "Cancel")),

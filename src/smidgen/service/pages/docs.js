@@ -7,8 +7,11 @@ import { loops } from "./loops.js";
 const SUBJECTS = [
   ["Models", /^\/v1\/models(\/\{name\})?$/],
   ["Decisions", /^\/v1\/models\/\{name\}\/decisions/],
-  ["Feedback and stories", /^\/v1\/decisions/],
+  ["Feedback and stories", /^\/v1\/(decisions|feedback)/],
   ["The log", /\/log$/],
+  ["What it knows and how it does", /^\/v1\/models\/\{name\}\/(weights|health|compare|taste)/],
+  ["The life of a model", /^\/v1\/models\/\{name\}[:/]/],
+  ["Doors for other systems", /^\/(personalizer|ofrep)/],
   ["The service itself", /./],
 ];
 const METHODS = ["get", "put", "post", "delete", "patch"];
@@ -85,9 +88,10 @@ async function start() {
     for (const method of METHODS) if (item[method]) groups.get(subject).push(operation(document_, method, path, item[method], item.parameters, known));
   }
   const schemas = Object.entries(document_.components.schemas);
-  const menu = h("nav", { "aria-label": "Operations" },
+  const operations = h("nav", { "aria-label": "Operations" },
     [...groups].filter(([, all]) => all.length).map(([subject, all]) => h("div", {}, h("h3", {}, subject), h("ul", {}, all.map((one) => h("li", {}, h("a", { href: `#${one.id}` }, one.summary)))))),
     h("div", {}, h("h3", {}, "Bodies"), h("ul", {}, schemas.map(([name]) => h("li", {}, h("a", { href: `#${name}` }, name))))));
+  const menu = h("details", { class: "menu", open: innerWidth > 800 }, h("summary", {}, "Contents"), operations);
   const content = h("div", { class: "operations" },
     h("div", { class: "stack" }, h("h1", {}, "The API"), h("p", { class: "muted" }, `${document_.info.description} Version ${document_.info.version}; the document is `, h("a", { href: "/openapi.json" }, "/openapi.json"), "."),
       h("p", { class: "muted" }, "JSON in and out. A refusal says what was wrong and the way out: ", h("code", {}, '{"error": {"code", "message", "hint"}}'), ". Once a token exists, every /v1 call needs one: ", h("code", {}, "-H 'authorization: Bearer TOKEN'"), ".")),

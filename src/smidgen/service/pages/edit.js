@@ -29,9 +29,29 @@ export function archiveDialog(model, done) {
   };
   const root = dialog("archive", `Archive ${model.name}?`,
     h("form", { class: "stack", onsubmit: go },
-      h("p", {}, `It will decide no more: apps that ask it will be refused. Answers to its ${whole(model.decisions)} decisions are still learnt until their windows end (${span(model.window_s)} each). Its log, its figures and this page stay. It cannot be brought back to life.`),
+      h("p", {}, `It will decide no more: apps that ask it will be refused. Answers to its ${whole(model.decisions)} decisions are still learnt until their windows end (${span(model.window_s)} each). Its log, its figures and this page stay, and it can be revived here later.`),
       wrong,
       h("div", { class: "row end" }, h("button", { type: "button", onclick: () => root.close() }, "Keep it"), h("button", { class: "main danger", type: "submit", id: "archive-it" }, "Archive it"))));
+}
+
+export function reviveDialog(model, done) {
+  const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
+  const go = async (event) => {
+    event.preventDefault();
+    try {
+      await call("POST", `/v1/models/${encodeURIComponent(model.name)}:revive`, {});
+      root.close();
+      announce(`${model.name} decides again`);
+      await done();
+    } catch (error) {
+      wrong.textContent = sentence(error);
+      wrong.hidden = false;
+    }
+  };
+  const root = dialog("revive", `Revive ${model.name}?`,
+    h("form", { class: "stack", onsubmit: go },
+      h("p", {}, "It will decide again and go on where it was, with all that it has learnt."), wrong,
+      h("div", { class: "row end" }, h("button", { type: "button", onclick: () => root.close() }, "Leave it"), h("button", { class: "main", type: "submit", id: "revive-it" }, "Revive it"))));
 }
 
 // What can be changed of this model, each with what it is now; a field that is left as it is changes nothing.

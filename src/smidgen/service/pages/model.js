@@ -4,7 +4,7 @@ import { callsCard } from "./calls.js";
 import { band, draw, faded, plain } from "./charts.js";
 import { compareCard } from "./compare.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
-import { archiveDialog, editDialog } from "./edit.js";
+import { archiveDialog, editDialog, reviveDialog } from "./edit.js";
 import { examinationCard } from "./examination.js";
 import { healthCard, idle } from "./health.js";
 import { bestCard } from "./knobs.js";
@@ -12,6 +12,7 @@ import { loopOf, loops } from "./loops.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
 import { positions, reaction } from "./request.js";
+import { tasteCard } from "./taste.js";
 import { tryCard } from "./tryit.js";
 
 export function chartCard(title, note, size, kind = "") {
@@ -82,7 +83,8 @@ function build(model, loop, refresh, again) {
   const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether it is asked by its own name
   const examination = examinationCard(chartCard);
   const best = bestCard();
-  const charts = h("div", { class: "charts full" }, best.root, examination.root, second && second.root, strong.root, lag.root);
+  const taste = loop.texts ? tasteCard(model) : null;
+  const charts = h("div", { class: "charts full" }, best.root, taste && taste.root, examination.root, second && second.root, strong.root, lag.root);
   const calls = callsCard();
   const back = loop.back.find((each) => each.feedback === model.feedback) ?? loop.back[0];
   const asked = (request) => calls.update({ name: model.name, request, feedback: reaction(back, model, request), answer: loop.answer[0] });
@@ -115,6 +117,7 @@ function build(model, loop, refresh, again) {
     second?.update(told);
     examination.update(now.examination, now.perturbation, now.unexamined);
     best.update(now.best);
+    await taste?.update();
     strong.root.hidden = Boolean(now.best?.knobs); // the same, in other words
     const many = [...charts.children].filter((card) => !card.hidden).length;
     charts.style.setProperty("--columns", many === 4 ? 2 : Math.min(3, many));
@@ -260,7 +263,8 @@ function settingsCard(model, back, again) {
     ["Share of exploration", model.explore === null ? null : short(model.explore)], ["Least share of each", model.min_share ? short(model.min_share) : null], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
   return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),
     h("dl", { class: "stack" }, rows.filter(([, value]) => value).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
-    !model.archived_at && h("div", { class: "row" }, h("button", { type: "button", id: "edit-model", onclick: () => editDialog(model, back?.settings ?? [], again) }, "Change"), h("button", { type: "button", class: "quiet", id: "archive-model", onclick: () => archiveDialog(model, again) }, "Archive")),
+    model.archived_at ? h("div", { class: "row" }, h("button", { type: "button", id: "revive-model", onclick: () => reviveDialog(model, again) }, "Revive"))
+      : h("div", { class: "row" }, h("button", { type: "button", id: "edit-model", onclick: () => editDialog(model, back?.settings ?? [], again) }, "Change"), h("button", { type: "button", class: "quiet", id: "archive-model", onclick: () => archiveDialog(model, again) }, "Archive")),
     h("details", {}, h("summary", {}, "Its whole log"), h("pre", { tabindex: "0" }, h("code", {}, `curl ${location.origin}/v1/models/${model.name}/log`))));
 }
 

@@ -41,6 +41,8 @@ class DecisionEvent(NamedTuple):
         The candidates' ids, in the order of their features.
     decision
         The learner's own record, all that learning needs.
+    shared
+        Of a keyed model: what the key begins with, names of columns.
     beside
         The decision that was shown in its place, if another model made that.
     """
@@ -52,7 +54,13 @@ class DecisionEvent(NamedTuple):
     reply: Reply
     ids: list[Any]
     decision: Decision
+    shared: dict[str, Any] | None = None
     beside: str | None = None
+
+    @property
+    def names(self) -> list[tuple[int, str, int]]:
+        """Names of columns that it tells."""
+        return bodies.carried(self.shared, 0)
 
 
 class Answered(NamedTuple):
@@ -70,6 +78,8 @@ class Answered(NamedTuple):
         What the learner was told.
     model_version
         The model's version after it was learnt.
+    places
+        Where new names went.
     """
 
     at: float
@@ -77,6 +87,7 @@ class Answered(NamedTuple):
     status: str
     learn: Any
     model_version: int | None
+    places: tuple[list[int], list[int]] | None = None
 
 
 class EventLog:
@@ -120,7 +131,7 @@ class EventLog:
         ids, expires = list(body.ids), event.at + body.window_s
         told = reply(event.decision or "", model.name, body.model_version, decision, expires)
         told |= model.at(event.seq).loop.answer(decision, ids)
-        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, body.beside)
+        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, body.shared, body.beside)
 
     def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
         """The model's next events as lines of JSON; fewer than asked for, if they are large."""
@@ -157,8 +168,10 @@ class EventLog:
         if event.type == "decision":
             told = self.told(model, event)
             record = msgspec.Raw(told.decision.to_json())
-            fields = {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record}
-            return fields if told.beside is None else fields | {"beside": told.beside}
+            shared: dict[str, Any] = {} if told.shared is None else {"shared": told.shared}
+            if told.beside is not None:
+                shared |= {"beside": told.beside}
+            return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record, **shared}
         if event.type in ("feedback", "expired"):
             heard = answered(event)
             return {
@@ -166,6 +179,7 @@ class EventLog:
                 "status": heard.status,
                 "learn": records.pack(heard.learn),
                 "model_version": heard.model_version,
+                **({} if heard.places is None else {"places": heard.places}),
             }
         if event.type == ERASED and event.salt is None:
             return {"digest": (event.body or b"").hex()} | made
@@ -206,4 +220,5 @@ def answered(event: Event) -> Answered:
     """What the event of a feedback says."""
     body = bodies.read_feedback(event.body, event.seq)
     status = "learnt" if event.made is not None else "late"
-    return Answered(event.at, body.feedback, status, bodies.read_value(body.learn, event.seq), event.made)
+    learn = bodies.read_value(body.learn, event.seq)
+    return Answered(event.at, body.feedback, status, learn, event.made, body.places)

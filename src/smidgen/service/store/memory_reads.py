@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from smidgen.service.store.events import REWINDS, Event
+from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.memory_bases import MemoryBases
 from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.protocol import Question
@@ -106,6 +106,18 @@ class MemoryReads(MemoryBases):
         with self._lock:
             events = self._tables.events.get(slot, [])[self._tables.floor(slot) :]
         return [event for event in events if event.type in REWINDS]
+
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        with self._lock:
+            found = [event for event in self._tables.events.get(slot, []) if event.key == key]
+        yield from found
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        with self._lock:
+            events = self._tables.events.get(slot, [])
+            return next((event.seq for event in reversed(events) if event.type == ERASED and event.salt is not None), 0)
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""

@@ -96,6 +96,14 @@ class Reading(BaseReading, Protocol):
         """The events that take back what earlier ones did, in order (`smidgen.service.store.events.REWINDS`)."""
         ...
 
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        ...
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        ...
+
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
         ...
@@ -285,6 +293,10 @@ class Store(Reading, Retaining, Protocol):
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
         """Keep what a learner has become after an event. A key's state joins the open batch."""
+        ...
+
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event; what keys became is kept."""
         ...
 
     def add_token(self, token: TokenRow) -> None:

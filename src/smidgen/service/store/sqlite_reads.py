@@ -43,6 +43,11 @@ _CHANGES_BY_KEY = (
     + _CHANGES.format(index="INDEXED BY event_wide", key="f.decision IS NULL AND f.key IS NULL")
     + " ORDER BY 1"
 )
+OF_KEY = f"{_EVENTS} INDEXED BY event_keys WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
+_FORGOTTEN = """
+    SELECT seq FROM events INDEXED BY event_wide
+    WHERE slot = ? AND decision IS NULL AND type = 'erased' AND salt IS NOT NULL ORDER BY seq DESC LIMIT 1
+"""
 _REWINDS = (
     f"{_EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND seq > ?"
     " AND type IN ('retracted', 'rolled_back') ORDER BY seq"
@@ -152,6 +157,18 @@ class SQLiteReads(SQLiteBases):
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
         return [event_of(row) for row in self._rows(_REWINDS, (slot, self._floor(slot)))]
+
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        after = 0
+        while rows := self._rows(OF_KEY, (slot, key, after)):
+            yield from map(event_of, rows)
+            after = rows[-1][0]
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        row = self._row(_FORGOTTEN, (slot,))
+        return int(row[0]) if row is not None else 0
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""

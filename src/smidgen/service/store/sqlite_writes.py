@@ -14,7 +14,7 @@ from smidgen.service.store.events import ERASED, Salts, content, digest_of, link
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
 from smidgen.service.store.schema import of_disk, refusal
 from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite_reads import SQLiteReads, event_of
+from smidgen.service.store.sqlite_reads import OF_KEY, SQLiteReads, event_of
 
 _EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DECISION = """
@@ -28,10 +28,6 @@ _CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
     WHERE id = ?
 """
-_OF_KEY = (
-    "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events INDEXED BY event_keys"
-    " WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
-)
 _ERASE = """
     UPDATE events SET type = 'erased', version = 0, at = 0.0, decision = NULL, key = NULL, salt = NULL, body = ?
     WHERE slot = ? AND seq = ?
@@ -221,7 +217,7 @@ class SQLiteWrites(SQLiteReads):
     def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
         """Erase the events of a key: what they say, its decisions, its state."""
         counts, erased_now, after = self._touched(slot), 0, 0
-        while rows := self._rows(_OF_KEY, (slot, key, after)):
+        while rows := self._rows(OF_KEY, (slot, key, after)):
             for row in rows:
                 event = event_of(row)
                 after = event.seq
@@ -242,6 +238,12 @@ class SQLiteWrites(SQLiteReads):
         seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
         reach("forgetting-appended")
         return erased_now, Verdict("learnt", seq, counts.version)
+
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event."""
+        for found in self.snapshots.of(slot):
+            if found.seq < before:
+                found.path.unlink(missing_ok=True)
 
     def cleanse(self) -> bool:
         """Between batches: let nothing that was erased stay in the files."""

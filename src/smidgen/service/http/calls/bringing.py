@@ -39,9 +39,9 @@ async def import_model(request: Request) -> Response:
     if media == DSJSON:
         return await _teach(here, name, content)
     new = name not in here.engine.models
-    blueprint, learners = await asyncio.to_thread(READERS[media], content)
-    await here.warm(blueprint.body)
-    told = await here.writer.do(lambda: here.engine.fill(name, blueprint, learners, media))
+    brought = await asyncio.to_thread(READERS[media], content)
+    await here.warm(brought.blueprint.body)
+    told = await here.writer.do(lambda: here.engine.fill(name, brought, media))
     return reply(told, 201 if new else 200)
 
 

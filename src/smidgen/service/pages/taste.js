@@ -1,0 +1,20 @@
+// What people make of texts, in words.
+import { get } from "./api.js";
+import { h, set } from "./dom.js";
+
+export function tasteCard(model) {
+  const said = h("p", { class: "empty" }, "Nothing is known yet: people have not edited enough.");
+  const list = h("ul", { class: "sentences" });
+  const root = h("section", { class: "card stack", "aria-labelledby": "taste-title" }, h("h2", { id: "taste-title" }, "What people like"), list, said);
+  let drawn = "";
+  const update = async () => {
+    if (model.keyed) return set(said, "Every user has a taste of their own: ask GET …/taste?key=….");
+    const { taste } = await get(`/v1/models/${encodeURIComponent(model.name)}/taste`);
+    said.hidden = taste.length > 0;
+    const content = JSON.stringify(taste);
+    if (content !== drawn) list.replaceChildren(...taste.map((sentence) => h("li", {}, sentence)));
+    drawn = content;
+    return undefined;
+  };
+  return { root, update };
+}
