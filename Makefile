@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-nojit coverage faults faults-table check format listings docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
+.PHONY: help serve test test-long test-nojit coverage faults faults-table check format listings golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -66,6 +66,10 @@ format: $(VENV)/.ready ## format the code
 
 listings: $(VENV)/.ready ## write the lists of learners that people and type checkers read, from the register
 	$(BIN)/python docs/extensions/listings.py
+
+FORMAT := 1.0
+golden: $(VENV)/.ready ## write the golden files of a format that is new (FORMAT=1.0); FORCE=1 overwrites, before a release only
+	$(BIN)/python tests/golden/write.py $(FORMAT) $(if $(FORCE),--force)
 
 docs: $(VENV)/.ready ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen import data, errors, geometry, knobs, learners, offline, optim, structures, theory, users
+    from smidgen import data, drafts, errors, geometry, knobs, learners, offline, optim, structures, theory, users
     from smidgen.client import AsyncClient, Client
     from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
@@ -134,6 +134,7 @@ _HOME = {
 }
 _ROOMS = (
     "data",
+    "drafts",
     "errors",
     "geometry",
     "knobs",
@@ -213,6 +214,7 @@ __all__ = [
     "bounds",
     "compare",
     "data",
+    "drafts",
     "errors",
     "from_chain",
     "from_clicks",

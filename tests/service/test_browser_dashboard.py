@@ -424,7 +424,7 @@ def test_pictures_for_the_documentation(
         while app.get("/v1/models/sample").json().get("model_version", 0) < 300:
             app.post("/ui/sample", json={"users": 150}).raise_for_status()
     visit = Visit(request.getfixturevalue(scheme), address)
-    visit.page.set_viewport_size({"width": 1200, "height": 1180})
+    visit.page.set_viewport_size({"width": 1200, "height": 1760})
     page = visit.go("/#model=sample")
     learnt(page, 300)
     page.locator(".bars .barlayer path").first.wait_for()

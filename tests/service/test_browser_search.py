@@ -87,10 +87,10 @@ def test_type_click_and_see_the_weights_move(visit: Visit) -> None:
 def test_users_who_only_look_at_the_top_are_played_beside_it(visit: Visit) -> None:
     page = visit.go("/demo/search")
     page.get_by_role("button", name="Simulate 200 users who only look at the top").click()
-    page.locator(".top-chart[data-runs='5']").wait_for()
+    page.locator(".top-chart[data-runs='10']").wait_for()
     ends = [float(text) for text in page.locator(".legend .end").all_text_contents()]
     assert ends[1] < ends[0] < ends[2]
-    assert page.locator("#top-chart path.one").count() == 10
+    assert page.locator("#top-chart path.one").count() == 20
     assert page.locator("#learnt").text_content() == "0"  # it teaches the model nothing
     visit.leave()
 
@@ -174,6 +174,9 @@ def test_pages_link_to_the_demo_as_long_as_it_is_there(browser: Any, tmp_path: P
 def _picture(page: Any) -> None:
     """Set SMIDGEN_SCREENSHOTS=docs/images to renew the one in the documentation."""
     if folder := os.environ.get("SMIDGEN_SCREENSHOTS"):
+        page.set_viewport_size({"width": 1200, "height": 1460})
+        page.locator("#top-users").click()
+        page.locator(".top-chart[data-runs='10']").wait_for()
         page.locator(".result > button").nth(1).click()
         page.locator(".result.open").wait_for()
         page.get_by_label("Search the standard library").hover()

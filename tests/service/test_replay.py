@@ -22,7 +22,7 @@ from smidgen.cli import app
 from smidgen.errors import InvalidArgument, SmidgenError
 from smidgen.evaluate.offline.lists import log_chance
 from smidgen.service.insight import weighing
-from smidgen.service.insight.drawing import Bar, Line, bars, histogram, lines, ticks
+from smidgen.service.insight.drawing import Bar, Stroke, bars, histogram, lines, ticks
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.report import page
 from smidgen.service.insight.whatif import Outcome, WhatIf, what_if
@@ -563,7 +563,7 @@ class TestDrawing:
         "draw",
         [
             lambda: lines([], across="", label=""),
-            lambda: lines([Line("a", [(1.0, None, None, None)], 0)], across="", label=""),
+            lambda: lines([Stroke("a", [(1.0, None, None, None)], 0)], across="", label=""),
             lambda: bars([], label=""),
             lambda: bars([Bar("a", None, None, None, 0)], label=""),
             lambda: histogram([], across="", label=""),
@@ -573,7 +573,7 @@ class TestDrawing:
         assert draw() == ""
 
     def test_names_are_escaped(self) -> None:
-        told = lines([Line("<b>", [(1.0, 0.5, 0.4, 0.6)], 0)], across="<x>", label='"')
+        told = lines([Stroke("<b>", [(1.0, 0.5, 0.4, 0.6)], 0)], across="<x>", label='"')
         told += bars([Bar("<i>", 0.5, 0.4, 0.6, 1)], label="&") + histogram([("<u>", 3)], across="", label="")
         assert not any(each in told for each in ("<b>", "<x>", "<i>", "<u>"))
 

@@ -8,6 +8,7 @@ for _module in (
     "clicks_claims",
     "clicks_curve",
     "clicks_log",
+    "drafts",
     "filters",
     "knobs",
     "labels",

@@ -1,4 +1,4 @@
-"""Simulated editors over real texts: eight drafts, one shown, what the editor makes of it, and how much was avoidable."""
+"""Simulated editors over real texts: eight drafts, one shown, what is made of it, and how much was avoidable."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _slipped(text: str, word: str, at: float) -> str:
 def play(
     place: Place, *, source: str, traits: list[str], contestants: list[str], slips: float, rounds: int, seed: int
 ) -> Values:
-    """One editor and all contestants: per round what was avoidable, whether it was left unchanged, and the edits so far.
+    """One editor and all contestants: per round what was avoidable, and whether it was left unchanged.
 
     What is avoidable is the distance of the shown draft to what is made of it, beyond that of the best draft on offer.
     """

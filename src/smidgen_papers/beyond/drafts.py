@@ -31,7 +31,7 @@ WINDOW = 10
 
 def plan(run: Run) -> list[Part]:
     """Every trait alone, and some together; without and with slips."""
-    rounds, seeds, names = (30, 1, list(CONTESTANTS)) if run.quick else (60, 6, list(CONTESTANTS))
+    rounds, seeds, names = (30, 1, list(CONTESTANTS)) if run.quick else (60, 4, list(CONTESTANTS))
     wishes = [[trait] for trait in TRAITS] + [list(each) for each in SEVERAL]
     parts: list[Part] = []
     for source in SOURCES:

@@ -16,7 +16,7 @@ EARLY = 0.05
 COLOURS = 6
 
 
-class Line(NamedTuple):
+class Stroke(NamedTuple):
     """A line with a band around it.
 
     Attributes
@@ -75,7 +75,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def lines(series: Sequence[Line], *, across: str, label: str, level: float | None = None, steps: bool = False) -> str:
+def lines(series: Sequence[Stroke], *, across: str, label: str, level: float | None = None, steps: bool = False) -> str:
     """Lines over time, or over places, with their bands; ``level`` is drawn as a dashed line."""
     xs = [point[0] for line in series for point in line.points]
     if not xs:
@@ -180,7 +180,7 @@ class _Frame:
         return "".join(parts) + title
 
 
-def _line(line: Line, frame: _Frame) -> str:
+def _line(line: Stroke, frame: _Frame) -> str:
     known = [(x, value, low, high) for x, value, low, high in line.points if value is not None]
     if not known:
         return ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from smidgen import __version__
 from smidgen.errors import InvalidArgument
-from smidgen.service.insight.drawing import COLOURS, Bar, Line, bars, histogram, lines
+from smidgen.service.insight.drawing import COLOURS, Bar, Stroke, bars, histogram, lines
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.report_style import STYLE
 from smidgen.service.insight.weighing import Bin
@@ -89,7 +89,7 @@ def _pictures(found: WhatIf) -> str:
     measure = banded[0].main if banded else ""
     same = measure.startswith(found.logged.measure)
     series = [
-        Line(
+        Stroke(
             _name(found, each),
             [(point.of, point.value, point.low, point.high) for point in each.band],
             found.outcomes.index(each),
@@ -119,7 +119,7 @@ def _pictures(found: WhatIf) -> str:
     if found.examined is not None:
         seen = found.examined
         points = [(k + 1.0, r, a, b) for k, (r, a, b) in enumerate(zip(seen.read, seen.low, seen.high, strict=True))]
-        drawn = lines([Line("looked at", points, 0)], across="place", label="Examination curve", steps=True)
+        drawn = lines([Stroke("looked at", points, 0)], across="place", label="Examination curve", steps=True)
         source = f"from {seen.rounds:,} answered rankings" if seen.rounds else "as it was given"
         parts.append(_figure_of("How far people look", drawn, f"How likely each place is looked at, {source}."))
     return f'<div class="pictures">{"".join(parts)}</div>' if parts else ""
@@ -153,9 +153,9 @@ def _notes(found: WhatIf) -> str:
     return f"<section><h2>What a reader must know</h2><ul>{items}</ul></section>" if told else ""
 
 
-def _running(found: WhatIf) -> list[Line]:
+def _running(found: WhatIf) -> list[Stroke]:
     return [
-        Line(_name(found, each), [(n, value, None, None) for n, value in each.curve], place, each.learner == OWN)
+        Stroke(_name(found, each), [(n, value, None, None) for n, value in each.curve], place, each.learner == OWN)
         for place, each in enumerate(found.outcomes)
         if each.curve
     ]

@@ -21,14 +21,14 @@ from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.insight.intervals import normal
 from smidgen.service.insight.specs import other_body
 from smidgen.service.insight.weighing import ALPHA, N0, Overlapping, Point
-from smidgen.service.loops.clicking import Clicked
+from smidgen.service.loops.clicking import ClickedPages
 from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import recorded
 from smidgen.service.store import formats
 from smidgen.service.store.recording import Recording
 
-__all__ = ["Examined", "Outcome", "WhatIf", "other_body", "plot", "what_if"]
+__all__ = ["ExaminedPlaces", "Outcome", "WhatIf", "other_body", "plot", "what_if"]
 
 POINTS = 400  # of a curve
 
@@ -72,7 +72,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     notes: list[str]
 
 
-class Examined(msgspec.Struct, kw_only=True):
+class ExaminedPlaces(msgspec.Struct, kw_only=True):
     """How likely people look at each place of a ranking, the first place first.
 
     Attributes
@@ -114,7 +114,7 @@ class WhatIf(msgspec.Struct, kw_only=True):
     answered: int
     logged: Estimate
     outcomes: list[Outcome]
-    examined: Examined | None = None
+    examined: ExaminedPlaces | None = None
     notes: list[str]
 
 
@@ -151,7 +151,7 @@ def what_if(
     formats.check(first.format, recording.name)
     own = recorded(first.model, first.resolved)
     bench = Bench(own, others, recording)
-    if isinstance(bench.companion, Clicked):
+    if isinstance(bench.companion, ClickedPages):
         bench.companion.given = examined
     elif examined is not None:
         raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
@@ -166,10 +166,12 @@ def what_if(
 
 def _found(name: str, own: Blueprint, bench: Bench) -> WhatIf:
     logged = _logged(own, bench.measures)
-    seen = bench.companion.examination() if isinstance(bench.companion, Clicked) else None
+    seen = bench.companion.examination() if isinstance(bench.companion, ClickedPages) else None
     curve = None
     if seen is not None:
-        curve = Examined(read=seen.read.tolist(), low=seen.low.tolist(), high=seen.high.tolist(), rounds=seen.rounds)
+        curve = ExaminedPlaces(
+            read=seen.read.tolist(), low=seen.low.tolist(), high=seen.high.tolist(), rounds=seen.rounds
+        )
     return WhatIf(
         log=name,
         loop=own.body.loop,

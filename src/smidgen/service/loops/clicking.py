@@ -18,7 +18,7 @@ from smidgen.learners import Feedback
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point, Weighing, over_time
 from smidgen.service.loops.candidates import CoactiveEvaluator
-from smidgen.service.loops.evaluator import Companion, Held
+from smidgen.service.loops.evaluator import Companion, Waiting
 from smidgen.structures import Clicks
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ ONE_CURVE = (
 )
 
 
-class Clicked(Companion):
+class ClickedPages(Companion):
     """The clicks of a log with the lists that were shown, and how far people look.
 
     Parameters
@@ -105,8 +105,8 @@ class ClickEvaluator(CoactiveEvaluator):
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        self._mine: Held[Decision] = Held(4096)
-        self._placed: Held[Placed] = Held(50_000)
+        self._mine: Waiting[Decision] = Waiting(4096)
+        self._placed: Waiting[Placed] = Waiting(50_000)
         self._page, self._old = array("q"), array("q")
         self._new: tuple[array[int], array[int]] = (array("q"), array("q"))
         self._lists = Weighing("pages with a click")
@@ -115,7 +115,7 @@ class ClickEvaluator(CoactiveEvaluator):
     @classmethod
     def companion_of(cls, blueprint: Blueprint) -> Companion:
         """The clicks."""
-        return Clicked(blueprint)
+        return ClickedPages(blueprint)
 
     def decided(self, event: Line) -> None:
         """Rank the same documents."""
@@ -127,7 +127,7 @@ class ClickEvaluator(CoactiveEvaluator):
         chance = -math.inf
         if made.log_propensity is not None:
             settings = dict(self.blueprint.settings)
-            if mine.teams is None and isinstance(self.companion, Clicked):
+            if mine.teams is None and isinstance(self.companion, ClickedPages):
                 settings["depth"] = self.companion.depth
             chance = log_chance(mine, made.action, settings)
         self._placed.put(id, Placed(_places(mine.action), _places(mine.greedy), chance))
@@ -205,7 +205,7 @@ class ClickEvaluator(CoactiveEvaluator):
         return not self._rare and (self._lists.overlapping([]) or _NOTHING).matched >= 30
 
     def _curve(self) -> FloatArray | None:
-        found = self.companion.examination() if isinstance(self.companion, Clicked) else None
+        found = self.companion.examination() if isinstance(self.companion, ClickedPages) else None
         return None if found is None else found.read
 
     def _clicks(self, curve: FloatArray, which: int, pages: int | None = None) -> offline.Estimate:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 OPEN = 200_000
 
 
-class Held(Generic[T]):
+class Waiting(Generic[T]):
     """What is remembered of open decisions until their answers come: the latest, up to a number.
 
     Parameters

@@ -17,7 +17,7 @@ from smidgen.features.rows import DenseRows, SparseRows
 from smidgen.learners import Card, Feedback, Learner, recommended
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point, Weighing
-from smidgen.service.loops.evaluator import Companion, Evaluator, Held, chances
+from smidgen.service.loops.evaluator import Companion, Evaluator, Waiting, chances
 from smidgen.structures import Choice
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class RewardModel(Companion):
 
     def __init__(self) -> None:
         self._ridge: Learner | None = None
-        self._predicted: Held[FloatArray] = Held()
+        self._predicted: Waiting[FloatArray] = Waiting()
 
     def decided(self, event: Line) -> None:
         """Predict the rewards of all candidates."""
@@ -77,7 +77,7 @@ class RewardModel(Companion):
         return found if found is not None and len(found) == count else None
 
 
-class Asked(NamedTuple):
+class Weighed(NamedTuple):
     """What a learner said to a decision.
 
     Attributes
@@ -107,8 +107,8 @@ class RewardEvaluator(Evaluator):
             raise InvalidArgument(why, "compare other learners")
         low, high = blueprint.terms.reward_range
         self.weighing = Weighing(self.measure, low, high)
-        self._asked: Held[Asked] = Held()
-        self._mine: Held[Decision] = Held(WHOLE)
+        self._asked: Waiting[Weighed] = Waiting()
+        self._mine: Waiting[Decision] = Waiting(WHOLE)
         self._would: Counter[Any] = Counter()
         self._shown: Counter[Any] = Counter()
         self._heard: Counter[Any] = Counter()
@@ -144,7 +144,7 @@ class RewardEvaluator(Evaluator):
             self._would[ids[int(mine_p.argmax())]] += 1
             self._shown[ids[shown]] += 1
         self._mine.put(id, mine)
-        self._asked.put(id, Asked(float(mine_p[shown]), expected, predicted, ids[shown] if named else None))
+        self._asked.put(id, Weighed(float(mine_p[shown]), expected, predicted, ids[shown] if named else None))
         if made.propensities is not None:
             never = made.propensities <= 0.0
             self.weighing.ask(float(mine_p[never].sum()) if never.any() else 0.0)

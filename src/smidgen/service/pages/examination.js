@@ -17,6 +17,7 @@ export function examinationCard(chartCard) {
     set(card.empty, why ? why[0].toUpperCase() + why.slice(1) : "Not enough clicks yet to tell.");
     if (card.root.hidden) return;
     set(card.caption, drawn.length ? "How likely each place is looked at, the first taken as 1, with its interval." : "");
+    const highest = 1.03 * Math.max(...drawn.map(({ high }) => high));
     const x = drawn.map(({ place }) => place);
     const invisible = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", x };
     card.show(drawn.length ? (c) => ({
@@ -25,7 +26,7 @@ export function examinationCard(chartCard) {
         { ...invisible, y: drawn.map(({ high }) => high), fill: "tonexty", fillcolor: faded(c.good, 0.16) },
         { x, y: drawn.map(({ value }) => value), mode: "lines+markers", line: { color: c.good, width: 2.2 }, marker: { size: 5, color: c.good }, hovertemplate: "place %{x}<br><b>%{y:.0%}</b><extra></extra>" },
       ],
-      layout: { xaxis: { title: { text: "place" }, tickformat: ",d", ...(x.length < 12 ? { dtick: 1 } : { nticks: 6 }) }, yaxis: { rangemode: "tozero", tickformat: ".0%", nticks: 5 } },
+      layout: { xaxis: { title: { text: "place" }, tickformat: ",d", ...(x.length < 12 ? { dtick: 1 } : { nticks: 6 }) }, yaxis: { range: [0, Math.min(highest, Math.max(1.25, 1.5 * Math.max(...drawn.map(({ value }) => value))))], tickformat: ".0%", nticks: 5 } },
     }) : null, drawn.length ? `${percent(drawn.at(-1).value)} at place ${drawn.at(-1).place}` : "", drawn);
   };
   return { root: card.root, update };

@@ -28,7 +28,7 @@ USERS, STEP, JUDGES = 200, 20, 100
 #: Where the visitors of this comparison begin, so that they are nobody else's.
 FIRST = 2_000_000
 #: How likely each place is looked at, and how likely a click is then, by grade; even what is useless is clicked.
-READ = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.02, 0.01, 0.01, 0.01)
+READ = tuple(1.0 / place for place in range(1, SHOWN + 1))
 CLICK = (0.3, 0.4, 0.5, 0.7, 0.9)
 
 

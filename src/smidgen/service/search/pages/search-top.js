@@ -2,8 +2,14 @@
 import { call } from "/ui/files/api.js";
 import { announce, h, set, svg } from "/ui/files/dom.js";
 
-const RUNS = 5;
+const RUNS = 10;
 const SAID = { clicks: "draws its lists, the default for clicks", better: "always shows its best list" };
+// The half width of a 95 % interval of the mean, by the spread of the runs (Student's t for up to ten).
+const T = [0, 12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26];
+function half(values) {
+  const [n, middle] = [values.length, values.reduce((sum, v) => sum + v, 0) / values.length];
+  return T[n - 1] * Math.sqrt(values.reduce((sum, v) => sum + (v - middle) ** 2, 0) / (n - 1) / n);
+}
 const mean = (rows) => rows[0].map((_, i) => rows.reduce((sum, row) => sum + row[i], 0) / rows.length);
 
 function chart(told) {
@@ -29,11 +35,11 @@ function chart(told) {
 export function topUsers(complain) {
   const button = h("button", { type: "button", id: "top-users" }, "Simulate 200 users who only look at the top");
   const [place, legend] = [h("div", { class: "top-chart" }), h("ul", { class: "legend" })];
-  const note = h("p", { class: "hint" }, "They look at the first result, at the next half as often, and so on; and they click on useless things too. What stands on top is clicked more, whatever it is.");
+  const note = h("p", { class: "hint" }, "They look at the first result, at the second half the time, at the third a third of the time, and so on; and they click on useless things too. What stands on top is clicked more, whatever it is.");
   const show = (told) => {
     const { image, means } = chart(told);
     place.replaceChildren(image);
-    legend.replaceChildren(...told[0].curves.map(({ learner, feedback }, c) => h("li", {}, h("i", { class: `curve-${c}` }), h("span", {}, h("b", {}, learner), ` ${SAID[feedback] ?? ""}`), h("b", { class: "end" }, means[c].at(-1).toFixed(2)))),
+    legend.replaceChildren(...told[0].curves.map(({ learner, feedback }, c) => h("li", {}, h("i", { class: `curve-${c}` }), h("span", {}, h("b", {}, learner), ` ${SAID[feedback] ?? ""}`), h("span", {}, h("b", { class: "end" }, means[c].at(-1).toFixed(2)), told.length > 2 && ` ± ${half(told.map((run) => run.curves[c].values.at(-1))).toFixed(2)}`))),
       h("li", {}, h("i", { class: "ceiling" }), h("span", {}, "somebody who knows their taste"), h("b", { class: "end" }, told[0].ceiling.toFixed(2))));
     set(note, `nDCG at ${told[0].judges} questions that neither has seen, without chance; the mean of ${told.length} ${told.length > 1 ? "runs" : "run"}, each run thin. Both got the same users with the same questions; it is played aside, and teaches the model above nothing.`);
     place.dataset.runs = told.length;
