@@ -131,8 +131,7 @@ class EventLog:
         ids, expires = list(body.ids), event.at + body.window_s
         told = reply(event.decision or "", model.name, body.model_version, decision, expires)
         told |= model.at(event.seq).loop.answer(decision, ids)
-        more = (body.shared, body.beside)
-        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, *more)
+        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, body.shared, body.beside)
 
     def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
         """The model's next events as lines of JSON; fewer than asked for, if they are large."""
@@ -169,9 +168,10 @@ class EventLog:
         if event.type == "decision":
             told = self.told(model, event)
             record = msgspec.Raw(told.decision.to_json())
-            more = {"shared": told.shared, "beside": told.beside}
-            fields = {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record}
-            return fields | {name: value for name, value in more.items() if value is not None}
+            shared: dict[str, Any] = {} if told.shared is None else {"shared": told.shared}
+            if told.beside is not None:
+                shared |= {"beside": told.beside}
+            return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record, **shared}
         if event.type in ("feedback", "expired"):
             heard = answered(event)
             return {

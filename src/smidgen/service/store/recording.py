@@ -268,8 +268,9 @@ class DatabaseRecording(Recording):
         head["at"] = stamp(event.at)
         if event.type == "decision":
             told = self._log.told(self._model, event)
-            head |= {"number": told.number, "reply": told.reply, "ids": told.ids}
-            out = Line(**head, shared=told.shared, beside=told.beside)
+            out = Line(
+                **head, number=told.number, reply=told.reply, ids=told.ids, shared=told.shared, beside=told.beside
+            )
             out.__dict__["its decision"] = told.decision
         elif event.type in ("feedback", "expired"):
             heard = answered(event)
