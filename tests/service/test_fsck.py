@@ -97,6 +97,7 @@ def make_old(folder: Path) -> Path:
         connection.executescript(
             """
             DROP INDEX decision_due; DROP INDEX event_wide; DROP INDEX event_rewinds; DROP TABLE calls;
+            DROP TABLE lineage; DROP TABLE bases; DROP TABLE base_states; DROP TABLE carried; DROP TABLE gone;
             ALTER TABLE decisions DROP COLUMN waits; ALTER TABLE decisions DROP COLUMN shown;
             ALTER TABLE decisions DROP COLUMN late_hash; ALTER TABLE slots DROP COLUMN answered;
             DELETE FROM migrations WHERE version > 2;

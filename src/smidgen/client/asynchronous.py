@@ -188,6 +188,11 @@ class AsyncClient:
         made: int = replies.plain(await self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
 
+    async def retain(self, name: str, older_than_s: float) -> dict[str, Any]:
+        """Fold events of this age into the model's base state and erase them; where the log begins now."""
+        body = bodies.encode({"older_than_s": older_than_s})
+        return replies.plain(await self._send("POST", model_path(name) + ":retain", body))
+
     async def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
         return sum((await self.forget_everywhere(name, key)).values())

@@ -222,6 +222,11 @@ class Client:
         made: int = replies.plain(self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
 
+    def retain(self, name: str, older_than_s: float) -> dict[str, Any]:
+        """Fold events of this age into the model's base state and erase them; where the log begins now."""
+        body = bodies.encode({"older_than_s": older_than_s})
+        return replies.plain(self._send("POST", model_path(name) + ":retain", body))
+
     def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
         return sum((self.forget_everywhere(name, key)).values())

@@ -143,11 +143,11 @@ def bring(
     content, log = file.read_bytes(), file.suffix in (".ndjson", ".jsonl", ".json")
     if url is not None:
         media = "application/x-ndjson" if log else "application/octet-stream"
-        with _client(url, token) as client:
+        with open_client(url, token) as client:
             client.bring(name, content, media)
     else:
         blueprint, learners = (from_log if log else from_learner)(content)
-        with _engine(data) as engine:
+        with open_engine(data) as engine:
             engine.fill(name, blueprint, learners, str(file.name))
     typer.echo(f"{name} begins with what {file} holds")
 
@@ -181,14 +181,15 @@ def _done(
 ) -> Any:
     """Do it through a running service, or in the data folder of one that is stopped."""
     if url is not None:
-        with _client(url, token) as client:
+        with open_client(url, token) as client:
             return there(client)
-    with _engine(data) as engine:
+    with open_engine(data) as engine:
         return here(engine)
 
 
 @contextmanager
-def _client(url: str, token: str | None) -> Iterator[Client]:
+def open_client(url: str, token: str | None) -> Iterator[Client]:
+    """A running service."""
     from smidgen.client import Client
 
     with Client(url, token=token) as client:
@@ -196,7 +197,8 @@ def _client(url: str, token: str | None) -> Iterator[Client]:
 
 
 @contextmanager
-def _engine(data: Path) -> Iterator[Engine]:
+def open_engine(data: Path) -> Iterator[Engine]:
+    """The data folder of a service that is stopped."""
     from smidgen.service.models.engine import Engine
     from smidgen.service.store.lock import only_one
 

@@ -26,6 +26,8 @@ ROWS = CANDIDATES = 10_000
 LABELS = 100_000
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+#: After how many seconds events are folded and erased: a minute at least.
+Age = Annotated[float, Meta(ge=60, le=1e10)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
 
 
@@ -65,6 +67,7 @@ class ModelBody(Message):
     default_reward: float | None = None
     explore: Share | None = None
     min_share: Share | None = None
+    retention_s: Age | None = None
 
 
 class AmendBody(Message):
@@ -76,6 +79,7 @@ class AmendBody(Message):
     default_reward: float | UnsetType | None = UNSET
     explore: Share | UnsetType = UNSET
     min_share: Share | UnsetType = UNSET
+    retention_s: Age | UnsetType | None = UNSET
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""
@@ -196,6 +200,27 @@ class RenameBody(Message, kw_only=True):
     """What the model is called from now on."""
 
     to: Name
+
+
+class RetainBody(Message, kw_only=True):
+    """How old an event must be, in seconds, to be folded into the base state and erased."""
+
+    older_than_s: Annotated[float, Meta(ge=0, le=1e10)]
+
+
+class RetainedReply(Struct, kw_only=True):
+    """Where the log begins.
+
+    ``base`` is the last event that is folded, 0 if there is none, and ``base_version`` the version then; ``folded`` is
+    how many events were folded by this call, ``kept`` how many decisions under the base are kept, since they are open
+    or later events are about them.
+    """
+
+    base: int
+    base_version: int
+    folded: int
+    kept: int
+    model_version: int
 
 
 class ForgottenReply(Struct, kw_only=True):
@@ -319,6 +344,26 @@ class HealthReply(Struct, kw_only=True):
     findings: list[Finding]
 
 
+class BaseReply(Struct, kw_only=True):
+    """Where the log begins: the last event that retention has folded, the version then, and when that was done.
+
+    ``oldest_version`` is the oldest one that can be gone back to.
+    """
+
+    seq: int
+    version: int
+    oldest_version: int
+    at: str
+
+
+class UndoingReply(Struct, kw_only=True):
+    """Work on the model's past that is done aside: how much of how much is done; ``of`` is 0 while nobody knows."""
+
+    what: Literal["rollback", "retract", "forget", "retain"]
+    done: int
+    of: int
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
 
@@ -338,6 +383,7 @@ class ModelReply(Struct, kw_only=True):
     default_reward: float | None
     explore: float | None
     min_share: float | None
+    retention_s: float | None
     keyed: bool
     created_at: str
     archived_at: str | None
@@ -348,6 +394,8 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
+    base: BaseReply | None
+    undoing: UndoingReply | None
 
 
 class ModelsReply(Struct, kw_only=True):

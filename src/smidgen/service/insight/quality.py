@@ -5,9 +5,11 @@ from __future__ import annotations
 from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
-from smidgen.service.messages import ModelReply, Quality
+from smidgen.service.messages import BaseReply, ModelReply, Quality, UndoingReply
+from smidgen.service.models.progress import Progress
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import UnknownModel
+from smidgen.service.store.bases import Base
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, Outcome
 
@@ -57,6 +59,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     body, terms = model.blueprint.body, model.blueprint.terms
     with reading.moment():  # counts and figures are of the same events
         counts, figures = committed(reading, model), quality(reading, model, now)
+        base = reading.base(model.slot)
     return ModelReply(
         name=model.name,
         loop=body.loop,
@@ -70,6 +73,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         default_reward=terms.default_reward,
         explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
+        retention_s=terms.retention_s,
         keyed=model.keyed,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
@@ -80,7 +84,17 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         keys=counts.keys if model.keyed else None,
         quality=figures,
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
+        base=_base(base) if base is not None else None,
+        undoing=_undoing(model.undoing),
     )
+
+
+def _base(base: Base) -> BaseReply:
+    return BaseReply(seq=base.seq, version=base.version, oldest_version=base.floor, at=stamp(base.at))
+
+
+def _undoing(work: Progress | None) -> UndoingReply | None:
+    return UndoingReply(what=work.what, done=work.done, of=work.of) if work is not None else None
 
 
 def _in_force(amended: float | None, made_with: float | None) -> float | None:

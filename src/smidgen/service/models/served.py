@@ -10,6 +10,8 @@ from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import Undone, follow, undone
+from smidgen.service.models.progress import Progress
+from smidgen.service.models.starts import begin
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, State
@@ -35,6 +37,8 @@ class Served:
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
     rewritten
         How often its past was changed since the start: by retraction, rollback, forgetting or a base.
+    undoing
+        How far the work on its past is that is done aside at the moment.
     """
 
     id: int
@@ -47,6 +51,7 @@ class Served:
     saved: int = 0
     scaled: dict[str | None, int] = field(default_factory=dict)
     rewritten: int = 0
+    undoing: Progress | None = None
 
     @property
     def keyed(self) -> bool:
@@ -177,7 +182,7 @@ class LearnerCache:
     def _recover(self, model: Served, key: str | None) -> Held:
         gone = undone(self._store, model.slot)
         found = self.state_of(self._store, model, key, gone)
-        learner, seq = found if found is not None else (model.blueprint.learner(key), 0)
+        learner, seq = found if found is not None else begin(self._store, model, key)
         learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone)
         seq = max(seq, last)
         learner.reserve(self._store.last_number(model.slot, key))
@@ -209,10 +214,18 @@ class LearnerCache:
         self._plain[model.slot] = Held(learner, seq, model.blueprint.size, changed=True)
 
     @staticmethod
-    def state_of(reading: Reading, model: Served, key: str | None, gone: Undone) -> tuple[Learner, int] | None:
-        """The newest state of this log that can be read and holds nothing that was undone, with its last event."""
+    def state_of(
+        reading: Reading, model: Served, key: str | None, gone: Undone, upto: int | None = None
+    ) -> tuple[Learner, int] | None:
+        """The newest state of this log that can be read and holds nothing that was undone, with its last event.
+
+        None of before the base, and none of after ``upto``.
+        """
+        base = reading.base(model.slot)
+        first, last = base.seq if base is not None else 0, model.seq if upto is None else upto
         for state in reading.states(model.slot, key):
-            if state.own and state.seq <= model.seq and not gone.spoils(reading.version_at(model.slot, state.seq)):
+            fits = state.own and first <= state.seq <= last
+            if fits and not gone.spoils(reading.version_at(model.slot, state.seq)):
                 try:
                     return Learner.from_bytes(state.content, state.place), state.seq
                 except _UNREADABLE:

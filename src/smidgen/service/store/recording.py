@@ -56,14 +56,17 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     seq, type, decision, key, at
         The head of every event.
     model, resolved
-        Of ``created``: the model's settings, and what was left open in them and settled then.
+        Of ``created`` and ``base``: the model's settings, and what was left open in them and settled then.
     number, reply, ids, record
         Of ``decision``: see `smidgen.service.store.log.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
         Of ``feedback`` and ``expired``: see `smidgen.service.store.log.Answered`. Other events that change weights have
         ``model_version`` too, and ``learn`` if a learner is told something.
     version
-        Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone.
+        Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone; of ``base`` that
+        of the log's beginning.
+    amendments, decisions, late
+        Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
     """
 
     seq: int
@@ -82,6 +85,9 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     learn: Any = None
     model_version: int | None = None
     version: int = 0
+    amendments: list[Any] = msgspec.field(default_factory=list)
+    decisions: int = 0
+    late: int = 0
 
     @property
     def learnt(self) -> bool:
@@ -218,6 +224,8 @@ class DatabaseRecording(Recording):
 
     def lines(self) -> Iterator[Line]:
         """The events in order."""
+        for text in self._log.base_lines(self._model):
+            yield parse(text, f"the base of {self.name}")
         for event in self.events():
             yield self.line(event)
 
@@ -294,8 +302,10 @@ class Rebuilding:
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
             self.blueprint = recorded(event.model, event.resolved)
+        elif event.type in ("base", "base_state"):
+            self._begin(event)
         elif event.type == "decision":
-            self.numbers[event.key] = event.number
+            self.numbers[event.key] = max(event.number, self.numbers.get(event.key, 0))
         elif event.type == "amended":
             self._amendments.append((event.seq, event.told()))
             for key in list(self.learners):
@@ -304,6 +314,17 @@ class Rebuilding:
             self.version = event.model_version or 0
             if self.version not in self.undone:
                 self._change(event)
+
+    def _begin(self, event: Line) -> None:
+        """Begin with what was folded, where the first events are erased."""
+        if event.type == "base_state":
+            self.learners[event.key] = Learner.from_bytes(event.told().tobytes(), f"the base state of {event.key}")
+            self.numbers[event.key] = event.number
+            return
+        if event.model is None:
+            raise InvalidRecord("the base has no settings", "export the log again")
+        self.blueprint, self.version = recorded(event.model, event.resolved), event.version
+        self._amendments = [(event.seq, records.unpack(told)) for told in event.amendments]
 
     def _change(self, event: Line) -> None:
         """Let those learners take the event whom it is about."""

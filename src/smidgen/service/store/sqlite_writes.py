@@ -200,7 +200,7 @@ class SQLiteWrites(SQLiteReads):
 
     def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
         """Erase the events of a key: what they say, its decisions, its state."""
-        counts, erased_now, after = self._touched(slot), 0, 0
+        counts, erased_now, after = self._touched(slot), 0, self._floor(slot)
         while rows := self._rows(_OF_KEY, (slot, key, after)):
             for row in rows:
                 event = event_of(row)
@@ -216,6 +216,7 @@ class SQLiteWrites(SQLiteReads):
                 erased_now += 1
         counts.keys -= erased_now > 0
         self._run("DELETE FROM key_states WHERE slot = ? AND key = ?", (slot, key))
+        self._run("DELETE FROM base_states WHERE slot = ? AND key = ?", (slot, key))  # of a base that did not come
         counts.version += 1
         body = msgspec.msgpack.encode({"events": erased_now})
         seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
