@@ -230,6 +230,8 @@ class _Auditor:
             self._problem(f"event {event.seq} cannot be replayed: {error.problem}")
             self._replays = False
             return
+        if event.type == "base":
+            return  # its states are still to come
         if self._rebuilding.undone.spoils(self._found.version):
             return  # a state of this version holds what was taken back later, and is not used
         if (snapshot := self._snapshots.get(event.seq)) is not None:

@@ -20,6 +20,20 @@ POINTS = (
     "snapshot-renamed",
     "snapshot-synced",
 )
+#: The places that the other calls pass which write; the tests have each of them in a call that is killed there.
+LIFE = (
+    "event-appended",
+    "taught",
+    "showing-appended",
+    "expiry-appended",
+    "silence-learnt",
+    "retraction-appended",
+    "rollback-appended",
+    "forgetting-appended",
+    "base-staged",
+    "base-made",
+    "base-tidied",
+)
 #: Every place that a backup passes, and then those of restoring it.
 KEEPING = (
     "backup-copied",
