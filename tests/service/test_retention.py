@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from service.asgi import Caller
-from service.bodies import MODELS, Clock, model, request, told
+from service.bodies import MODELS, Clock, decision_body, model, reaction, request, told
+from service.live import Live
 from service.test_amending import amend
 from service.test_forgetting import found_in
 from service.test_undoing import NAMES, World, still, weights_of
+from smidgen.cli import app
+from smidgen.client import AsyncClient, Client
 from smidgen.errors import SmidgenError
+from smidgen.service.http import past
 from smidgen.service.insight.audit import audit_file, audit_model
 from smidgen.service.messages import CopyBody
 from smidgen.service.models.bases import planned, states
@@ -206,8 +214,6 @@ def played(folder: Path, clock: Clock, names: tuple[str, ...] = ("rank", "keyed"
 
 
 def live(engine: Engine, clock: Clock, names: tuple[str, ...], rounds: int, seed: int) -> None:
-    from service.bodies import decision_body, reaction
-
     rng, waiting = random.Random(seed), list[tuple[str, dict[str, Any]]]()
     for _ in range(rounds):
         clock.now += 10 * rng.random()
@@ -277,8 +283,6 @@ DAMAGE = {
 
 @pytest.mark.parametrize("found", DAMAGE)
 def test_damage_is_found(found: str, tmp_path: Path) -> None:
-    import sqlite3
-
     clock = Clock()
     engine = played(tmp_path, clock, ("rank",))
     assert engine.retain("rank", 100.0).kept
@@ -373,3 +377,125 @@ def test_over_http(tmp_path: Path) -> None:
             "/v1/models/mail", {"loop": "label", "labels": ["a", "b"], "window_s": 60, "retention_s": 86_400}
         )
         assert again.status_code == 200
+
+
+def test_old_events_go_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "WATCH_S", 0.01)
+    monkeypatch.setattr(past, "SELDOM_S", 0.02)
+    clock = Clock()
+    with Caller(tmp_path, clock=clock, retention_s=86_400.0) as ask:
+        for name, more in (("mine", {"retention_s": 100}), ("usual", {}), ("long", {"retention_s": 1e9})):
+            ask.put(f"/v1/models/{name}", {"loop": "label", "labels": ["a", "b"], "window_s": 10, **more})
+            ask.post(f"/v1/models/{name}/decisions", {"features": {"x": 1}})
+        steps: list[tuple[float, dict[str, int | None]]] = [
+            (1000.0, {"mine": 2, "usual": None, "long": None}),
+            (90_000.0, {"mine": 2, "usual": 2, "long": None}),
+        ]
+        for later, expected in steps:
+            clock.now += later
+            for _ in range(300):
+                told_ = {name: ask.get(f"/v1/models/{name}").json()["base"] for name in expected}
+                seqs = {name: base and base["seq"] for name, base in told_.items()}
+                if seqs == expected:
+                    break
+                time.sleep(0.02)
+            assert seqs == expected
+
+
+def test_commands(tmp_path: Path) -> None:
+    data = ["--data", str(tmp_path)]
+    engine = Engine(tmp_path)
+    engine.create("mail", model({"loop": "label", "labels": ["a", "b"], "window_s": 1e-3}))
+    engine.create("open", model({"loop": "label", "labels": ["a", "b"]}))
+    made = [engine.decide("open", request({"features": {"x": i}}))["decision"] for i in range(3)]
+    for id in made[:2]:
+        engine.feedback(id, told(correct=True))
+    engine.decide("mail", request({"features": {"x": 1}}))
+    engine.close()
+    run = CliRunner()
+
+    def said(*words: str, status: int = 0) -> str:
+        done = run.invoke(app, [*words, *data])
+        assert done.exit_code == status, done.output
+        return done.output
+
+    assert said("rollback", "open", "1") == "open has the weights of version 1, as version 3\n"
+    assert said("retract", made[0]).endswith("is undone; that makes version 4\n")
+    assert said("retain", "open", "--older-than", "30d").startswith("0 events of open")
+    assert said("retain", "mail", "--older-than", "0s").startswith(
+        "2 events of mail are folded and erased; its log begins after event 2"
+    )
+    assert "kept" in said("retain", "open", "--older-than", "0s")
+    said("retain", "mail", "--older-than", "soon", status=2)
+    assert run.invoke(app, ["rollback", "open", "1", *data]).exit_code != 0
+
+
+def test_a_running_service_does_it(tmp_path: Path) -> None:
+    with Live(tmp_path) as live, Client(live.url) as client:
+        client.create("mail", loop="label", labels=["a", "b"], window_s=1e-3)
+        client.create("songs", loop="choose", keyed=True)
+        client.model("mail").decide({"x": 1})
+        client.model("songs").decide({"a": {}, "b": {}}, key="ann")
+        client.copy("songs", "twin")
+        time.sleep(0.01)
+        done = client.retain("mail", 0)
+        assert (done["folded"], done["kept"]) == (2, 0)
+        assert client.describe("mail")["base"]["seq"] == 2
+        assert [event["type"] for event in client.log("mail")] == ["base", "base_state", "retained"]
+        assert client.forget_everywhere("songs", "ann") == {"songs": 1, "twin": 1}
+        client.archive("mail")
+        assert client.revive("mail")["archived_at"] is None
+        client.archive("mail")
+        assert client.rename("mail", "old")["name"] == "old"
+        run = CliRunner()
+        url = ["--url", live.url]
+        assert (
+            run.invoke(app, ["rollback", "old", "0", *url]).output == "old has the weights of version 0, as version 1\n"
+        )
+        assert "0 events of old" not in run.invoke(app, ["retain", "old", "--older-than", "0s", *url]).output
+        assert run.invoke(app, ["models", "revive", "old", *url]).output == "old decides again\n"
+
+
+def test_the_async_client(tmp_path: Path) -> None:
+    async def calls(url: str) -> None:
+        async with AsyncClient(url) as client:
+            await client.create("mail", loop="label", labels=["a", "b"])
+            assert (await client.retain("mail", 0))["folded"] == 1
+            await client.archive("mail")
+            assert (await client.revive("mail"))["archived_at"] is None
+            await client.archive("mail")
+            assert (await client.rename("mail", "old"))["name"] == "old"
+            await client.create("songs", loop="choose", keyed=True)
+            await client.model("songs").decide({"a": {}, "b": {}}, key="ann")
+            assert await client.forget("songs", "ann") == 1
+
+    with Live(tmp_path) as live:
+        asyncio.run(calls(live.url))
+
+
+def test_a_base_keeps_nothing_of_a_key_that_is_dropped(tmp_path: Path) -> None:
+    clock = Clock()
+    secret = "anna.k@nowhere.test"
+    engine = Engine(tmp_path, clock=clock, synchronous="OFF")
+    engine.create("songs", model({"loop": "choose", "keyed": True, "window_s": 500}))
+    for key in (secret, "bob") * 3:
+        made = engine.decide("songs", request({"key": key, "candidates": [{"id": "a"}, {"id": f"for {key}"}]}))
+        engine.feedback(made["decision"], told(reward=0.5))
+        engine.decide("songs", request({"key": key, "candidates": [{"id": "a"}, {"id": f"for {key}"}]}))  # open
+        clock.now += 1
+    engine.retain("songs", 1.5)
+    engine.feedback(made["decision"], told(reward=0.5))
+    before = engine.learners.get(engine.models["songs"], "bob").learner.to_bytes()
+    with pytest.raises(SmidgenError) as caught:
+        engine.forget("songs", secret)
+    assert caught.value.status == 409
+    engine.forget("songs", secret, drop_base=True)
+    while engine.untidy:
+        engine.maintain()
+    engine.maintain()
+    assert found_in(tmp_path) == []
+    assert engine.learners.get(engine.models["songs"], "bob").learner.to_bytes() == before
+    fresh = engine.models["songs"].blueprint.learner(secret)
+    assert engine.learners.get(engine.models["songs"], secret).learner.to_bytes() == fresh.to_bytes()
+    engine.close()
+    assert fsck(tmp_path, deep=True).findings == []

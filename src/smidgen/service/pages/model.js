@@ -4,6 +4,7 @@ import { band, draw, faded, plain } from "./charts.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
 import { healthCard, idle } from "./health.js";
 import { loopOf, loops } from "./loops.js";
+import { logBegins, pastLine } from "./past.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
 import { positions, tryCard } from "./tryit.js";
@@ -60,11 +61,13 @@ function build(model, loop, refresh) {
   const lag = chartCard("Feedback lag", "", second ? "third" : "half", "short");
   const recent = recentCard(model, loop);
   const health = healthCard(model.name);
+  const past = pastLine();
   const state = h("span", { class: "chip", hidden: !model.archived_at }, "archived");
   const parts = [
     h("p", {}, h("a", { href: "/#" }, "← All models")),
     h("div", { class: "row between" }, h("h1", {}, model.name),
       h("div", { class: "row" }, state, h("span", { class: "chip loop" }, model.loop), h("span", { class: "chip" }, model.learner), model.keyed && h("span", { class: "chip" }, "one learner per key"))),
+    past.root,
     health.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
@@ -77,6 +80,7 @@ function build(model, loop, refresh) {
     const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
     const nothing = idle(await health.update(now));
     tell("quality", nothing ? "–" : figure(loop, now.quality.value), nothing ? `${now.quality.measure}: nothing to learn from` : `${now.quality.measure} (${interval(loop, now.quality)})`);
+    past.update(now.undoing);
     tell("version", whole(now.model_version), "feedbacks learnt (version)");
     tell("decisions", whole(now.decisions), now.keyed ? `decisions for ${whole(now.keys)} keys` : "decisions");
     tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} ${loop.words.waiting}`);
@@ -218,7 +222,7 @@ function drawLag(card, lag) {
 function settingsCard(model) {
   const features = Array.isArray(model.features) ? model.features.join(", ") : model.features?.auto ? `records, up to ${whole(model.features.auto.dim)} names of their own` : model.features ? `hashed into ${whole(model.features.hashed)} columns` : positions(model) ? `${positions(model)}, by position` : "none";
   const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Settings", Object.keys(model.params).length ? JSON.stringify(model.params) : "as they come"],
-    ["Feedback is learnt for", span(model.window_s)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
+    ["Feedback is learnt for", span(model.window_s)], ["Events are kept for", model.retention_s && span(model.retention_s)], ["The log begins", logBegins(model.base)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
   return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),
     h("dl", { class: "stack" }, rows.filter(([, value]) => value).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
     h("details", {}, h("summary", {}, "Its whole log"), h("pre", { tabindex: "0" }, h("code", {}, `curl ${location.origin}/v1/models/${model.name}/log`))));
