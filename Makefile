@@ -27,7 +27,7 @@ test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugge
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
 
 COVERING := stores store_edges heads snapshots upgrade service_commands tokens whatif learner_cache engine survivors \
-	fold forgetting undoing amending examples rewards fsck backup modes ready
+	fold forgetting undoing amending examples rewards fsck backup modes ready retention copies kinds_of_events
 coverage: $(VENV)/.ready ## every branch of store, log, snapshots and tokens is tested (which files: pyproject.toml)
 	$(BIN)/coverage run -m pytest -q -m "not long" $(COVERING:%=tests/service/test_%.py)
 	$(BIN)/coverage report
