@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from smidgen.service.models.bases import planned, states
 from smidgen.service.models.bringing import from_log
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.progress import Progress
+from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping.fsck import fsck
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.memory import MemoryStore, Shelf
@@ -499,3 +502,54 @@ def test_a_base_keeps_nothing_of_a_key_that_is_dropped(tmp_path: Path) -> None:
     assert engine.learners.get(engine.models["songs"], secret).learner.to_bytes() == fresh.to_bytes()
     engine.close()
     assert fsck(tmp_path, deep=True).findings == []
+
+
+def test_snapshots_of_before_the_base_are_no_witnesses(tmp_path: Path) -> None:
+    clock = Clock()
+    engine = played(tmp_path, clock, ("rank",))
+    engine.maintain(every=1)
+    live(engine, clock, ("rank",), 20, seed=8)
+    old = list((tmp_path / "snapshots").rglob("*.smidgen"))
+    assert engine.retain("rank", 0.0).base > max(int(path.stem.partition("-")[0]) for path in old)
+    before = weights_of(engine, "rank")
+    engine.store.close()
+    assert fsck(tmp_path, deep=True).findings == []
+    again = Engine(tmp_path, clock=clock, synchronous="OFF")
+    assert weights_of(again, "rank") == before
+    again.store.close()
+
+
+def test_a_base_without_its_state_is_refused(tmp_path: Path) -> None:
+    clock = Clock()
+    engine = played(tmp_path, clock, ("rank",))
+    engine.retain("rank", 0.0)
+    engine.store.close()
+    with closing(sqlite3.connect(tmp_path / "smidgen.db")) as database:
+        database.execute("DELETE FROM base_states")
+        database.execute("UPDATE bases SET body = x'80'")
+        database.commit()
+    again = Engine(tmp_path, clock=clock, synchronous="OFF")
+    with pytest.raises(SmidgenError, match="missing"):
+        settled(again, "rank")
+    again.store.close()
+    assert {finding.code for finding in fsck(tmp_path).findings} == {"base"}
+    with Inspection(tmp_path) as seen:
+        assert audit_model(seen, seen.model("rank")).problems != []
+
+
+def test_shared_memory_that_a_kill_left_in_disorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = played(tmp_path / "data", Clock(), ("rank",))
+    shutil.copytree(tmp_path / "data", tmp_path / "killed")
+    engine.close()
+
+    class Disorder(Inspection):
+        def __init__(self, folder: Path, *, access: str = "mode=ro", database: Path | None = None) -> None:
+            if "readonly_shm" in access:
+                raise StorageFailed(f"the disk refused: {problem}", "try again")
+            super().__init__(folder, access=access, database=database)
+
+    monkeypatch.setattr("smidgen.service.store.still.Inspection", Disorder)
+    problem = "locking protocol"
+    assert fsck(tmp_path / "killed").findings == []
+    problem = "something else"
+    assert [finding.code for finding in fsck(tmp_path / "killed").findings] == ["database"]

@@ -149,9 +149,8 @@ class EventLog:
             more = {"type": "base_state", "key": state.key, "number": state.number, "learn": content}
             yield msgspec.json.encode(head | more)
         for kept in carried:
-            event = self.reading.event(model.slot, kept.seq)
-            if event is not None:
-                yield self.line(model, event, self.answered_before(event, base.seq))
+            event = self._event(model, kept.seq)
+            yield self.line(model, event, self.answered_before(event, base.seq))
 
     def answered_before(self, event: Event, seq: int) -> str | None:
         """What became of a decision up to an event."""
