@@ -5,17 +5,22 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-nojit coverage faults faults-table check format listings docs docs-serve papers bench bench-quick bench-scaling bench-service clean
+.PHONY: help serve test test-long test-nojit coverage faults faults-table check format listings docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"
+	touch $@ $(VENV)/.serving
+
+$(VENV)/.serving: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[service]"
 	touch $@
 
-serve: $(VENV)/.ready ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470
-	$(BIN)/smidgen serve
+serve: $(VENV)/.serving ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470 (PORT=…)
+	$(BIN)/smidgen serve $(if $(PORT),--port $(PORT))
 
 test: $(VENV)/.ready ## set up and run the tests
 	$(BIN)/python -m pytest -m "not long" --numprocesses auto --maxprocesses 4 --dist loadfile
@@ -25,6 +30,15 @@ test-long: $(VENV)/.ready ## run the tests that take minutes
 
 test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugger or a coverage tool sees them
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
+
+test-typescript: $(VENV)/.ready ## the TypeScript client, and published clients of others, against a real service (needs node)
+	cd clients/typescript && npm install --no-audit --no-fund --no-package-lock --loglevel=error && \
+		SMIDGEN="$(CURDIR)/$(BIN)/smidgen" npm test --loglevel=error
+	cd clients/conformance && npm install --no-audit --no-fund --no-package-lock --loglevel=error && \
+		SMIDGEN="$(CURDIR)/$(BIN)/smidgen" npm test --loglevel=error
+
+package: $(VENV)/.ready ## build wheel and sdist, install each into an empty environment, and try it
+	bash .ci/smoke
 
 COVERING := stores store_edges heads snapshots upgrade service_commands tokens whatif learner_cache engine survivors \
 	fold forgetting undoing amending examples rewards fsck backup modes ready retention copies kinds_of_events

@@ -228,3 +228,32 @@ class TestWhatIsNotImported:
         ended = python("-c", script)
         assert (ended.returncode, ended.stderr.strip()) == (0, "[]")
         assert "smidgen" in ended.stdout
+
+
+class TestUbi:
+    def written(self, folder: Path, orders: list[list[str]]) -> tuple[str, str]:
+        queries, events = [], []
+        for number in range(200):
+            hits = orders[number % len(orders)]
+            queries.append({"query_id": f"q{number}", "user_query": "toner", "query_response_hit_ids": hits})
+            clicked = "a" if number % 4 < 2 or hits[0] == "a" else None
+            about = {"object": {"object_id": clicked}, "position": {"ordinal": 1}}
+            events.append({"action_name": "click", "query_id": f"q{number}", "event_attributes": about})
+        for name, things in (("queries", queries), ("events", events)):
+            (folder / f"{name}.ndjson").write_text("\n".join(map(json.dumps, things)))
+        return str(folder / "queries.ndjson"), str(folder / "events.ndjson")
+
+    def test_a_log_whose_order_changed(self, tmp_path: Path) -> None:
+        files = self.written(tmp_path, [["a", "b"], ["b", "a"]])
+        found = json.loads(CliRunner().invoke(app, ["ubi", *files, "--json", "--places", "3"]).stdout)
+        assert (found["searches"], found["click_rates"][2]) == (200, None)
+        assert found["looks"]["value"] == [1.0, 0.5, None]
+        shown = CliRunner().invoke(app, ["ubi", *files]).stdout
+        assert "0.50 (" in shown
+        none = CliRunner().invoke(app, ["ubi", *files, "--actions", "purchase,like", "--json"])
+        assert json.loads(none.stdout)["clicks"] == 0
+
+    def test_a_log_whose_order_never_changed(self, tmp_path: Path) -> None:
+        shown = CliRunner().invoke(app, ["ubi", *self.written(tmp_path, [["a", "b"]])])
+        assert shown.exit_code == 0
+        assert "not known" in shown.stdout

@@ -254,6 +254,57 @@ def test_grid_search_over_settings_and_passes() -> None:
     assert search.best_params_.keys() == grid.keys()
 
 
+def test_grid_search_over_the_learners_own_settings() -> None:
+    X, y = examples()
+    search = GridSearchCV(OneBitClassifier(random_state=0), {"eta": [0.01, 0.1, 100.0]}, cv=3).fit(X, y)
+    assert search.best_params_["eta"] in (0.01, 0.1, 100.0)
+    assert search.best_estimator_.learner_.params["eta"] == search.best_params_["eta"]
+    classifier = OneBitClassifier(params={"alpha": 0.5}).set_params(eta=0.2, epochs=3)
+    assert (classifier.params, classifier.epochs) == ({"alpha": 0.5, "eta": 0.2}, 3)
+    assert classifier.get_params()["eta"] == 0.2
+    assert "eta" not in classifier.get_params(deep=False)
+    assert clone(classifier).get_params() == classifier.get_params()
+    with pytest.raises(ValueError, match="'gamma' is no setting here"):
+        classifier.set_params(gamma=0.1)
+    assert classifier.set_params(learner="Banditron", params=None, gamma=0.1).params == {"gamma": 0.1}
+
+
+class TestCoefficients:
+    @every_kind
+    def test_are_the_weights(self, make: Any, learner: str) -> None:
+        X, y = examples()
+        classifier = make(learner, params=SETTINGS.get(learner), random_state=0).fit(X, y)
+        assert classifier.coef_.shape == (3, 6)
+        two = make(learner, params=SETTINGS.get(learner), random_state=0).fit(*examples(classes=2))
+        assert two.coef_.shape == (1, 6)
+
+    def test_say_what_the_scores_say(self) -> None:
+        X, y = examples(classes=2)
+        classifier = FullInformationClassifier("MulticlassPerceptron", random_state=0).fit(X, y)
+        np.testing.assert_allclose(X @ classifier.coef_[0], classifier.decision_function(X), atol=1e-9)
+
+    def test_a_kernel_learner_has_none(self) -> None:
+        X, y = examples(60)
+        classifier = OneBitClassifier(params={"covariance": "kernel", "kernel": "rbf"}, random_state=0)
+        with pytest.raises(NotFittedError):
+            assert classifier.coef_ is not None
+        assert not hasattr(classifier.fit(X, y), "coef_")
+
+
+class TestProbabilities:
+    def test_of_confidit_are_those_of_its_model(self) -> None:
+        X, y = examples()
+        classifier = OneBitClassifier(params={"eta": 0.1}, random_state=0).fit(X, y)
+        shares = classifier.predict_proba(X)
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+        assert (shares >= 0.0).all()
+        np.testing.assert_array_equal(classifier.classes_[shares.argmax(axis=1)], classifier.predict(X))
+
+    def test_others_have_none(self) -> None:
+        assert not hasattr(OneBitClassifier("Banditron"), "predict_proba")
+        assert not hasattr(FullInformationClassifier(), "predict_proba")
+
+
 def test_grid_search_over_learners() -> None:
     X, y = examples()
     grid = {"learner": ["AROW", smidgen.MulticlassPerceptron], "shuffle": [True, False]}

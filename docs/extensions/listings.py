@@ -1,7 +1,8 @@
 """The lists of learners that people and type checkers read, from the register; the code itself needs none of them.
 
 ``python docs/extensions/listings.py`` (``make listings``) writes those that are kept: the imports that type checkers
-follow, ``__all__``, the README's table; and the front of the bounds. As a hook of MkDocs this file puts the learners
+follow, ``__all__``, the README's table; the front of the bounds; and the OpenAPI document that the TypeScript client's
+types are made from. As a hook of MkDocs this file puts the learners
 into the API page when the page is built.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 
 import smidgen
 from smidgen.learners import Learner, cards, learners
+from smidgen.service.http.openapi import document
 from smidgen.tables import in_order, learner_markdown
 from smidgen.theory import choose, filter, label, preferences, tune
 
@@ -24,6 +27,7 @@ FRONT = ROOT / "src" / "smidgen" / "__init__.py"
 FOLDERS = tuple(sorted(path.parent for path in (FRONT.parent / "learners").glob("*/__init__.py")))
 BOUNDS = FRONT.parent / "theory" / "bounds.py"
 README = ROOT / "README.md"
+OPENAPI = ROOT / "clients" / "typescript" / "openapi.json"
 #: The files that bounds stand in.
 STATING = (choose, filter, label, preferences, tune)
 #: In the API page: the learners of that folder, each with its documentation.
@@ -49,6 +53,7 @@ def written() -> Iterator[tuple[Path, str]]:
         yield folder / "__init__.py", _front(text, ours(folder.name), _imported(text))
     yield BOUNDS, _bounds(BOUNDS.read_text())
     yield README, _TABLE.sub(lambda _: f"{learner_markdown({n: cards[n] for n in ours()})}\n", README.read_text())
+    yield OPENAPI, json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
 def _imported(text: str) -> set[str]:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         Candidates,
         Choice,
         Clicks,
+        Drafts,
+        Edit,
         ExtendedRanking,
         Ranking,
         Structure,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.coactive.preference_perceptron import PreferencePerceptron
     from smidgen.learners.coactive.ranking_svm import RankingSVM
     from smidgen.learners.coactive.second_order_preference_perceptron import SecondOrderPreferencePerceptron
+    from smidgen.learners.coactive.soft_preference_perceptron import SoftPreferencePerceptron
     from smidgen.learners.filter.apple_tasting import AppleTasting
     from smidgen.learners.filter.p_ridge_fil import PRidgeFil
     from smidgen.learners.filter.perceptron_filter import PerceptronFilter
@@ -95,6 +98,8 @@ _HOME = {
     "Client": "client",
     "Comparison": "history",
     "Decision": "decision",
+    "Drafts": "structures",
+    "Edit": "structures",
     "Explanation": "learners.records",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
@@ -165,7 +170,9 @@ __all__ = [
     "Confidit",
     "ConvexPreferencePerceptron",
     "Decision",
+    "Drafts",
     "DuelingBandit",
+    "Edit",
     "Explanation",
     "ExponentiatedPreferencePerceptron",
     "ExtendedRanking",
@@ -197,6 +204,7 @@ __all__ = [
     "SimpleFil",
     "Simplex",
     "SmidgenError",
+    "SoftPreferencePerceptron",
     "SquareCB",
     "Structure",
     "ThompsonChoice",

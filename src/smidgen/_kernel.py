@@ -43,21 +43,28 @@ class _Lazy(Generic[P, R]):
     def compile(self) -> Callable[P, R]:
         """Compile this kernel and those that it calls, and put the results where the lazy ones stood."""
         with _one_by_one:
-            return self._compile()
+            made: dict[str, list[_Lazy[Any, Any]]] = {}
+            compiled = self._compile(made)
+            for user in list(sys.modules.values()) if made else ():  # whoever imported the lazy ones by name
+                held = getattr(user, "__dict__", {})
+                for name in made.keys() & held.keys():
+                    for lazy in made[name]:
+                        if held[name] is lazy:
+                            setattr(user, name, lazy.compiled)
+            return compiled
 
-    def _compile(self) -> Callable[P, R]:
+    def _compile(self, made: dict[str, list[_Lazy[Any, Any]]]) -> Callable[P, R]:
+        """The same for the modules of the callers; what was made is noted by name, for all others."""
         if self.compiled is None:
             module = self.function.__globals__
             sources = {self.function.__code__.co_filename}
             for name in self.function.__code__.co_names:
                 if isinstance(callee := module.get(name), _Lazy):
-                    module[name] = callee.compile()
+                    module[name] = callee._compile(made)
                 sources |= _sources.get(id(module.get(name)), set())
             self.compiled = _njit(self.function, sources, self.settings)
             _sources[id(self.compiled)] = sources
-            for user in list(sys.modules.values()):  # whoever imported the lazy kernel by name
-                if getattr(user, "__dict__", {}).get(self.function.__name__) is self:
-                    setattr(user, self.function.__name__, self.compiled)
+            made.setdefault(self.function.__name__, []).append(self)
         return self.compiled
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -112,7 +119,7 @@ class _Instruction(_Lazy[P, R]):
         super().__init__(function)
         self.make = make
 
-    def compile(self) -> Callable[P, R]:
+    def _compile(self, made: dict[str, list[_Lazy[Any, Any]]]) -> Callable[P, R]:
         """Make the intrinsic."""
         if self.compiled is None:
             self.compiled = cast("Callable[P, R]", self.make())

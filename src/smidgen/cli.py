@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from smidgen import __version__
+from smidgen.click_commands import ubi
 from smidgen.commands import bring
 from smidgen.errors import SmidgenError
 from smidgen.service import commands as service
 from smidgen.service import keeping_commands as keeping
 from smidgen.service import life_commands as life
 from smidgen.service import past_commands as past
-from smidgen.service.commands import Import
+from smidgen.service.commands import DATA, Data, Import
 from smidgen.service.log_commands import log, what_if
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ app.command()(past.retain)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)
+app.command()(ubi)
 app.add_typer(service.snapshot, name="snapshot")
 
 
@@ -113,6 +115,41 @@ def demo(
     run_demo(
         Demo(learner=learner, user=user, alpha=alpha, queries=queries, docs=docs, features=features, seed=seed, out=out)
     )
+
+
+@app.command()
+def doctor(
+    data: Data = DATA,
+    host: Annotated[str, typer.Option(envvar="SMIDGEN_HOST", help="Where the service would listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="And at which port.")] = 8470,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """Look whether this machine has what smidgen needs: versions, extras, kernels, data folder, disk, port.
+
+    Nothing is changed. The exit status is 1 if smidgen cannot work so; notes are no fault.
+    """
+    from dataclasses import asdict
+
+    from smidgen.doctor import examine
+
+    findings = list(examine(data, host, port))
+    if json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode([asdict(each) for each in findings]), indent=2).decode())
+    else:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        colours = {"ok": "green", "note": "yellow", "problem": "red"}
+        for each in findings:
+            told = f"{each.found}; {each.hint}" if each.hint else each.found
+            table.add_row(Text(each.state, colours[each.state]), Text(each.what), Text(told))
+        Console().print(table)
+    if any(each.state == "problem" for each in findings):
+        raise typer.Exit(1)
 
 
 bring(app)

@@ -26,7 +26,7 @@ _ELEVEN = np.uint64(11)
 _TO_UNIT = 2.0**-53
 
 #: Streams: independent sequences for the several uses that one decision has for randomness.
-DIRECTION, COIN = 1, 2
+DIRECTION, COIN, TRAFFIC = 1, 2, 3
 
 
 @inlined

@@ -10,16 +10,16 @@ Needs scikit-learn 1.6 or newer, which the extra ``svm`` brings.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.decision import FloatArray
-from smidgen.errors import InvalidArgument, MissingExtra
+from smidgen.errors import InvalidArgument, MissingExtra, NoWeights
 from smidgen.features import Vectorizer
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.many import listed
@@ -39,6 +39,8 @@ __all__ = ["FullInformationClassifier", "OneBitClassifier"]
 FEATURES: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
 FIXED = ("dim", "n_classes", "labels", "seed")
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 if TYPE_CHECKING:  # scikit-learn has no types; this is what we take from it
 
     class _Classifier:
@@ -47,10 +49,21 @@ if TYPE_CHECKING:  # scikit-learn has no types; this is what we take from it
         def set_params(self, **params: Any) -> Self: ...
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
 
+    def available_if(check: Callable[[Any], bool]) -> Callable[[_F], _F]: ...
+
 else:
+    from sklearn.utils.metaestimators import available_if
 
     class _Classifier(base.ClassifierMixin, base.BaseEstimator):
         pass
+
+
+def _has_probabilities(classifier: Any) -> bool:
+    """Whether the model behind a classifier has probabilities; asked by name alone, before anything is fitted."""
+    try:
+        return classifier.features is None and hasattr(classifier._kind(), "probabilities")
+    except InvalidArgument:
+        return False
 
 
 class _LabelClassifier(_Classifier):
@@ -122,6 +135,50 @@ class _LabelClassifier(_Classifier):
         """The score of every class, in the order of ``classes_``; of two classes, the second's minus the first's."""
         scores = self._scores(X)
         return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of every class, of learners whose model has one: `Confidit` on rows of numbers."""
+        check_is_fitted(self)
+        learner: Any = self.learner_
+        found: FloatArray = learner.probabilities(validate_data(self, X, reset=False, **FEATURES))
+        return found
+
+    @property
+    def coef_(self) -> FloatArray:
+        """The weights, one row per class; of two classes, the second's minus the first's in one row."""
+        check_is_fitted(self)
+        try:
+            weights = self.learner_.weights
+        except NoWeights as error:
+            raise AttributeError(f"there is no coef_: {error.problem}") from error
+        return weights if len(weights) > 2 else weights[1:] - weights[:1]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings by name; with ``deep`` also the learner's own, so that a search may set them as they are called."""
+        own = super().get_params(deep)
+        return {**self._inner(), **own} if deep else own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set settings of the classifier, and, by their own names, those of its learner."""
+        own = super().get_params(deep=False)
+        super().set_params(**{name: value for name, value in params.items() if name.partition("__")[0] in own})
+        rest = {name: value for name, value in params.items() if name.partition("__")[0] not in own}
+        if rest:
+            if unknown := sorted(rest.keys() - self._inner().keys()):
+                raise ValueError(f"{unknown[0]!r} is no setting here; there are: {', '.join(self.get_params())}")
+            self.params = {**(self.params or {}), **rest}
+        return self
+
+    def _inner(self) -> dict[str, Any]:
+        """The learner's own settings as they are now."""
+        try:
+            accepted = inspect.signature(self._kind()).parameters
+        except InvalidArgument:  # `fit` says so
+            return {}
+        usual = {name: it.default for name, it in accepted.items() if name not in FIXED}
+        given = dict(self.params) if isinstance(self.params, Mapping) else {}
+        return {name: value for name, value in usual.items() if value is not inspect.Parameter.empty} | given
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -196,7 +253,8 @@ class OneBitClassifier(_LabelClassifier):
     learner
         The name of a registered one-bit label learner, or its class: "Confidit" or "Banditron".
     params
-        Its arguments beyond ``dim``, ``n_classes``, ``labels`` and ``seed``, e.g. ``{"eta": 0.1}``.
+        Its arguments beyond ``dim``, ``n_classes``, ``labels`` and ``seed``, e.g. ``{"eta": 0.1}``. A search may also
+        name them directly: ``GridSearchCV(OneBitClassifier(), {"eta": [0.1, 1.0]})``.
     features
         A `Vectorizer`: then X is records (a list, or a frame of pandas or polars), and the learner is a `Pipeline`.
     epochs

@@ -18,6 +18,7 @@ N_ITEMS, DIM, ROUNDS, N_USERS = 90, 5, 44, 3
 
 LEARNERS: dict[str, Any] = {
     "perceptron": lambda: smidgen.PreferencePerceptron(dim=DIM),
+    "soft": lambda: smidgen.SoftPreferencePerceptron(dim=DIM),
     "batch": lambda: smidgen.BatchPreferencePerceptron(dim=DIM, batch=7),
     "batches of exponentiated steps": lambda: smidgen.CoactiveLearner(
         rule=smidgen.optim.Batched(rule=smidgen.optim.Exponentiated(dim=DIM, bound=2.0), size=3)

@@ -62,7 +62,12 @@ def test_intervals_cover_as_often_as_they_say() -> None:
 def test_documents_that_are_not_shown_or_looked_at_are_worth_nothing() -> None:
     assert position_ips([0, 0], [0, 1], [-1, 9], n=1, read=READ).value == 0.0
     assert position_ips([], [], [], n=3, read=READ).value == 0.0
-    assert position_ips([0], [0], [0], n=1, read=READ).high == np.inf
+    lonely = position_ips([0], [0], [0], n=1, read=READ)
+    assert (lonely.low, lonely.high, lonely.enough) == (
+        0.0,
+        pytest.approx(1 / 0.2 + 0.6 / 0.3 + 0.3 / 0.6 + 0.2),
+        False,
+    )
 
 
 def test_no_click_counts_more_than_the_clip() -> None:

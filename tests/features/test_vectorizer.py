@@ -278,7 +278,7 @@ def test_every_name_has_a_column_of_its_own_until_there_are_too_many() -> None:
     assert len(vectorizer.names) == 32, "names are bounded"
     assert shared[0] == "(constant)", "nobody shares the constant's column"
     assert any(" | " in name for name in shared.values())
-    assert any(name.endswith("…") for name in shared.values()), "columns say that forgotten names share them"
+    assert any("…" in name for name in shared.values()), "columns say that forgotten names share them"
     row = vectorizer.row({"c": "v59"})
     assert row.indices.max() < 16
     assert len(row.indices) == 2

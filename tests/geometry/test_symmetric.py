@@ -29,8 +29,10 @@ def test_products_and_rank_one_steps(seed: int, n: int) -> None:
     quadratic = multiply(kept, x, out, seed % 2 == 0)
     np.testing.assert_allclose(out, B @ x, atol=1e-12)
     assert quadratic == pytest.approx(x @ B @ x, abs=1e-10)
-    quadratic = shrink_and_multiply(kept, v, x, out, seed % 2 == 0)
+    waiting = np.stack([v, np.full(n, np.nan)])
+    quadratic = shrink_and_multiply(kept, waiting, x, out, seed % 2 == 0)
     np.testing.assert_allclose(out, after @ x, atol=1e-11)
+    np.testing.assert_array_equal(waiting, np.stack([v, after.diagonal()]))
     assert quadratic == pytest.approx(x @ after @ x, abs=1e-9)
     mirror(kept)
     np.testing.assert_array_equal(kept, after)
@@ -46,7 +48,7 @@ def test_many_panels(n: int) -> None:
 def test_one_pass_or_two_forth_or_back_give_the_same_bits(n: int, back: bool) -> None:
     _, one, x, v = halves(n, n)
     two, in_one, in_two = one.copy(), np.empty(n), np.empty(n)
-    first = shrink_and_multiply(one, v, x, in_one, back)
+    first = shrink_and_multiply(one, np.stack([v, v]), x, in_one, back)
     shrink(two, v)
     assert multiply(two, x, in_two, not back) == first
     np.testing.assert_array_equal(in_one, in_two)
@@ -62,7 +64,9 @@ def test_zeros_at_the_end_may_be_left_out(n: int) -> None:
     kept[:n, :n], whole[:n, :n] = B, B
     x, v = np.pad(x, (0, wide - n)), np.pad(v, (0, wide - n))
     assert multiply(kept, x, out, False) == multiply(whole, x, expected, False)
-    assert shrink_and_multiply(kept, v, x, out, False) == shrink_and_multiply(whole, v, x, expected, False)
+    rows, more = np.stack([v, np.zeros(wide)]), np.stack([v, np.zeros(wide)])
+    assert shrink_and_multiply(kept, rows, x, out, False) == shrink_and_multiply(whole, more, x, expected, False)
+    np.testing.assert_array_equal(rows, more)
     np.testing.assert_array_equal(out, expected)
     shrink(kept, v)
     shrink(whole, v)

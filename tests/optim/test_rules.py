@@ -15,13 +15,14 @@ import reference
 from smidgen import Ball
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
+from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule, Soft
 from smidgen.records import from_json, to_json
 
 DIM = 5
 
 RULES: dict[str, Callable[[], Rule]] = {
     "additive": lambda: Additive(dim=DIM),
+    "soft": lambda: Soft(dim=DIM),
     "batched": lambda: Batched(rule=Additive(dim=DIM), size=3),
     "batched newton": lambda: Batched(rule=Newton(space=Ball(dim=DIM, radius=0.5)), size=2),
     "gradient": lambda: Gradient(space=Ball(dim=DIM, radius=1.5), scale=2.0),

@@ -39,7 +39,10 @@ MODELS: dict[str, dict[str, Any]] = {
         "learner": "OGD",
         "params": {"space": {"type": "Box", "low": [0, 0, 0], "high": [1, 1, 1]}, "gradient_bound": 2.0},
     },
+    "draft": {"loop": "draft", "learner": "SoftPreferencePerceptron"},
+    "sealed": {"loop": "draft", "learner": "SoftPreferencePerceptron", "keep_texts": False},
     "keyed": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 3}, "keyed": True},
+    "newcomers": {"loop": "choose", "features": ["a", "b", "c"], "keyed": True},
 }  # fmt: skip
 
 
@@ -74,11 +77,20 @@ def decision_body(name: str, rng: random.Random) -> dict[str, Any]:
     settings = MODELS[name]
     body: dict[str, Any] = {}
     if settings.get("keyed"):
-        body["key"] = f"user{rng.randrange(4)}"
+        body["key"] = f"user{rng.randrange(60 if name == 'newcomers' else 4)}"
     row = [round(rng.uniform(-1, 1), 3) for _ in range(3)]
     if settings["loop"] in ("rank", "choose"):
         body["candidates"] = [
             {"id": f"d{i}", "features": [round(rng.uniform(-1, 1), 3) for _ in range(3)]} for i in range(5)
+        ]
+    elif settings["loop"] == "draft":
+        body["drafts"] = [
+            {
+                "id": f"d{i}",
+                "text": f"{'Hello! ' * rng.randrange(3)}Box {rng.randrange(9)} is on its way.",
+                "features": {},
+            }
+            for i in range(4)
         ]
     elif name == "hashed":
         body["features"] = {f"w{rng.randrange(9)}": 1.0, "bias": 1.0}
@@ -89,11 +101,15 @@ def decision_body(name: str, rng: random.Random) -> dict[str, Any]:
 
 def reaction(name: str, reply: dict[str, Any], rng: random.Random) -> dict[str, Any] | None:
     """A possible reaction to the decision, or None where there can be none."""
-    loop, learner = MODELS[name]["loop"], MODELS[name]["learner"]
+    loop, learner = MODELS[name]["loop"], MODELS[name].get("learner")
+    if name == "newcomers":
+        return {"reward": round(rng.random(), 3)}
     if loop == "rank":
         return {"clicked": [rng.choice(reply["ranking"])]} if rng.random() < 0.5 else {"better": reply["ranking"][2:4]}
     if loop == "choose":
         return {"better": rng.choice(reply["pair"]) if "pair" in reply else f"d{rng.randrange(5)}"}
+    if loop == "draft":
+        return {"edited": f"Box {rng.randrange(9)} is {rng.choice(['late', 'on its way'])}."}
     if loop == "label":
         return {"label": rng.choice(MODELS[name]["labels"])} if learner == "AROW" else {"correct": rng.random() < 0.5}
     if loop == "filter":

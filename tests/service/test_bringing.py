@@ -76,12 +76,12 @@ def test_a_log_can_be_brought(name: str, tmp_path: Path) -> None:
     play(engine, [name], 40, seed=1)
     content = b"\n".join(engine.events.all_lines(engine.models[name])) + b"\n"
     other = Engine(tmp_path, synchronous="OFF")
-    blueprint, found = from_log(content)
-    other.fill(name, blueprint, found, "a log")
+    found = from_log(content)
+    other.fill(name, found, "a log")
     assert learners(other, name) == learners(engine, name)
     play(other, [name], 20, seed=3)
     with pytest.raises(SmidgenError) as caught:
-        other.fill(name, blueprint, found, "a log")
+        other.fill(name, found, "a log")
     assert caught.value.status == 409
     other.close()
     with Inspection(tmp_path) as seen:
@@ -95,7 +95,7 @@ def test_a_saved_learner_can_be_brought() -> None:
         decision = learner.decide(smidgen.Ranking(rng.normal(size=(4, 2))))
         learner.learn(decision, decision.action[::-1].copy())
     engine = Engine(MemoryStore(Shelf()))
-    engine.fill("ranker", *from_learner(learner.to_bytes()), "a file")
+    engine.fill("ranker", from_learner(learner.to_bytes()), "a file")
     served = engine.models["ranker"]
     assert engine.learners.get(served, None).learner.weights.tolist() == learner.weights.tolist()
     body = {"candidates": [{"id": "a", "features": [1, 0]}, {"id": "b", "features": [0, 1]}]}

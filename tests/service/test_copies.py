@@ -94,8 +94,7 @@ def test_a_log_that_was_brought_counts_as_the_models_own() -> None:
         made = engine.decide("mail", request({"key": key, "features": {"from": key}}))
         engine.feedback(made["decision"], told(correct=True))
     content = b"\n".join(engine.events.all_lines(engine.models["mail"])) + b"\n"
-    blueprint, learners = from_log(content)
-    engine.fill("brought", blueprint, learners, "a log")
+    engine.fill("brought", from_log(content), "a log")
     engine.copy("brought", CopyBody(to="twin"))
     assert engine.describe("brought").keys == 2
     assert engine.forget("brought", "ann").copies == {"twin": 1}

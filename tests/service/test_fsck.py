@@ -97,7 +97,10 @@ def make_old(folder: Path) -> Path:
         connection.executescript(
             """
             DROP INDEX decision_due; DROP INDEX event_wide; DROP INDEX event_rewinds; DROP TABLE calls;
-            DROP TABLE lineage; DROP TABLE bases; DROP TABLE base_states; DROP TABLE carried; DROP TABLE gone;
+            DROP INDEX decision_beside; DROP INDEX decision_agreed; DROP TABLE lineage; DROP TABLE bases;
+            DROP TABLE base_states; DROP TABLE carried; DROP TABLE gone;
+            ALTER TABLE decisions DROP COLUMN beside; ALTER TABLE decisions DROP COLUMN agreed;
+            ALTER TABLE decisions DROP COLUMN target; ALTER TABLE decisions DROP COLUMN chance;
             ALTER TABLE decisions DROP COLUMN waits; ALTER TABLE decisions DROP COLUMN shown;
             ALTER TABLE decisions DROP COLUMN late_hash; ALTER TABLE slots DROP COLUMN answered;
             DELETE FROM migrations WHERE version > 2;

@@ -19,7 +19,7 @@ from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.recording import DatabaseRecording
 
 WISH = (1.0, -0.5, 0.25)
-GUARDED = [name for name in MODELS if MODELS[name]["loop"] != "tune" and name != "simple"]
+GUARDED = [name for name in MODELS if MODELS[name]["loop"] not in ("tune", "draft") and name != "simple"]
 
 
 def candidates(rng: random.Random, size: float = 1.0) -> list[dict[str, Any]]:

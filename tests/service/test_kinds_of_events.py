@@ -19,10 +19,11 @@ from smidgen.service.safekeeping.fsck import fsck
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.recording import TYPES, DatabaseRecording, rebuild
 
-#: Lines that only an exported log has, and what is written elsewhere.
-NOT_EVENTS = {"base", "base_state", "promoted"}
+#: Lines that only an exported log has.
+NOT_EVENTS = {"base", "base_state"}
 PEOPLE = ("ann", "bob")
-BODY = {"loop": "choose", "default_reward": 0.0, "window_s": 50, "keyed": True}
+#: Keys that share nothing: who began with what others had learnt is not as if they had never been.
+BODY = {"loop": "choose", "default_reward": 0.0, "window_s": 50, "keyed": True, "shared_start": False}
 
 
 def ask(engine: Engine, key: str, **more: Any) -> str:
@@ -38,7 +39,7 @@ def whole_life(folder: Path, clock: Clock, people: tuple[str, ...] = PEOPLE) -> 
         made = engine.decide("first", request({"key": key, "candidates": [{"id": "a"}, {"id": "b"}]}))["decision"]
         engine.feedback(made, told(reward=0.7))
     lines = b"\n".join(engine.events.all_lines(engine.models["first"])) + b"\n"
-    engine.fill("songs", *from_log(lines), "a log")
+    engine.fill("songs", from_log(lines), "a log")
     engine.create("left", model(BODY))
     for key in people:
         clock.now += 1
@@ -64,6 +65,11 @@ def whole_life(folder: Path, clock: Clock, people: tuple[str, ...] = PEOPLE) -> 
     engine.rename("tunes", "songs")
     engine.revive("songs")
     engine.retain("left", 0.0)
+    engine.create("champion", model(BODY))
+    engine.create(
+        "rival", model({"loop": "choose", "keyed": True, "challenger_of": {"model": "champion", "share": 0.5}})
+    )
+    engine.promote("rival")
     clock.now += 1
     return engine
 

@@ -193,19 +193,39 @@ def test_a_key_begins_as_amended_after_a_base() -> None:
     assert again.forget("mail", "bob").forgotten == 2
 
 
+#: Keys that share nothing: no records, so no table of names.
+ALONE = {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}, "keyed": True}
+
+
+def rows(key: str) -> dict[str, Any]:
+    return {"key": key, "candidates": [{"id": f"{key}1", "features": [1, 0]}, {"id": "2", "features": [0, 1]}]}
+
+
 def test_a_copy_with_a_base_holds_a_forgetting_up() -> None:
+    clock = Clock()
+    engine = Engine(MemoryStore(Shelf()), clock=clock)
+    engine.create("news", model(ALONE))
+    engine.decide("news", request(rows("ann")))
+    engine.copy("news", CopyBody(to="twin"))
+    clock.now += 100_000
+    engine.retain("twin", 10.0)
+    with pytest.raises(SmidgenError, match="twin") as caught:
+        engine.forget("news", "ann")
+    assert caught.value.status == 409
+    assert engine.forget("twin", "ann", drop_base=True).forgotten == 0
+    assert engine.forget("news", "ann").copies == {}
+
+
+def test_what_keys_share_cannot_be_taken_out_of_a_base() -> None:
     clock = Clock()
     engine = Engine(MemoryStore(Shelf()), clock=clock)
     engine.create("mail", model({"loop": "label", "labels": ["a", "b"], "keyed": True}))
     engine.decide("mail", request({"key": "ann", "features": {"x": 1}}))
-    engine.copy("mail", CopyBody(to="twin"))
     clock.now += 100_000
-    engine.retain("twin", 10.0)
-    with pytest.raises(SmidgenError, match="twin") as caught:
-        engine.forget("mail", "ann")
+    engine.retain("mail", 10.0)
+    with pytest.raises(SmidgenError, match="keys share") as caught:
+        engine.forget("mail", "ann", drop_base=True)
     assert caught.value.status == 409
-    assert engine.forget("twin", "ann", drop_base=True).forgotten == 0
-    assert engine.forget("mail", "ann").copies == {}
 
 
 def played(folder: Path, clock: Clock, names: tuple[str, ...] = ("rank", "keyed", "label")) -> Engine:
@@ -269,9 +289,9 @@ def test_the_folder_is_sound_and_the_file_holds_nothing_old(tmp_path: Path) -> N
     again = Engine(tmp_path / "data", clock=clock, synchronous="OFF")
     assert {name: weights_of(again, name) for name in names} == after
     again.close()
-    blueprint, learners = from_log((tmp_path / "rank.ndjson").read_bytes())
+    brought = from_log((tmp_path / "rank.ndjson").read_bytes())
     other = Engine(tmp_path / "other", synchronous="OFF")
-    other.fill("rank", blueprint, learners, "a log")
+    other.fill("rank", brought, "a log")
     assert weights_of(other, "rank") == after["rank"]
     other.close()
 
@@ -480,26 +500,26 @@ def test_a_base_keeps_nothing_of_a_key_that_is_dropped(tmp_path: Path) -> None:
     clock = Clock()
     secret = "anna.k@nowhere.test"
     engine = Engine(tmp_path, clock=clock, synchronous="OFF")
-    engine.create("songs", model({"loop": "choose", "keyed": True, "window_s": 500}))
+    engine.create("news", model({**ALONE, "window_s": 500}))
     for key in (secret, "bob") * 3:
-        made = engine.decide("songs", request({"key": key, "candidates": [{"id": "a"}, {"id": f"for {key}"}]}))
-        engine.feedback(made["decision"], told(reward=0.5))
-        engine.decide("songs", request({"key": key, "candidates": [{"id": "a"}, {"id": f"for {key}"}]}))  # open
+        made = engine.decide("news", request(rows(key)))
+        engine.feedback(made["decision"], told(better=["2"]))
+        engine.decide("news", request(rows(key)))  # open
         clock.now += 1
-    engine.retain("songs", 1.5)
-    engine.feedback(made["decision"], told(reward=0.5))
-    before = engine.learners.get(engine.models["songs"], "bob").learner.to_bytes()
+    engine.retain("news", 1.5)
+    engine.feedback(made["decision"], told(better=["2"]))
+    before = engine.learners.get(engine.models["news"], "bob").learner.to_bytes()
     with pytest.raises(SmidgenError) as caught:
-        engine.forget("songs", secret)
+        engine.forget("news", secret)
     assert caught.value.status == 409
-    engine.forget("songs", secret, drop_base=True)
+    engine.forget("news", secret, drop_base=True)
     while engine.untidy:
         engine.maintain()
     engine.maintain()
     assert found_in(tmp_path) == []
-    assert engine.learners.get(engine.models["songs"], "bob").learner.to_bytes() == before
-    fresh = engine.models["songs"].blueprint.learner(secret)
-    assert engine.learners.get(engine.models["songs"], secret).learner.to_bytes() == fresh.to_bytes()
+    assert engine.learners.get(engine.models["news"], "bob").learner.to_bytes() == before
+    fresh = engine.models["news"].blueprint.learner(secret)
+    assert engine.learners.get(engine.models["news"], secret).learner.to_bytes() == fresh.to_bytes()
     engine.close()
     assert fsck(tmp_path, deep=True).findings == []
 

@@ -18,8 +18,10 @@ import pytest
 
 from service.asgi import Caller
 from service.mint import Mint
+from smidgen.learners.recommended import find
 from smidgen.service.insight.curve import BLOCK
 from smidgen.service.search import words
+from smidgen.service.search.comparison import Query, ndcg
 from smidgen.service.search.documents import Document, is_private, split_docstring
 from smidgen.service.search.features import NAMES, features
 from smidgen.service.search.index import K1, B, Field, Index
@@ -27,6 +29,7 @@ from smidgen.service.search.library import library
 from smidgen.service.search.progress import progress
 from smidgen.service.search.searches import SHOWN
 from smidgen.service.search.visitors import GRADED, TASTE, visitor
+from smidgen.structures import Ranking
 
 
 @pytest.fixture
@@ -201,15 +204,16 @@ def test_a_search_is_a_decision_and_a_click_teaches(call: Caller) -> None:
     assert told["model"] == "demo-search"
     assert len(told["results"]) == SHOWN
     names = [result["name"] for result in told["results"]]
-    assert names == sorted(names)  # it knows nothing yet
     wanted = names[6]
     click = call.post(f"/v1/decisions/{told['decision']}/feedback", {"clicked": [wanted]})
     assert click.json() == {"status": "learnt", "model_version": 1}
     again = call.post("/demo/search/query", {"q": "read csv"}).json()
-    assert [result["name"] for result in again["results"]].index(wanted) < 6
     figures = call.get("/demo/search/weights").json()
+    now = sorted(told["results"], key=lambda result: -np.dot(result["features"], figures["weights"]))
+    assert [result["name"] for result in now].index(wanted) < 6
     assert figures["features"] == list(NAMES)
     assert any(figures["weights"])
+    assert call.get("/v1/models/demo-search").json()["learner"] == find("rank", "clicks")[0].__name__
     assert (figures["learnt"], figures["decisions"]) == (1, 2)
     assert figures["points"] == [{"to": 1, "position": 7.0, "unchanged": 0.0}]
     scored = again["results"][0]
@@ -275,6 +279,41 @@ def test_visitors_have_an_opinion_and_repeat() -> None:
     assert sorted(who.grades.tolist(), reverse=True)[:3] == [4, 3, 2]
     assert (who.grades > 0).sum() == min(sum(GRADED), len(who.grades))
     assert len({visitor(seed, library()).search.query for seed in range(10)}) > 5
+
+
+def naive_ndcg(order: list[int], grades: list[float]) -> float:
+    def gain(documents: list[int]) -> float:
+        return sum((2 ** grades[doc] - 1) / math.log2(place + 1) for place, doc in enumerate(documents[:SHOWN], 1))
+
+    return gain(order) / gain(sorted(range(len(grades)), key=lambda doc: -grades[doc]))
+
+
+def test_ndcg_is_what_the_formula_says() -> None:
+    rng = np.random.default_rng(1)
+    for n in (5, 10, 30):
+        query = Query(Ranking(rng.normal(size=(n, 2))), np.minimum(4.0, np.arange(n, 0.0, -1.0)))
+        order = rng.permutation(n)
+        assert ndcg(order, query) == pytest.approx(naive_ndcg(order.tolist(), query.grades.tolist()))
+
+
+def test_users_who_only_look_at_the_top(call: Caller) -> None:
+    """The default for clicks is ahead of a learner that shows its best list, over the runs that the page plays."""
+    ends = []
+    for run in range(5):
+        told = call.post("/demo/search/compare", {"run": run}).json()
+        assert told["users"] == list(range(0, 201, 20))
+        assert [curve["feedback"] for curve in told["curves"]] == ["clicks", "better"]
+        assert [curve["learner"] for curve in told["curves"]] == [
+            find("rank", kind)[0].__name__ for kind in ("clicks", "better")
+        ]
+        assert all(0 <= value <= told["ceiling"] + 0.05 for curve in told["curves"] for value in curve["values"])
+        assert told["curves"][0]["values"][0] == told["curves"][1]["values"][0]  # both know nothing
+        ends.append([statistics.mean(curve["values"][-3:]) for curve in told["curves"]])
+    new, old = np.mean(ends, axis=0)
+    assert new > old + 0.1
+    assert call.post("/demo/search/compare", {"run": 4}).json() == told
+    assert call.get("/v1/models").json()["models"] == []  # played aside
+    assert call.post("/demo/search/compare", {"run": 10}).status_code == 422
 
 
 def test_reset_begins_a_new_model_and_keeps_the_old_log(call: Caller) -> None:

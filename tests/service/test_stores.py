@@ -181,7 +181,22 @@ class ErasesTooMuch(MemoryStore):
         return super().rebase(slot, base, [], at)
 
 
+class TeachesTwice(MemoryStore):
+    def taught(self, slot: int, row: Told) -> Verdict:
+        made = self._tables.decisions.get(row.decision)
+        if made is not None and made.beside is not None and made.slot == slot:
+            self._note(row.decision, feedback_seq=None)
+        return super().taught(slot, row)
+
+
+class NothingBeside(MemoryStore):
+    def beside(self, decision: str) -> list[DecisionRow]:
+        return []
+
+
 BROKEN: dict[type[MemoryStore], str] = {
+    TeachesTwice: "a decision beside is taught once",
+    NothingBeside: "what lies beside a decision is found by it",
     Forgets: "a rollback takes",
     Restless: "all answers within a moment",
     Dirty: "does not see what is not committed",

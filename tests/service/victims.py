@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import json
@@ -23,13 +24,14 @@ import msgspec
 from service.bodies import MODELS, decision_body, reaction
 from smidgen import records
 from smidgen.decision import Decision
-from smidgen.learners import Learner
+from smidgen.learners import Learner, starts
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.engine import Engine
 
-#: A plain model, one whose weights depend on the order of the log, and one with a learner per key.
-NAMES = ("rank", "tune", "keyed")
+#: A plain model, one whose weights depend on the order of the log, one with a learner per key, and one whose keys begin
+#: with what the others have learnt.
+NAMES = ("rank", "tune", "keyed", "newcomers")
 #: Few events between snapshots and few keys in memory, so that every crash point is passed often.
 OPTIONS = {"snapshot_every": 10, "keyed_in_memory": 2}
 
@@ -324,6 +326,8 @@ def fold(log: list[dict[str, Any]]) -> dict[str | None, bytes]:
     for event in log:
         if event["type"] == "decision":
             learner = learners.setdefault(event["key"], blueprint.learner(event["key"]))
+            if (start := (event.get("shared") or {}).get("start")) is not None:
+                learner.start_from(starts.read(base64.b64decode(start), learner.start()))
             learner.reserve(event["number"])
             shown[event["decision"]] = Decision.from_json(msgspec.json.encode(event["record"]))
         elif event["type"] == "feedback" and event["status"] == "learnt":

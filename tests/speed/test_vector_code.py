@@ -70,6 +70,8 @@ def both_moments(dtype: str) -> tuple[Any, ...]:
     return numbers(8, 40, dtype=dtype), IDX, numbers(8, dtype=dtype), numbers(2, 20, dtype=dtype)
 
 
+PASS = (numbers(8, 8), numbers(2, 8), numbers(8), numbers(8), False)
+
 #: A name, a kernel, arguments of the types that it meets, and how many packed multiplications there must be at least.
 KERNELS: list[tuple[str, Callable[..., Any], tuple[Any, ...], int]] = [
     ("W1: sparse row times classes, float32", class_scores, sparse_product("float32"), 40),
@@ -78,8 +80,8 @@ KERNELS: list[tuple[str, Callable[..., Any], tuple[Any, ...], int]] = [
     ("W1: means and widths, float64", diagonal_moments, both_moments("float64"), 60),
     ("full covariance: products", full_products, (numbers(8, 4, 8), IDX, numbers(8), numbers(4, 8)), 40),
     ("full covariance: update", full_absorb, (numbers(8, 4, 8), 0, numbers(8), 1.0), 2),
-    ("W2b: rank-one update and product in one pass", shrink_and_multiply, (numbers(8, 8), *[numbers(8)] * 3, False), 4),
-    ("W2b: the same in panels", _shrink_panels, (numbers(8, 8), *[numbers(8)] * 3, False), 4),
+    ("W2b: rank-one update and product in one pass", shrink_and_multiply, PASS, 4),
+    ("W2b: the same in panels", _shrink_panels, PASS, 4),
     ("W2b: symmetric product", multiply, (numbers(8, 8), numbers(8), numbers(8), False), 4),
     ("W2b: rank-one update", shrink, (numbers(8, 8), numbers(8)), 1),
     ("W3: utilities", _write_utilities, (numbers(1, 4, 32), numbers(1, 4), numbers(1, 32)), 4),
@@ -87,7 +89,7 @@ KERNELS: list[tuple[str, Callable[..., Any], tuple[Any, ...], int]] = [
     ("W8: estimates and spreads", write_moments, (*ROOT, (IDX, numbers(8), STARTS), 0, 1.0, SCRATCH, *SPREADS), 40),
     ("W8: step of the root", write_step, (*ROOT, np.ones(1, np.int64), IDX, numbers(8), 1.0, SCRATCH, numbers(16)), 40),
     ("W4: directions", directions, (np.zeros(2, np.uint64), *directions_scratch(20, 8)), 40),
-    ("W4: Newton step", newton_move, (numbers(8, 8), *[numbers(8)] * 3, 1.0, 1.0, numbers(8), False), 4),
+    ("W4: Newton step", newton_move, (*PASS[:3], numbers(8), 1.0, 1.0, numbers(8), False), 4),
 ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -16,6 +16,7 @@ from smidgen.client.gathering import Gathering
 from smidgen.client.patience import AGAIN, Patience, address, checked
 from smidgen.client.replies import Answer, Learnt
 from smidgen.client.synchronous import decision_path, model_path
+from smidgen.knobs import Knobs
 
 
 class AsyncClient:
@@ -79,6 +80,7 @@ class AsyncClient:
         params: Mapping[str, Any] | None = None,
         features: Sequence[str] | Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
+        knobs: Mapping[str, Any] | Knobs | None = None,
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
@@ -86,7 +88,7 @@ class AsyncClient:
     ) -> AsyncModel:
         """Make a model, or find it if it is there with the same settings; see `Client.create`."""
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"feedback": feedback, "id_feature": id_feature, **more}
+        given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
         await self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return AsyncModel(self, name)
 
@@ -109,6 +111,10 @@ class AsyncClient:
         found: list[dict[str, Any]] = told["weights"]
         return found
 
+    async def taste(self, name: str, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste: ``taste``, sentences, and ``traits`` with their figures."""
+        return replies.plain(await self._send("GET", bodies.taste_path(model_path(name), key)))
+
     async def teach(
         self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
     ) -> dict[str, Any]:
@@ -120,7 +126,8 @@ class AsyncClient:
             The model.
         examples
             Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
-            whether it is relevant, the best candidates in order, the best one, or ``{"choice": id, "reward": x}``.
+            whether it is relevant, the best candidates in order, the best one, the final text, or
+            ``{"choice": id, "reward": x}``.
         key
             Whose learner, of a keyed model.
         id
@@ -177,6 +184,11 @@ class AsyncClient:
         found: list[dict[str, Any]] = told["results"]
         return found
 
+    async def ubi(self, events: Iterable[Mapping[str, Any]], actions: Sequence[str] | None = None) -> dict[str, Any]:
+        """Hand on clicks as events of user behaviour insights; see `Client.ubi`."""
+        path = "/v1/ubi" + (f"?{urlencode({'actions': ','.join(actions)})}" if actions else "")
+        return replies.plain(await self._send("POST", path, bodies.encode([dict(event) for event in events])))
+
     async def retract(self, decision: Answer | str) -> int:
         """Undo what was learnt of a decision, which is open again; the model's version."""
         version: int = replies.plain(await self._send("POST", decision_path(decision) + ":retract"))["model_version"]
@@ -192,6 +204,20 @@ class AsyncClient:
         """Fold events of this age into the model's base state and erase them; where the log begins now."""
         body = bodies.encode({"older_than_s": older_than_s})
         return replies.plain(await self._send("POST", model_path(name) + ":retain", body))
+
+    async def compare(self, name: str) -> dict[str, Any]:
+        """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
+
+        ``verdict`` is "better", "worse" or "not yet", and ``in_words`` says the same in a sentence or two.
+        """
+        return replies.plain(await self._send("GET", model_path(name) + "/compare"))
+
+    async def promote(self, name: str) -> dict[str, Any]:
+        """Let the champion of this challenger, or shadow, decide with its settings and state from now on.
+
+        To return, `rollback` the champion to the version before.
+        """
+        return replies.plain(await self._send("POST", model_path(name) + ":promote"))
 
     async def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
@@ -284,10 +310,14 @@ class AsyncModel:
         id: str | None = None,
         context: Any = None,
         features: Any = None,
+        drafts: Any = None,
         **more: Any,
     ) -> Answer:
         """Ask for a decision; see `Model.decide`."""
-        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features) | more
+        body = bodies.decision(
+            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts
+        )
+        body |= more
         return await self.client._decide(self.name, body)
 
     async def decide_many(
@@ -300,9 +330,21 @@ class AsyncModel:
         """Its weights by name, strongest first."""
         return await self.client.weights(self.name, key, limit)
 
+    async def taste(self, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste, in words and by trait; see `Client.taste`."""
+        return await self.client.taste(self.name, key)
+
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; see `Client.learn`."""
         return await self.client.learn(decision, **feedback)
+
+    async def compare(self) -> dict[str, Any]:
+        """How the challenger or shadow beside it does, or how it does beside its champion; see `Client.compare`."""
+        return await self.client.compare(self.name)
+
+    async def promote(self) -> dict[str, Any]:
+        """Let its champion decide with its settings and state from now on."""
+        return await self.client.promote(self.name)
 
     async def health(self) -> list[dict[str, Any]]:
         """What was found about it, the worst first."""

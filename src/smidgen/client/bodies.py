@@ -14,7 +14,8 @@ import numpy as np
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.record import as_record, plain
-from smidgen.structures import Candidates
+from smidgen.knobs import Integer, Knobs, Linear, Log
+from smidgen.structures import Candidates, Drafts
 
 
 def encode(body: Any) -> bytes:
@@ -29,6 +30,21 @@ def settings(loop: str, learner: Any, given: Mapping[str, Any]) -> bytes:
     return encode({key: value for key, value in every.items() if value is not None})
 
 
+def knobs(given: Any) -> dict[str, Any] | None:
+    """Knobs by name as the service reads them: `smidgen.Knobs`, or a mapping, whose knobs may be those of smidgen."""
+    if given is None:
+        return None
+    kinds = {Integer: "integer", Log: "log"}
+    named = given.knobs if isinstance(given, Knobs) else given
+    if not isinstance(named, Mapping):
+        raise InvalidArgument(f"knobs is {given!r}", 'give limits by name, e.g. {"ratio": [0, 1]}, or smidgen.Knobs')
+    told: dict[str, Any] = {}
+    for name, knob in named.items():
+        limits = [knob.low, knob.high] if isinstance(knob, (Linear, Log, Integer)) else knob
+        told[name] = {kinds[type(knob)]: limits} if type(knob) in kinds else limits
+    return told
+
+
 def decision(
     given: Any,
     *,
@@ -38,11 +54,14 @@ def decision(
     id: str | None,
     context: Any = None,
     features: Any = None,
+    texts: Any = None,
 ) -> Any:
     """The request for one decision, with an id of its own, so that it can be sent twice and decided once."""
-    if features is not None and given is not None:
-        raise InvalidArgument("features stands beside something else to decide on", "give one of them")
+    if (features is not None) + (given is not None) + (texts is not None) > 1:
+        raise InvalidArgument("features or drafts stand beside something else to decide on", "give one of them")
     subject = _subject(given, ids) if features is None else {"features": _features(features)}
+    if texts is not None:
+        subject = {"drafts": drafts(texts)}
     about = None if context is None else _record(context, "context")
     rest = {"id": id if id is not None else uuid.uuid4().hex, "key": key, "top": top, "context": about}
     return subject | {name: value for name, value in rest.items() if value is not None}
@@ -87,6 +106,28 @@ def feedback(given: Mapping[str, Any]) -> bytes:
     return encode(said)
 
 
+def drafts(given: Any) -> list[dict[str, Any]]:
+    """Drafts by id, as a list of texts (which then go by position), or with all that is known of each."""
+    if isinstance(given, Drafts):
+        said = given.features or [{}] * len(given)
+        every = zip(range(len(given)), given.texts or (), said, strict=True)
+        return [{"id": id, "text": text} | ({"features": each} if each else {}) for id, text, each in every]
+    if isinstance(given, Mapping):
+        return [{"id": id, **_draft(each)} for id, each in given.items()]
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise InvalidArgument(f"the drafts are a {type(given).__name__}", "give a dict from id to text")
+    return [{"id": place, **_draft(each)} for place, each in enumerate(given)]
+
+
+def _draft(given: Any) -> dict[str, Any]:
+    return dict(given) if isinstance(given, Mapping) else {"text": given}
+
+
+def taste_path(path: str, key: str | None) -> str:
+    """Where the taste is asked for."""
+    return f"{path}/taste" + ("" if key is None else f"?{urlencode({'key': key})}")
+
+
 def weights_path(path: str, key: str | None, limit: int | None) -> str:
     """Where the weights are asked for."""
     asked = {"key": key, "limit": limit}
@@ -106,6 +147,9 @@ def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:
         return {"candidates": _candidates(zip(ids, given, strict=True))}
     if given is None:
         return {}
+    if isinstance(given, Drafts):
+        about = {} if given.context is None else {"context": dict(given.context)}
+        return {"drafts": drafts(given), **about}
     if isinstance(given, Candidates):
         body = {"candidates": _candidates(zip(given.ids or range(len(given)), given.records, strict=True))}
         extra = {"top": given.top, "context": None if given.context is None else _record(given.context, "context")}

@@ -18,6 +18,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     ----------
     decision
         Its id.
+    model
+        The model that decided: the one that was asked, or its challenger.
     model_version
         How many feedbacks the model had learnt when it decided.
     explored, propensity
@@ -34,8 +36,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         Of label.
     forward, margin, threshold
         Of filter: whether to forward, the estimate, and the value that it had to reach.
-    point
-        Of tune: the point to try.
+    point, knobs
+        Of tune: the point to try; of a model with knobs, each one's share of its way, and their values by name.
     more
         Fields that this client has no name for: of loops that it does not know. They are attributes too.
     """
@@ -43,6 +45,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     decision: str
     model_version: int
     expires_at: str
+    model: str | None = None
     explored: bool = False
     propensity: float | None = None
     ranking: list[str | int] | None = None
@@ -55,6 +58,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     margin: float | None = None
     threshold: float | None = None
     point: list[float] | None = None
+    knobs: dict[str, float | int] | None = None
     more: dict[str, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -70,7 +74,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     @property
     def action(self) -> Any:
         """What goes out: the ranking, the choice, the label, forward or drop, the point, or what a guest's loop has."""
-        answers = (self.ranking, self.choice, self.label, self.forward, self.point, *(self.more or {}).values())
+        tuned = self.point if self.knobs is None else self.knobs
+        answers = (self.ranking, self.choice, self.label, self.forward, tuned, *(self.more or {}).values())
         return next((answer for answer in answers if answer is not None), None)
 
 

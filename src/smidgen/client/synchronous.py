@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 
 from smidgen.client import bodies, replies
 from smidgen.client.patience import AGAIN, Patience, address, checked
 from smidgen.client.replies import Answer, Learnt
+from smidgen.knobs import Knobs
 
 
 class Client:
@@ -85,6 +86,7 @@ class Client:
         params: Mapping[str, Any] | None = None,
         features: Sequence[str] | Mapping[str, Any] | None = None,
         labels: Sequence[str] | None = None,
+        knobs: Mapping[str, Any] | Knobs | None = None,
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
@@ -97,7 +99,7 @@ class Client:
         name
             Letters, digits, dots, dashes and underscores.
         loop
-            rank, choose, label, filter or tune.
+            rank, choose, label, filter, tune or draft.
         learner
             The name of a learner of that loop, or its class; left out, the one to begin with.
         feedback
@@ -110,6 +112,9 @@ class Client:
             go by position.
         labels
             Of the loop label.
+        knobs
+            Of the loop tune: limits by name, ``{"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]},
+            "ratio": [0, 1]}``, or `smidgen.Knobs`.
         window_s
             How many seconds feedback may take.
         keyed
@@ -117,10 +122,11 @@ class Client:
         id_feature
             Whether the id of a candidate is one of its features; it is, unless told otherwise.
         **more
-            Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``, ….
+            Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``,
+            ``shadow_of``, ``challenger_of={"model": name, "share": 0.1}``, ….
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"feedback": feedback, "id_feature": id_feature, **more}
+        given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
         self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
         return Model(self, name)
 
@@ -143,6 +149,10 @@ class Client:
         found: list[dict[str, Any]] = told["weights"]
         return found
 
+    def taste(self, name: str, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste: ``taste``, sentences, and ``traits`` with their figures."""
+        return replies.plain(self._send("GET", bodies.taste_path(model_path(name), key)))
+
     def teach(
         self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
     ) -> dict[str, Any]:
@@ -154,7 +164,8 @@ class Client:
             The model.
         examples
             Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
-            whether it is relevant, the best candidates in order, the best one, or ``{"choice": id, "reward": x}``.
+            whether it is relevant, the best candidates in order, the best one, the final text, or
+            ``{"choice": id, "reward": x}``.
         key
             Whose learner, of a keyed model.
         id
@@ -211,6 +222,24 @@ class Client:
         found: list[dict[str, Any]] = told["results"]
         return found
 
+    def ubi(self, events: Iterable[Mapping[str, Any]], actions: Sequence[str] | None = None) -> dict[str, Any]:
+        """Hand on clicks as events of user behaviour insights (UBI), whose ``query_id`` is the id of a decision.
+
+        Parameters
+        ----------
+        events
+            Events of the UBI schema, as dicts. The clicks on one decision count together: send those of a page at once.
+        actions
+            The values of ``action_name`` that count as clicks; left out: click, click_through, add_to_cart, ….
+
+        Returns
+        -------
+        dict
+            ``results`` for each decision, and how many events were ``passed_over``, ``unknown`` or ``elsewhere``.
+        """
+        path = "/v1/ubi" + (f"?{urlencode({'actions': ','.join(actions)})}" if actions else "")
+        return replies.plain(self._send("POST", path, bodies.encode([dict(event) for event in events])))
+
     def retract(self, decision: Answer | str) -> int:
         """Undo what was learnt of a decision, which is open again; the model's version."""
         version: int = replies.plain(self._send("POST", decision_path(decision) + ":retract"))["model_version"]
@@ -226,6 +255,20 @@ class Client:
         """Fold events of this age into the model's base state and erase them; where the log begins now."""
         body = bodies.encode({"older_than_s": older_than_s})
         return replies.plain(self._send("POST", model_path(name) + ":retain", body))
+
+    def compare(self, name: str) -> dict[str, Any]:
+        """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
+
+        ``verdict`` is "better", "worse" or "not yet", and ``in_words`` says the same in a sentence or two.
+        """
+        return replies.plain(self._send("GET", model_path(name) + "/compare"))
+
+    def promote(self, name: str) -> dict[str, Any]:
+        """Let the champion of this challenger, or shadow, decide with its settings and state from now on.
+
+        To return, `rollback` the champion to the version before.
+        """
+        return replies.plain(self._send("POST", model_path(name) + ":promote"))
 
     def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
@@ -248,7 +291,8 @@ class Client:
             One of the loop's fields. rank: ``clicked``, the candidates in the order of the clicks, or ``better``, those
             that belong at the front, in order. choose: ``better``, the better candidate. label: ``correct``, whether it
             was right, or ``label``, which is. filter: ``relevant``. tune: ``loss``, or the ``gradient`` for learners
-            that need it. The page ``/docs`` of a service lists the fields of all its loops.
+            that need it. draft: ``edited``, the final text. The page ``/docs`` of a service lists the fields of all its
+            loops.
         """
         body = bodies.feedback(feedback)
         return replies.learnt(self._send("POST", decision_path(decision) + "/feedback", body))
@@ -314,6 +358,7 @@ class Model:
         id: str | None = None,
         context: Any = None,
         features: Any = None,
+        drafts: Any = None,
         **more: Any,
     ) -> Answer:
         """Ask for a decision.
@@ -338,11 +383,18 @@ class Model:
             rank, choose: a record of what is the same for all candidates.
         features
             The record of one thing, said outright, in the place of ``given``.
+        drafts
+            draft: the texts to choose from, as a dict from id to text (or to ``{"text": …, "features": …}``), as a list
+            of texts, whose ids are then 0, 1, …, or as `smidgen.Drafts`.
         **more
             Any other field of a request by its name: ``exclude``, ids that must not be shown; ``activate=False``, for a
-            decision that counts only once `Client.shown` says so.
+            decision that counts only once `Client.shown` says so; ``chosen``, what the app has chosen itself, which is
+            then the answer, and the model is taught it.
         """
-        body = bodies.decision(given, ids=ids, top=top, key=key, id=id, context=context, features=features) | more
+        body = bodies.decision(
+            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts
+        )
+        body |= more
         path = model_path(self.name) + "/decisions"
         return replies.answer(self.client._send("POST", path, bodies.encode(body)))
 
@@ -369,9 +421,21 @@ class Model:
         """Its weights by name, strongest first."""
         return self.client.weights(self.name, key, limit)
 
+    def taste(self, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste, in words and by trait; see `Client.taste`."""
+        return self.client.taste(self.name, key)
+
     def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; see `Client.learn`."""
         return self.client.learn(decision, **feedback)
+
+    def compare(self) -> dict[str, Any]:
+        """How the challenger or shadow beside it does, or how it does beside its champion; see `Client.compare`."""
+        return self.client.compare(self.name)
+
+    def promote(self) -> dict[str, Any]:
+        """Let its champion decide with its settings and state from now on."""
+        return self.client.promote(self.name)
 
     def health(self) -> list[dict[str, Any]]:
         """What was found about it, the worst first."""

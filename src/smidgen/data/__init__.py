@@ -27,6 +27,7 @@ from smidgen.data.tastes import UserUtilities, user_utilities
 from smidgen.data.text_model import Documents, documents
 from smidgen.data.texts import Texts, amazon, new_york_times, newsgroups, reuters
 from smidgen.data.tfidf import tfidf_stream, unit_rows
+from smidgen.data.ubi import SearchPage, UbiLog, read_ubi
 from smidgen.data.words import Bag, bag_of_words
 
 __all__ = [
@@ -44,8 +45,10 @@ __all__ = [
     "RankedQueries",
     "RankingStream",
     "Ratings",
+    "SearchPage",
     "Table",
     "Texts",
+    "UbiLog",
     "UserUtilities",
     "amazon",
     "available",
@@ -74,6 +77,7 @@ __all__ = [
     "read_letor",
     "read_prices",
     "read_ratings",
+    "read_ubi",
     "regression_table",
     "require",
     "reuters",

@@ -4,6 +4,7 @@ from smidgen.evaluate import losses
 from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
 from smidgen.evaluate.compare import compare
 from smidgen.evaluate.examination_curve import Examination, examination
+from smidgen.evaluate.harvested_curve import harvested
 from smidgen.evaluate.play import play
 from smidgen.evaluate.players.choices import ChoicePlay, play_choices
 from smidgen.evaluate.players.item_table import ItemTable
@@ -27,6 +28,7 @@ __all__ = [
     "bounds",
     "compare",
     "examination",
+    "harvested",
     "losses",
     "play",
     "play_choices",

@@ -7,8 +7,6 @@ counts by how likely the new place is looked at over how likely the old one was.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,9 @@ from numpy.typing import ArrayLike
 from smidgen import checks
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument
+from smidgen.evaluate.offline.betting import mean_between
+from smidgen.evaluate.offline.estimate import Estimate
+from smidgen.evaluate.offline.sequence import FEW
 from smidgen.learners import Learner
 from smidgen.structures import Clicks
 
@@ -24,25 +25,8 @@ from smidgen.structures import Clicks
 VALUES = {"clicks": "the clicks per page", "dcg": "the discounted gain per page"}
 
 
-@dataclass(frozen=True)
-class ClickEstimate:
-    """A mean per page with its interval.
-
-    Attributes
-    ----------
-    value, low, high
-        The mean, and its interval.
-    effective
-        How many equally weighed clicks would tell as much.
-    n
-        Pages.
-    """
-
-    value: float
-    low: float
-    high: float
-    effective: float
-    n: int
+#: The name that estimates from clicks had at first.
+ClickEstimate = Estimate
 
 
 def position_ips(
@@ -55,7 +39,7 @@ def position_ips(
     value: str = "clicks",
     clip: float = 100.0,
     confidence: float = 0.95,
-) -> ClickEstimate:
+) -> Estimate:
     """What pages would be worth under another ranking, from the clicks on them under the old one.
 
     Parameters
@@ -72,13 +56,15 @@ def position_ips(
     clip
         No click counts more than this: less variance for some bias.
     confidence
-        Of the interval (normal, over pages).
+        Of the interval: a confidence sequence for bounded values over the pages, by betting. It knows nothing of the
+        curve's own error. Before 30 pages with a click it is the whole range, and ``enough`` is False.
 
     Notes
     -----
     **Estimate** (1/n) Σ_clicks worth[new place]/read[old place], worth = read for ``"clicks"`` and 1/log2(k + 1) for
     ``"dcg"``. Unbiased under the position-based model with the right curve, if every document was shown at some place
     with read > 0 [1].
+    **Range** of a page: no list can be worth more than Σ worth/read, both from the largest down.
 
     Examples
     --------
@@ -106,19 +92,28 @@ def position_ips(
     there = np.where((new >= 0) & (new < len(worth)), worth[np.clip(new, 0, len(worth) - 1)], 0.0)
     here = np.where(old < len(curve), curve[np.minimum(old, len(curve) - 1)], 0.0)
     weight = np.minimum(np.divide(there, here, out=np.full(len(here), most), where=here > 0.0), most)
-    per_page = np.bincount(page, weight, minlength=count)
-    mean = float(per_page.mean())
+    per_page: FloatArray = np.bincount(page, weight, minlength=count).astype(np.float64)
     level = checks.number("confidence", confidence, "leave it out for 0.95", above=0.0, at_most=0.9999)
-    half = (
-        NormalDist().inv_cdf(0.5 + level / 2.0) * float(per_page.std(ddof=1) / np.sqrt(count)) if count > 1 else np.inf
-    )
+    most = _range(worth, curve, most, old, per_page)
+    enough = int(np.count_nonzero(per_page)) >= FEW
+    low, high = mean_between(per_page / most, 1.0 - level) if enough else (0.0, 1.0)
     squares = float((weight**2).sum())
-    return ClickEstimate(mean, mean - half, mean + half, float(weight.sum()) ** 2 / squares if squares else 0.0, count)
+    effective = float(weight.sum()) ** 2 / squares if squares else 0.0
+    return Estimate(float(per_page.mean()), low * most, high * most, effective, count, enough)
+
+
+def _range(worth: FloatArray, read: FloatArray, clip: float, old: IntArray, per_page: FloatArray) -> float:
+    """What a page can be worth at most: a sum of products is largest when both are sorted the same way."""
+    most = clip * len(read)
+    if (read > 0.0).all() and (not len(old) or old.max() < len(read)):
+        products = np.sort(worth)[::-1] / np.sort(read)
+        most = float(products.sum()) if products.max() <= clip else most
+    return max(most, float(per_page.max()))
 
 
 def replay_clicks(
     log: Iterable[tuple[Decision, Any]], ranker: Learner | Callable[[Any], Any], *, read: ArrayLike, **settings: Any
-) -> ClickEstimate:
+) -> Estimate:
     """What another ranker would have been worth on the contexts of a log of clicks, by `position_ips`.
 
     Parameters

@@ -152,17 +152,41 @@ def examination(
     p = checks.number("swap", swap, "give the learner's own, e.g. 0.5", above=0.0, at_most=1.0)
     level = checks.number("confidence", confidence, "leave it out for 0.95", above=0.0, at_most=0.9999)
     overlap = checks.one_of("weights", weights, WEIGHTS) == "overlap"
-    above: list[FloatArray] = []
-    below: list[FloatArray] = []
+    looks = Looks(places=wanted, swap=p, overlap=overlap)
     for decision, feedback in log:
-        if not isinstance(feedback, Clicks):
-            continue
-        upper, lower = np.empty(wanted - 1), np.empty(wanted - 1)
-        each = _weights(decision, wanted - 1, p, overlap)
-        _count(np.asarray(decision.action), feedback.documents, each, upper, lower)
-        above.append(upper)
-        below.append(lower)
-    return _curve(np.array(above).reshape(-1, wanted - 1), np.array(below).reshape(-1, wanted - 1), level)
+        if isinstance(feedback, Clicks):
+            looks.add(decision, feedback)
+    return looks.curve(level)
+
+
+class Looks:
+    """The clicks at neighbouring places, round by round: what the curve is estimated from.
+
+    Parameters
+    ----------
+    places, swap
+        As in `examination`.
+    overlap
+        Whether drawn lists are weighed by their overlap.
+    """
+
+    def __init__(self, *, places: int = 10, swap: float = 0.5, overlap: bool = True) -> None:
+        self._pairs, self._swap, self._overlap = places - 1, swap, overlap
+        self._above: list[FloatArray] = []
+        self._below: list[FloatArray] = []
+
+    def add(self, decision: Decision, clicks: Clicks) -> None:
+        """One answered round."""
+        upper, lower = np.empty(self._pairs), np.empty(self._pairs)
+        each = _weights(decision, self._pairs, self._swap, self._overlap)
+        _count(np.asarray(decision.action), clicks.documents, each, upper, lower)
+        self._above.append(upper)
+        self._below.append(lower)
+
+    def curve(self, level: float = 0.95) -> Examination:
+        """How far people look, as far as these rounds tell."""
+        above, below = (np.array(each).reshape(-1, self._pairs) for each in (self._above, self._below))
+        return chained(above, below, level)
 
 
 def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> FloatArray:
@@ -181,7 +205,8 @@ def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> Floa
     return out
 
 
-def _curve(above: FloatArray, below: FloatArray, level: float) -> Examination:
+def chained(above: FloatArray, below: FloatArray, level: float) -> Examination:
+    """The curve by ratios of weighed clicks at neighbouring places; a row for each round, a column for each pair."""
     upper, lower = above.sum(axis=0), below.sum(axis=0)
     known = np.logical_and.accumulate((upper > 0) & (lower > 0))
     safe_upper, safe_lower = np.where(known, upper, 1.0), np.where(known, lower, 1.0)

@@ -16,6 +16,8 @@ from smidgen.errors import CorruptFile
 from smidgen.features import limits
 
 CONSTANT = "(constant)"
+#: What stands where a name was, or will be: a place that is taken, by nobody who is known.
+HOLE = "\0"
 
 
 def bounded(name: str) -> str:
@@ -24,6 +26,11 @@ def bounded(name: str) -> str:
         return name
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"{name[: limits.NAME - 18]}…#{digest}"
+
+
+def _together(names: list[str]) -> str:
+    """The names of a column; several are told to share it."""
+    return names[0] if len(names) == 1 else f"{' | '.join(names)} (share a column)"
 
 
 class Book:
@@ -93,9 +100,23 @@ class Book:
             if i >= self.capacity:
                 self.crowded[self._shared(name)] = True
                 continue
-            self.columns[i] = self._column(name, i)
             self.ids[name] = i
-            self.names.append(name)
+            self._append(name)
+
+    def put(self, name: str, place: int) -> None:
+        """Let a name have this very place: what a log says of names, whatever has become of those before it.
+
+        A place that another name has stays with that one; so does a name that has a place.
+        """
+        if not 0 <= place < self.capacity:
+            if self.capacity <= place < self.capacity + self.dim:
+                self.crowded[place - self.capacity] = True
+            return
+        while len(self.names) <= place:
+            self._append(HOLE)
+        if self.names[place] == HOLE and name not in self.ids:
+            self.names[place], self.ids[name] = name, place
+            self.columns[place] = self._column(name, place)
 
     def forgotten(self, ids: IntArray) -> IntArray:
         """The columns of ids that stand for names without a place."""
@@ -105,8 +126,10 @@ class Book:
         """Every column in use, and its name; of a shared one, all names that are known to share it."""
         known: dict[int, list[str]] = {}
         for i, name in enumerate(self.names):
+            if name == HOLE:
+                continue
             known.setdefault(int(self.columns[i]), []).append(name)
-        return [(c, " | ".join([*names, *(["…"] if self.crowded[c] else [])])) for c, names in known.items()]
+        return [(c, _together([*names, *(["…"] if self.crowded[c] else [])])) for c, names in known.items()]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The names but for the constant's (no bytes if there are none), and which columns forgotten names share."""
@@ -120,14 +143,28 @@ class Book:
         except msgspec.DecodeError as error:
             raise CorruptFile(f"the saved names cannot be read: {error}", "restore the file from a copy") from error
         self.names, self.ids = [], {}
-        self.add([CONSTANT, *names] if self._first else names)
+        for place, name in enumerate([CONSTANT, *names] if self._first else names):
+            self.put(name, place)
         self.crowded = np.array(state["crowded"])
 
+    def _append(self, name: str) -> None:
+        self.columns[len(self.names)] = self._column(name, len(self.names))
+        self.names.append(name)
+
     def _column(self, name: str, i: int) -> int:
-        if i >= self.capacity:
-            return i - self.capacity
-        return i if i < self.dim else self._shared(name)
+        return column_at(name, i, self.dim, constant=bool(self._first))
 
     def _shared(self, name: str) -> int:
-        spread = self.dim - self._first
-        return self._first + zlib.crc32(name.encode("utf-8", "surrogatepass")) % spread if spread else 0
+        return _hashed(name, self.dim, self._first)
+
+
+def column_at(name: str, place: int, dim: int, *, constant: bool = True) -> int:
+    """The column of a name at a place of the book: its own while there are few, else by a hash."""
+    if place >= 2 * dim:
+        return place - 2 * dim
+    return place if place < dim else _hashed(name, dim, int(constant))
+
+
+def _hashed(name: str, dim: int, first: int) -> int:
+    spread = dim - first
+    return first + zlib.crc32(name.encode("utf-8", "surrogatepass")) % spread if spread else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from smidgen._kernel import kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
+from smidgen.features.book import column_at
 from smidgen.features.rows import check_finite
 from smidgen.records import same, structure
 
@@ -130,6 +132,11 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
 
     def __repr__(self) -> str:
         return f"Encoded({len(self)} rows, {len(self.indices)} features and {len(self.names)} new names)"
+
+    def columns_at(self, places: Sequence[int]) -> NDArray[np.uint32]:
+        """The columns of the new names at these places of a book that has a constant."""
+        found = [column_at(name, place, self.dim) for name, place in zip(self.names, places, strict=True)]
+        return np.array(found, np.uint32)
 
     def with_columns(self, columns: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint32], FloatArray]:
         """The rows as CSR arrays, the new names in these columns."""

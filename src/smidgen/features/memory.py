@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,16 @@ from smidgen._kernel import constant
 from smidgen.decision import IntArray
 from smidgen.errors import CorruptFile
 from smidgen.features import limits
-from smidgen.features.book import Book
+from smidgen.features.book import HOLE, Book
 from smidgen.features.encoded import Encoded
 from smidgen.features.scaling import Scaling, take_in
 from smidgen.features.words import Frequencies
 
 CONTEXT = "context."
+#: Where new names go, as a log says it: their places in the book, and the slots of the numbers among them (−1: none).
+Places: TypeAlias = tuple[list[int], list[int]]
+#: Names that are told again: place in the book, name, slot if it is a number (else −1).
+Carried: TypeAlias = Sequence[tuple[int, str, int]]
 
 
 class Memory:
@@ -48,10 +52,57 @@ class Memory:
         for place in encoded.new_numbers.tolist():
             if ids[place] < self.book.capacity:
                 self._expect(encoded.names[place], int(ids[place]))
-        take_in(self.scaling.lines, constant(encoded.slots), constant(encoded.raw))
+        self._count(encoded, ids, encoded.slots, encoded.raw)
+
+    def places(self, encoded: Encoded, ids: IntArray) -> Places:
+        """The places that new names, and new numbers among them, get if this is learnt now; for `absorb_at`."""
+        slots, free = [], len(self.scaling.paths)
+        given: dict[str, int] = {}
+        for place in encoded.new_numbers.tolist():
+            name = encoded.names[place]
+            slot = self.scaling.slots.get(name, given.get(name, -1))
+            if slot < 0 and ids[place] < self.book.capacity:
+                slot, free = free, free + 1
+                given[name] = slot
+            slots.append(slot)
+        return ids.tolist(), slots
+
+    def carried(self, encoded: Encoded, known: NDArray[np.uint32]) -> Carried:
+        """Names that a row holds by their own columns and that somebody does not know: id, name, slot of a number."""
+        columns = np.unique(encoded.indices)
+        new = columns[~np.isin(columns, known, assume_unique=True)].tolist()
+        names, slots = self.book.names, self.scaling.slots
+        return [(i, names[i], slots.get(names[i], -1)) for i in new if i < len(names) and names[i] != HOLE]
+
+    def adopt(self, carried: Carried) -> frozenset[int]:
+        """Let names have the places that a log says; gives the slots that are others' by now."""
+        others = set()
+        for place, name, slot in carried:
+            self.book.put(name, place)
+            if slot >= 0 and not self._put_number(name, place, slot):
+                others.add(slot)
+        return frozenset(others)
+
+    def absorb_at(self, encoded: Encoded, places: Places, carried: Carried) -> None:
+        """Learn names, numbers and words at the places that the log says."""
+        others = self.adopt(carried)
+        ids, slots = np.array(places[0], np.int64), places[1]
+        for name, place in zip(encoded.names, places[0], strict=True):
+            self.book.put(name, place)
+        for place, slot in zip(encoded.new_numbers.tolist(), slots, strict=True):
+            if slot >= 0:
+                self._put_number(encoded.names[place], places[0][place], slot)
+        mine = np.array(
+            [slot not in others and slot < len(self.scaling.paths) for slot in encoded.slots.tolist()], bool
+        )
+        self._count(encoded, ids, encoded.slots[mine], encoded.raw[mine])
+
+    def _count(self, encoded: Encoded, ids: IntArray, slots: IntArray, raw: Any) -> None:
+        """Numbers, words, and what was clipped or had no place."""
+        take_in(self.scaling.lines, constant(slots), constant(raw))
         if len(encoded.new_numbers):
-            slots = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
-            take_in(self.scaling.lines, constant(np.array(slots, np.int64)), constant(encoded.new_raw))
+            new = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
+            take_in(self.scaling.lines, constant(np.array(new, np.int64)), constant(encoded.new_raw))
         self.scaling.clipped += encoded.clipped
         self.book.crowded[encoded.forgotten] = True
         if encoded.texts:
@@ -71,7 +122,15 @@ class Memory:
         self.frequencies.restore(state)
         self.expected = {"": frozenset(), CONTEXT: frozenset()}
         for slot, path in enumerate(self.scaling.paths):
+            if path != HOLE:
+                self._count_on(path, slot)
+
+    def _put_number(self, path: str, place: int, slot: int) -> bool:
+        known = path in self.scaling.slots
+        mine = self.scaling.put(path, place, slot)
+        if mine and not known:
             self._count_on(path, slot)
+        return mine
 
     def _expect(self, path: str, place: int) -> None:
         if path not in self.scaling.slots:

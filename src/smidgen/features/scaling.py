@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray, IntArray
+from smidgen.features.book import HOLE
 
 #: z is clipped to ± this, and values are counted as if they lay within so many standard deviations.
 REACH = 4.0
@@ -98,14 +99,25 @@ class Scaling:
         """Make space for a number; return its slot."""
         if path in self.slots:
             return self.slots[path]
+        self.slots[path] = slot = len(self.paths)
+        self._append(path, place)
+        return slot
+
+    def _append(self, path: str, place: int) -> None:
         slot = len(self.paths)
         if slot == len(self.table):
             self.table = np.concatenate([self.table, np.zeros_like(self.table)])
             self.ids = np.concatenate([self.ids, np.zeros_like(self.ids)])
-        self.slots[path] = slot
         self.paths.append(path)
         self.ids[slot] = place
-        return slot
+
+    def put(self, path: str, place: int, slot: int) -> bool:
+        """Let a number have this very slot; says no where another has it, or where the number has another."""
+        while len(self.paths) <= slot:
+            self._append(HOLE, -1)
+        if self.paths[slot] == HOLE and path not in self.slots:
+            self.paths[slot], self.slots[path], self.ids[slot] = path, slot, place
+        return self.paths[slot] == path
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Places in the book, statistics, and how many values were clipped."""
@@ -119,7 +131,10 @@ class Scaling:
         """Take over what `state` gave."""
         self.paths, self.slots = [], {}
         self.table, self.ids = np.zeros((8, WIDTH)), np.zeros(8, np.int64)
-        for place in state["number_ids"].tolist():
-            self.add(names[place], place)
+        for slot, place in enumerate(state["number_ids"].tolist()):
+            if place < 0:
+                self._append(HOLE, -1)
+            else:
+                self.put(names[place], place, slot)
         self.table[: len(self.paths)] = state["number_lines"]
         self.clipped = int(state["clipped"])

@@ -12,12 +12,13 @@ from smidgen import checks
 from smidgen._kernel import constant, ordinary
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord
+from smidgen.features.book import HOLE
 from smidgen.features.crossing import Crossing, as_pairs
 from smidgen.features.encoded import Encoded
 from smidgen.features.encoding import Encoder
 from smidgen.features.gathered import Gathered
 from smidgen.features.many import listed, read_many
-from smidgen.features.memory import Memory
+from smidgen.features.memory import Carried, Memory, Places
 from smidgen.features.reading import Reader
 from smidgen.features.row import Row
 from smidgen.records import structure
@@ -118,7 +119,7 @@ class Vectorizer(Versioned):
     @property
     def names(self) -> list[str]:
         """The names known so far; the first ``dim`` of them are those of the columns."""
-        return list(self._memory.book.names)
+        return ["" if name == HOLE else name for name in self._memory.book.names]
 
     @property
     def clipped(self) -> int:
@@ -165,6 +166,22 @@ class Vectorizer(Versioned):
     def absorb(self, encoded: Encoded, ids: IntArray) -> None:
         """Learn the names, numbers and words of what was encoded; ``ids`` is what `planned` gave."""
         self._memory.absorb(encoded, ids)
+
+    def places(self, encoded: Encoded, ids: IntArray) -> Places:
+        """Where the new names of what was encoded would go now, for a log that says it to `absorb_at`."""
+        return self._memory.places(encoded, ids)
+
+    def carried(self, encoded: Encoded, known: NDArray[np.uint32]) -> Carried:
+        """The names of columns of their own that stand in what was encoded and are not among those known."""
+        return self._memory.carried(encoded, known)
+
+    def absorb_at(self, encoded: Encoded, places: Places, carried: Carried = ()) -> None:
+        """Learn what was encoded with its names at the places that a log says.
+
+        So a log of which some events are gone leads to the same columns. ``carried`` are names that had columns before,
+        told again by who had not told them yet.
+        """
+        self._memory.absorb_at(encoded, places, carried)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that has been learnt, as arrays."""

@@ -24,13 +24,13 @@ _PIVOT = 1e-15
 
 
 @borrowing
-def sound(B: FloatArray, product: FloatArray, quadratic: float) -> bool:
+def sound(diagonal: FloatArray, product: FloatArray, quadratic: float) -> bool:
     """Whether B·x and x·B·x can come of a B without negative eigenvalues: (B·x)_i² ≤ B_ii · x·B·x."""
     if not quadratic >= 0.0:
         return False
     worst = 0
-    for i in range(B.shape[0]):
-        worst += product[i] * product[i] > 2.0 * B[i, i] * quadratic + 1e-300
+    for i in range(diagonal.shape[0]):
+        worst += product[i] * product[i] > 2.0 * diagonal[i] * quadratic + 1e-300
     return worst == 0
 
 

@@ -37,9 +37,9 @@ def shrink(B: FloatArray, v: FloatArray) -> None:
 
 @borrowing
 def settle(B: FloatArray, waiting: FloatArray) -> None:
-    """B ← B − waiting·waitingᵀ, after which nothing waits."""
-    shrink(B, waiting)
-    clear(waiting)
+    """B ← B − v·vᵀ, v the first row of ``waiting``, after which nothing waits."""
+    shrink(B, waiting[0])
+    clear(waiting[0])
 
 
 @inlined
@@ -121,14 +121,16 @@ def multiply(B: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> float
 
 @inlined
 def _four_rows_shrunk(
-    B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, i: int
+    B: FloatArray, waiting: FloatArray, x: FloatArray, out: FloatArray, i: int
 ) -> tuple[Lanes, Lanes, Lanes, Lanes]:
     """`_four_rows` after `shrink`."""
-    n, block = x.shape[0], i - i % 8
+    n, block, v, diagonal = x.shape[0], i - i % 8, waiting[0], waiting[1]
     a, b, c, d = i * n, (i + 1) * n, (i + 2) * n, (i + 3) * n
     x0, x1, x2, x3 = fill(x[i]), fill(x[i + 1]), fill(x[i + 2]), fill(x[i + 3])
     v0, v1, v2, v3 = fill(v[i]), fill(v[i + 1]), fill(v[i + 2]), fill(v[i + 3])
     s0, s1, s2, s3 = fill(0.0), fill(0.0), fill(0.0), fill(0.0)
+    for k in range(i, i + 4):  # before the rows are written: to read what was just written in lanes is slow
+        diagonal[k] = B[k, k] - v[k] * v[k]
     for j in range(0, block + 8, 8):
         xj, vj = load(x, j), load(v, j)
         b0, b1 = load(B, a + j) - v0 * vj, load(B, b + j) - v1 * vj
@@ -144,15 +146,15 @@ def _four_rows_shrunk(
 
 
 @inlined
-def _shrink_rows(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, first: int, last: int) -> None:
+def _shrink_rows(B: FloatArray, waiting: FloatArray, x: FloatArray, out: FloatArray, first: int, last: int) -> None:
     """`_multiply_rows` after `shrink`."""
-    n = x.shape[0]
+    n, v, diagonal = x.shape[0], waiting[0], waiting[1]
     whole = last - last % 8
     for i in range(first, whole, 8):
-        s0, s1, s2, s3 = _four_rows_shrunk(B, v, x, out, i)
+        s0, s1, s2, s3 = _four_rows_shrunk(B, waiting, x, out, i)
         s4, s5, s6, s7 = fill(0.0), fill(0.0), fill(0.0), fill(0.0)
         if i + 4 < B.shape[0]:
-            s4, s5, s6, s7 = _four_rows_shrunk(B, v, x, out, i + 4)
+            s4, s5, s6, s7 = _four_rows_shrunk(B, waiting, x, out, i + 4)
         if i > 0:
             add_to(out, i, totals(s0, s1, s2, s3, s4, s5, s6, s7))
     for i in range(whole, last):
@@ -164,6 +166,7 @@ def _shrink_rows(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, f
             add_to(out, j, b0 * x0)
         for j in range(whole, n):
             B[i, j] -= v[i] * v[j]
+        diagonal[i] = B[i, i]
         out[i] += total(s0) + B[i, i] * x[i]
         for j in range(whole, i):
             out[i] += B[i, j] * x[j]
@@ -171,7 +174,7 @@ def _shrink_rows(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, f
 
 
 @kernel
-def _shrink_panels(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> None:
+def _shrink_panels(B: FloatArray, waiting: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> None:
     """`_multiply_panels` after `shrink`."""
     n = x.shape[0]
     parts = np.empty((-(-n // PANEL), n))
@@ -179,18 +182,21 @@ def _shrink_panels(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray,
         k = parts.shape[0] - 1 - turn if back else turn
         last = min((k + 1) * PANEL, n)
         clear(parts[k, :last])
-        _shrink_rows(B, v, x, parts[k], k * PANEL, last)
+        _shrink_rows(B, waiting, x, parts[k], k * PANEL, last)
     _add_panels(parts, out)
 
 
 @borrowing
-def shrink_and_multiply(B: FloatArray, v: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> float:
-    """`shrink` and `multiply` in one pass: B ← B − v·vᵀ, then out = B·x; gives x·B·x."""
+def shrink_and_multiply(B: FloatArray, waiting: FloatArray, x: FloatArray, out: FloatArray, back: bool) -> float:
+    """`shrink` and `multiply` in one pass: B ← B − v·vᵀ, then out = B·x; gives x·B·x.
+
+    v is the first row of ``waiting``; its second row takes B's diagonal, which is at hand now and scattered later.
+    """
     if x.shape[0] > PANEL:
-        _shrink_panels(B, v, x, out, back)
+        _shrink_panels(B, waiting, x, out, back)
     else:
         clear(out)
-        _shrink_rows(B, v, x, out, 0, x.shape[0])
+        _shrink_rows(B, waiting, x, out, 0, x.shape[0])
     return dot(x, out)
 
 

@@ -10,11 +10,12 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeAlias
 
 import msgspec
+import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks, markup, records
 from smidgen.decision import Decision, FloatArray
-from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotSaveable, NotTeachable
+from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotFinite, NotSaveable, NotTeachable
 from smidgen.learners import briefs, storage
 from smidgen.learners.card import Card
 from smidgen.learners.guard import Guard
@@ -148,6 +149,49 @@ class Learner(Versioned, ABC):
         """How many decisions' features were scaled down before they were learnt; None without a guard."""
         return None if self._guard is None else self._guard.scaled
 
+    @property
+    def shared_start(self) -> str | None:
+        """How one more of its kind may begin where others have learnt.
+
+        ``"mean"``: with the mean of what they give (`start`); ``"pooled"``: with what one gives that was taught all of
+        theirs; None: with nothing.
+        """
+        return None
+
+    def start(self) -> State:
+        """What one that begins may take over from this one: weights, and what else its kind says.
+
+        Examples
+        --------
+        >>> import numpy as np, smidgen
+        >>> known = smidgen.PreferencePerceptron(dim=2)
+        >>> known.learn(known.decide(smidgen.Choice(np.eye(2))), 1)
+        >>> smidgen.PreferencePerceptron(dim=2, seed=7).start_from(known.start()).predict(smidgen.Choice(np.eye(2)))
+        1
+        """
+        if self.shared_start is None:
+            raise InvalidArgument(
+                f"a {self._kind} of these settings has no start to share", "let every learner begin with nothing"
+            )
+        return self._start()
+
+    def start_from(self, start: Mapping[str, NDArray[Any]]) -> Self:
+        """Begin with what `start` gave, of another with the same settings or of several; returns itself.
+
+        What it has learnt, and how sure it is, begins at nothing all the same, but for what its kind shares.
+        """
+        like = self.start()
+        if self.rounds:
+            raise InvalidArgument(f"it has learnt {self.rounds} rounds already", "give a start to a fresh learner")
+        if like.keys() != start.keys() or any(start[name].shape != array.shape for name, array in like.items()):
+            raise InvalidArgument("the start is not that of such a learner", "give what start gave")
+        if not all(np.isfinite(array).all() for array in start.values()):
+            raise NotFinite("the start has numbers that are not finite", "give what start gave")
+        self._start_from(start)
+        if self._guard is not None:
+            self._guard.begin(start)
+        return self
+
     def predict(self, context: Any = None) -> Any:
         """The greedy action for ``context``. Changes nothing and draws no randomness."""
         return self._predict(context)
@@ -280,6 +324,14 @@ class Learner(Versioned, ABC):
             f"a {self._kind} cannot be taught: it compares what it has shown with what came back",
             "let it decide and learn, or teach a learner of another kind",
         )
+
+    def _start(self) -> State:
+        """What `start` gives, of a learner that has one to share."""
+        return {"w": self.weights}
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        """Take over a start that was checked."""
+        raise NotImplementedError
 
     @abstractmethod
     def _predict(self, context: Any) -> Any: ...

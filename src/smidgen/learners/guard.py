@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,7 @@ class _Saved(msgspec.Struct, array_like=True):
     settled: bool
     lengths: list[tuple[int, int]]
     kept: list[tuple[bytes, bytes]]
+    start: bytes | None = None
 
 
 _saved = msgspec.msgpack.Decoder(_Saved)
@@ -121,6 +123,11 @@ class Guard:
         self._kept: deque[tuple[Decision, Any]] = deque()
         self._seen = 0
         self._bytes = 0
+        self._start: Mapping[str, NDArray[Any]] | None = None  # what the learner began with
+
+    def begin(self, start: Mapping[str, NDArray[Any]]) -> None:
+        """Keep what the learner begins with, until its first decisions need not be learnt anew."""
+        self._start = {name: array.copy() for name, array in start.items()}
 
     def learn(self, learner: Learner, decision: Decision, feedback: Any) -> None:
         """Let the learner take its step, under the bound; a refusal leaves everything as it was."""
@@ -156,6 +163,8 @@ class Guard:
         if any(mine is not theirs for mine, (theirs, _) in zip(bounded, self._kept, strict=True)):
             twin = learner.fresh()
             twin._take_notes(learner._notes())
+            if self._start is not None:
+                twin._start_from(self._start)
             for (before, feedback), taken in zip(self._kept, bounded, strict=True):
                 with suppress(SmidgenError):
                     twin._learn(taken, feedback)
@@ -163,12 +172,13 @@ class Guard:
                 self.scaled += taken is not before
             learner._restore(twin._state())
         self._kept.clear()
-        self._settled, self._bytes, self._seen = True, 0, 0
+        self._settled, self._bytes, self._seen, self._start = True, 0, 0, None
 
     def array(self, learner: Learner) -> NDArray[np.uint8]:
         """All that it remembers, as bytes."""
         kept = [(learner.brief(decision), records.encode(feedback)) for decision, feedback in self._kept]
-        told = _Saved(self.scaled, self._settled, self._lengths.pairs(), kept)
+        start = None if self._start is None else records.encode(self._start)
+        told = _Saved(self.scaled, self._settled, self._lengths.pairs(), kept, start)
         return np.frombuffer(msgspec.msgpack.encode(told), np.uint8)
 
     @classmethod
@@ -182,6 +192,11 @@ class Guard:
             raise InvalidRecord(f"the guard cannot be read: {error}", _HINT) from error
         made = cls()
         made.scaled, made._settled, made._lengths = told.scaled, told.settled, Lengths.of(told.lengths)
+        if told.start is not None:
+            made._start = records.decode(told.start)
+            fits = isinstance(made._start, dict) and made._start.keys() == learner.start().keys()
+            if not fits or not all(isinstance(each, np.ndarray) for each in made._start.values()):
+                raise InvalidRecord("what the guarded learner began with cannot be read", _HINT)
         for brief, feedback in told.kept:
             decision = learner.recall(brief)
             made._kept.append((decision, records.decode(feedback)))

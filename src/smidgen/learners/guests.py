@@ -9,12 +9,15 @@ from __future__ import annotations
 import importlib
 import logging
 import threading
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from smidgen import registry
 from smidgen.errors import InvalidArgument
 from smidgen.learners.card import learners
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 #: Where distributions name their learners.
 GROUP = "smidgen.learners"
@@ -37,6 +40,8 @@ def discover(*, again: bool = False) -> None:
     with _turn:
         if _looked and not again:
             return
+        from importlib.metadata import entry_points  # with the parser of e-mails behind it: only who looks pays for it
+
         _looked.append(True)
         for entry in entry_points(group=GROUP):
             name = _told(entry)

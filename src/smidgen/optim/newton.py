@@ -45,22 +45,24 @@ def newton_move(
     end: FloatArray,
     back: bool,
 ) -> float:
-    """A ← A + gamma·d·dᵀ and end = w + factor·A⁻¹d, where A⁻¹ = B − waiting·waitingᵀ before and after; gives ‖end‖².
+    """A ← A + gamma·d·dᵀ and end = w + factor·A⁻¹d, where A⁻¹ = B − v·vᵀ before and after; gives ‖end‖².
+
+    v is the first row of ``waiting``, as `shrink_and_multiply` has it.
 
     A result that is not finite says that the step must not be taken; then A stays as it was. To go forth and back
     through B by turns is quicker, and makes no other difference.
     """
-    product = end
+    product, v = end, waiting[0]
     quadratic = shrink_and_multiply(B, waiting, d, product, back)
-    if not sound(B, product, quadratic) or gamma * quadratic > LONG:
-        clear(waiting)
+    if not sound(waiting[1], product, quadratic) or gamma * quadratic > LONG:
+        clear(v)
         return _careful_move(B, d, w, gamma, factor, end)
     growth, length = 1.0 + gamma * quadratic, dot(product, product)
-    scale(waiting, product, math.sqrt(gamma / growth))
+    scale(v, product, math.sqrt(gamma / growth))
     shift(end, w, product, factor / growth)  # the product with the new A⁻¹, from that with the old one
     squares = dot(end, end)
     if not math.isfinite(growth + length + squares):
-        clear(waiting)
+        clear(v)
         return math.inf
     return squares
 

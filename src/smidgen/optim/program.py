@@ -21,7 +21,19 @@ from smidgen.geometry.symmetric import mirror, settle
 from smidgen.optim.exponentiated import exponentiated_move
 from smidgen.optim.gradient import gradient_move, rate_of
 from smidgen.optim.newton import newton_move
-from smidgen.optim.rule import ADDITIVE, EXPONENTIATED, GRADIENT, NEWTON, RETRAINED, Program, Rule, State, move
+from smidgen.optim.rule import (
+    ADDITIVE,
+    EXPONENTIATED,
+    GRADIENT,
+    NEWTON,
+    RETRAINED,
+    SOFT,
+    Program,
+    Rule,
+    State,
+    move,
+)
+from smidgen.optim.soft import soft_move
 from smidgen.vector.arrays import copy
 from smidgen.vector.memory import zeros
 
@@ -36,8 +48,8 @@ class RuleMemory(NamedTuple):
     w: FloatArray
     end: FloatArray  # space for the next weights
     theta: FloatArray  # exponentiated: the log-weights
-    inverse: FloatArray  # Newton: A⁻¹ is inverse − waiting·waitingᵀ, by its lower triangle
-    waiting: FloatArray
+    inverse: FloatArray  # Newton: A⁻¹ is inverse − v·vᵀ, by its lower triangle
+    waiting: FloatArray  # v, and space for the diagonal
     total: FloatArray  # batch: the sum of its Δ so far
     pairs: FloatArray  # retrained: space for the Δ until the next training
     scratch: FloatArray  # space for a point of the space
@@ -54,7 +66,7 @@ def memory_of(state: Mapping[str, NDArray[Any]], w: FloatArray, decided: int, mu
     n, inverse = len(w), state.get("inverse", np.empty((0, 0)))
     width, kept = n + -n % multiple, len(inverse)
     base, end = zeros((2, width), np.float64)
-    waiting = zeros((kept and width,), np.float64)
+    waiting = zeros((2, kept and width), np.float64)
     B = zeros((kept + -kept % min(multiple, 4), kept and width), np.float64)
     base[:n], B[:kept, :kept] = w, inverse
     counts = np.zeros(COUNTS, np.int64)
@@ -122,6 +134,9 @@ def step(p: Program, m: RuleMemory, d: FloatArray, factor: float) -> bool:
         return True
     if p.kind == ADDITIVE:
         move(m.w, d, 1.0, m.w)
+        return True
+    if p.kind == SOFT:
+        soft_move(m.w, d, factor, m.w)
         return True
     if p.kind == GRADIENT:
         squares = gradient_move(m.w, d, p.scale * factor, t, m.end)

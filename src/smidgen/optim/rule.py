@@ -28,7 +28,7 @@ def move(start: FloatArray, direction: FloatArray, rate: float, end: FloatArray)
     return dot(end, end)
 
 
-ADDITIVE, GRADIENT, NEWTON, EXPONENTIATED, RETRAINED = range(5)  # kinds of rules in compiled loops
+ADDITIVE, GRADIENT, NEWTON, EXPONENTIATED, RETRAINED, SOFT = range(6)  # kinds of rules in compiled loops
 _NOWHERE = Region(BALL, 0, *np.zeros((4, 1)))
 
 
@@ -66,6 +66,10 @@ class Rule(Versioned, ABC):
     @abstractmethod
     def step(self, direction: FloatArray) -> None:
         """Take one step along ``direction``; refuse, and change nothing, if the result would not be finite."""
+
+    def weighted_step(self, direction: FloatArray, weight: float) -> None:
+        """Take one step along ``direction`` that counts for ``weight``, from 0 to 1: along as much of it."""
+        self.step(weight * direction)
 
     def program(self) -> Program | None:
         """The rule for compiled loops; None if it has no such form, and its learners are played by the two verbs."""

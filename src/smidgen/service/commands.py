@@ -87,6 +87,22 @@ def serve(
             help="A module with learners, structures, loops or pages of your own; may be given several times.",
         ),
     ] = None,
+    personalizer: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            envvar="SMIDGEN_PERSONALIZER",
+            help="The model that the calls of the retired hosted product mean, where no token says; made on the first.",
+        ),
+    ] = "personalizer",
+    apprentice: Annotated[
+        bool,
+        typer.Option(
+            "--apprentice",
+            envvar="SMIDGEN_APPRENTICE",
+            help="Answer those calls with their first action, as the product's apprentice mode did, and learn from it.",
+        ),
+    ] = False,
 ) -> None:
     """Run the decision service in the foreground, with a dashboard; Ctrl-C or SIGTERM stops it gracefully."""
     from smidgen.errors import MissingExtra
@@ -107,6 +123,8 @@ def serve(
         keyed_in_memory=keyed_in_memory,
         retention_s=retention * 86_400 if retention is not None else None,
         modules=tuple(modules or ()),
+        personalizer=personalizer,
+        apprentice=apprentice,
     )
     run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
 

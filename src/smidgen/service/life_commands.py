@@ -1,4 +1,4 @@
-"""``smidgen models create|archive|copy|import`` and ``smidgen forget``: the life of a model from the command line.
+"""``smidgen models create|archive|copy|promote|…`` and ``smidgen forget``: the life of a model from the command line.
 
 With ``--url`` a running service does it; without, the data folder of one that is stopped is changed.
 """
@@ -24,7 +24,7 @@ Name = Annotated[str, typer.Argument(help="The model.", metavar="NAME")]
 
 models = typer.Typer(
     name="models",
-    help="List the models, make, copy, import and archive them.",
+    help="List the models, make, copy, import, compare, promote and archive them.",
     rich_markup_mode="rich",
 )
 models.callback(invoke_without_command=True)(list_models)
@@ -128,6 +128,31 @@ def copy(
     typer.echo(f"{to} is a copy of {name}{', which has learnt nothing' if fresh else ''}")
 
 
+@models.command()
+def promote(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+    """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
+
+    def here(engine: Engine) -> dict[str, Any]:
+        found = engine.promote(name)
+        return {"champion": found.champion, "model_version": found.model_version}
+
+    told = _done(url, token, data, here, lambda client: client.promote(name))
+    version = told["model_version"]
+    typer.echo(f"{told['champion']} decides with the settings and the state of {name}, from version {version} on")
+
+
+@models.command()
+def compare(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+    """Say whether the challenger or the shadow of a champion is better, how sure that is, and how long to wait."""
+
+    def here(engine: Engine) -> str:
+        from smidgen.service.insight.trial import compared
+
+        return compared(engine.store, engine.model(name), engine.clock()).in_words
+
+    typer.echo(_done(url, token, data, here, lambda client: client.compare(name)["in_words"]))
+
+
 @models.command("import")
 def bring(
     name: Name,
@@ -146,9 +171,9 @@ def bring(
         with open_client(url, token) as client:
             client.bring(name, content, media)
     else:
-        blueprint, learners = (from_log if log else from_learner)(content)
+        brought = (from_log if log else from_learner)(content)
         with open_engine(data) as engine:
-            engine.fill(name, blueprint, learners, str(file.name))
+            engine.fill(name, brought, str(file.name))
     typer.echo(f"{name} begins with what {file} holds")
 
 

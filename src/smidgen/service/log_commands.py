@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from smidgen.service.insight.audit import Audit
     from smidgen.service.insight.estimates import Estimate
     from smidgen.service.insight.whatif import WhatIf
-    from smidgen.service.store.recording import Recording
+    from smidgen.service.store.recording import Rebuilding, Recording
 
 log = typer.Typer(
     name="log",
@@ -25,6 +26,7 @@ log = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+_TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
 Source = Annotated[str, typer.Argument(help="A model's name, or the file of an exported log.", metavar="NAME")]
 
 
@@ -72,7 +74,7 @@ def replay(
     if key is not None and key not in rebuilt.numbers:
         raise Unknown(f"there is no key {key!r} in the log", "leave --key out to see how many there are")
     learner = rebuilt.learner(key)
-    _describe(learner, rebuilt.blueprint.names if rebuilt.blueprint is not None else None)
+    _describe(learner, _names(rebuilt))
     if out is not None:
         learner.save(out)
         typer.echo(f"saved to {out}")
@@ -82,23 +84,42 @@ def replay(
 def export(
     name: Annotated[str, typer.Argument(help="A model's name.")],
     data: Data = DATA,
-    out: Annotated[Path | None, typer.Option(help="The file; standard output if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file; NDJSON to standard output if left out.")] = None,
+    format: Annotated[str, typer.Option(help="ndjson, csv, parquet or dsjson.")] = "ndjson",
     after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
+    since: Annotated[
+        datetime | None, typer.Option(formats=_TIMES, help="Only the events from this moment on, UTC.")
+    ] = None,
+    until: Annotated[datetime | None, typer.Option(formats=_TIMES, help="Only the events before this, UTC.")] = None,
     modules: Import = None,
 ) -> None:
-    """Write the log as NDJSON, one event per line: enough to rebuild the weights bit for bit."""
-    from smidgen.service.store.inspection import Inspection
+    """Write the log for other programs.
 
+    ndjson: every event in full, enough to rebuild the weights bit for bit. csv, parquet: a table, one event per row
+    (parquet holds each event in full beside it). dsjson: answered choices by reward, for Vowpal Wabbit.
+    """
+    from smidgen.service.clock import stamp
+    from smidgen.service.exports import Span, find
+    from smidgen.service.store.inspection import Inspection
+    from smidgen.service.store.recording import DatabaseRecording
+
+    span = Span(
+        after,
+        *(stamp(at.replace(tzinfo=UTC).timestamp()) if at else usual for at, usual in ((since, ""), (until, "~"))),
+    )
+    if out is None and format != "ndjson":
+        raise typer.BadParameter(f"{format} is written into a file", param_hint="--out")
     with Inspection(data) as seen:
-        lines = seen.log.all_lines(seen.model(name), after)
+        recording = DatabaseRecording(seen, seen.model(name))
         if out is None:
-            for line in lines:
-                sys.stdout.buffer.write(line + b"\n")
+            for event in recording.lines():
+                if event in span:
+                    sys.stdout.buffer.write(recording.text(event) + b"\n")
             sys.stdout.buffer.flush()
             return
-        with out.open("wb") as file:
-            for line in lines:
-                file.write(line + b"\n")
+        count = find(format).write(recording, span, out)
+    if format == "dsjson":
+        typer.echo(f"{count} answered decisions", err=True)
     typer.echo(str(out))
 
 
@@ -132,7 +153,20 @@ def _print(found: Audit) -> None:
     typer.echo("  not sound" if found.problems else "  sound", err=bool(found.problems))
 
 
-def _describe(learner: Learner, names: list[str] | None) -> None:
+def _names(rebuilt: Rebuilding) -> dict[int, str]:
+    """The names of columns, as far as the log has any that are no matter of the learner."""
+    from smidgen.service.models.hashed_names import HashedNames
+
+    blueprint, group = rebuilt.blueprint, rebuilt.group
+    if group is not None and group.table is not None:
+        return dict(group.table.named_columns())
+    if rebuilt.hashed and blueprint is not None and blueprint.dim is not None:
+        hashed = HashedNames(blueprint.dim, rebuilt.hashed)
+        return {c: name if hashed.sign(c) > 0 else f"{name}, counted with a minus" for c, name in hashed.all()}
+    return dict(enumerate((blueprint.names if blueprint is not None else None) or ()))
+
+
+def _describe(learner: Learner, names: dict[int, str]) -> None:
     import numpy as np
 
     from smidgen.errors import NoWeights
@@ -147,7 +181,7 @@ def _describe(learner: Learner, names: list[str] | None) -> None:
         return
     typer.echo(f"weights: shape {weights.shape}, norm {np.linalg.norm(weights):.6g}")
     features = vectorizer_of(learner)
-    known = dict(enumerate(names or ())) if features is None else dict(features.named_columns())
+    known = names if features is None else dict(features.named_columns())
     if weights.ndim == 1:
         for i in np.argsort(-np.abs(weights), kind="stable")[:10]:
             typer.echo(f"  {known.get(int(i), i)}: {weights[i]:.6g}")
@@ -165,28 +199,55 @@ def what_if(
     model: Annotated[str | None, typer.Option(help="The model whose log it is, instead of LOG.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the running figures into this file (.png, .svg).")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page with pictures into this file (.html).")] = None,
+    examined: Annotated[
+        str | None,
+        typer.Option(help="Of rankings: how likely each place is looked at, e.g. 1,0.6,0.4; else the log must tell."),
+    ] = None,
     modules: Import = None,
 ) -> None:
     """What if another learner had stood here? Replays a log through other learners and compares.
 
-    rank, choose: how often each would have put the user's better object above the one shown, before learning it.
-    label: the accuracy each would have had; by importance weights where labels were drawn at random. filter: the
-    precision on what is known. What a log cannot tell is said.
+    choose by reward, label: what each would have earned, weighted by the propensities of the log (IPS, self-normalised,
+    doubly robust) or by a model fitted on the way (direct), and how much of the log bears on it; a run of its own where
+    the right labels are known. rank: the clicks per page by how likely each place is looked at; how often each would
+    have put the user's better object above the one shown. filter: the precision on what is known. What a log cannot
+    tell is said.
     """
     import msgspec
 
     from smidgen.service.insight import whatif
+    from smidgen.service.insight.report import write
+    from smidgen.service.loops.clicking import as_curve
 
     if (log is None) == (model is None):
         raise typer.BadParameter("give a log, or --model and --data", param_hint="LOG")
-    with recorded(log or model or "", data) as recording:
-        found = whatif.what_if(recording, learner or ())
+    curve = None if examined is None else as_curve(examined)
+    with recorded(log or model or "", data) as recording, _bar(recording) as progress:
+        found = whatif.what_if(recording, learner or (), examined=curve, progress=progress)
     if plot is not None:
         whatif.plot(found, plot)
+    if report is not None:
+        write(found, report)
     if json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
         _show(found)
+
+
+@contextmanager
+def _bar(recording: Recording) -> Iterator[Callable[[int], None] | None]:
+    """A bar for long logs, where somebody is looking."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("replaying", total=recording.count())
+        yield lambda events: bar.update(task, completed=events)
 
 
 def _show(found: WhatIf) -> None:
@@ -205,8 +266,27 @@ def _show(found: WhatIf) -> None:
             name = ""
     if table.rows:
         console.print(table)
-    for note in [*found.notes, *(f"{each.learner}: {note}" for each in found.outcomes for note in each.notes)]:
+    for outcome in found.outcomes:
+        words = outcome.overlap.words if outcome.overlap is not None and outcome.learner != "as logged" else []
+        for sentence in [*([outcome.verdict] if outcome.verdict else []), *words]:
+            console.print(f"{outcome.learner}: {sentence}", markup=False)
+    if found.examined is not None:
+        told = ", ".join(f"{read:.2f}" for read in found.examined.read)
+        console.print(f"how likely each place is looked at: {told}", markup=False)
+    for note in found.notes:
         console.print(f"note: {note}", style="dim", markup=False)
+    for note, whose in _remarks(found).items():
+        who = "" if len(whose) == len(found.outcomes) else f"{', '.join(whose)}: "
+        console.print(f"note: {who}{note}", style="dim", markup=False)
+
+
+def _remarks(found: WhatIf) -> dict[str, list[str]]:
+    """What is to be said of learners, each remark once, with those whom it is about."""
+    said: dict[str, list[str]] = {}
+    for outcome in found.outcomes:
+        for note in outcome.notes:
+            said.setdefault(note, []).append(outcome.learner)
+    return said
 
 
 def _figure(estimate: Estimate) -> str:

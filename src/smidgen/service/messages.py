@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from smidgen.service.refusals import Impossible
 
 Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=100)]
-Id = Annotated[str, Meta(min_length=1, max_length=200)]
+Id = Annotated[str, Meta(min_length=1, max_length=256)]
 #: What a candidate is called: a string or a whole number, answered as it was given.
 AnyId = Id | Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
 Numbers = list[float]
@@ -29,6 +29,21 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 #: After how many seconds events are folded and erased: a minute at least.
 Age = Annotated[float, Meta(ge=60, le=1e10)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
+_LIMITS = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "minItems": 2, "maxItems": 2}
+_KNOB = {
+    "anyOf": [
+        _LIMITS,
+        *(
+            {"type": "object", "properties": {kind: _LIMITS}, "required": [kind], "additionalProperties": False}
+            for kind in ("integer", "log")
+        ),
+    ]
+}
+#: Knobs by name, each with its limits: ``[low, high]``, ``{"integer": [low, high]}`` or ``{"log": [low, high]}``. Read
+#: by `smidgen.service.loops.knob_bodies`, which says what is wrong in the knob's own words.
+KnobsBody = Annotated[
+    dict[Id, Any], Meta(extra_json_schema={"additionalProperties": _KNOB, "minProperties": 1, "maxProperties": 1000})
+]
 
 
 class Message(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -51,6 +66,26 @@ class ByName(Message):
     auto: Auto | None = None
 
 
+class Candidate(Message):
+    """One of the things to rank or to choose from."""
+
+    id: AnyId
+    features: Numbers | Record | None = None
+
+
+class Variant(Candidate, kw_only=True):
+    """A candidate that a model keeps: one of the variants of a flag, with the value that the flag then has."""
+
+    value: Any = UNSET
+
+
+class Of(Message):
+    """The model that another stands beside, and the share of its traffic that this one answers, if it is shown."""
+
+    model: Name
+    share: Share = 0.1
+
+
 class ModelBody(Message):
     """Settings of a model."""
 
@@ -60,6 +95,7 @@ class ModelBody(Message):
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
     labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
+    knobs: KnobsBody | None = None
     window_s: Seconds | None = None
     keyed: bool = False
     id_feature: bool = True
@@ -68,6 +104,11 @@ class ModelBody(Message):
     explore: Share | None = None
     min_share: Share | None = None
     retention_s: Age | None = None
+    shared_start: bool | None = None
+    candidates: Annotated[list[Variant], Meta(min_length=1, max_length=CANDIDATES)] | None = None
+    shadow_of: Of | Name | None = None
+    challenger_of: Of | Name | None = None
+    keep_texts: bool | None = None
 
 
 class AmendBody(Message):
@@ -80,6 +121,7 @@ class AmendBody(Message):
     explore: Share | UnsetType = UNSET
     min_share: Share | UnsetType = UNSET
     retention_s: Age | UnsetType | None = UNSET
+    share: Share | UnsetType = UNSET
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""
@@ -93,13 +135,6 @@ class Compact(Message):
     f32: bytes
 
 
-class Candidate(Message):
-    """One of the things to rank or to choose from."""
-
-    id: AnyId
-    features: Numbers | Record | None = None
-
-
 class CompactCandidates(Message):
     """Candidates whose features come as one matrix."""
 
@@ -108,11 +143,15 @@ class CompactCandidates(Message):
 
 
 class DecisionBody(Message):
-    """A request for a decision: what it has in every loop."""
+    """A request for a decision: what it has in every loop.
+
+    ``chosen`` is what the app has chosen itself: that is answered, and the model is taught it.
+    """
 
     id: Id | None = None
     key: Id | None = None
     activate: bool = True
+    chosen: AnyId | bool | Annotated[list[AnyId], Meta(min_length=1, max_length=CANDIDATES)] | None = None
 
 
 class BatchBody(Message):
@@ -190,9 +229,43 @@ class SeveralReply(Struct, kw_only=True):
     results: list[Any]
 
 
+class UbiResult(Struct, kw_only=True, omit_defaults=True):
+    """What became of the clicks on a decision.
+
+    ``answered`` says that it has an answer already: the clicks that came first count. ``error`` says why they were
+    refused.
+    """
+
+    decision: str
+    clicked: list[str | int]
+    status: Literal["learnt", "duplicate", "late", "answered"] | None = None
+    model_version: int | None = None
+    error: ErrorDetail | None = None
+
+
+class UbiReply(Struct, kw_only=True):
+    """What became of UBI events: of the clicks on lists of ours, and how many others there were.
+
+    ``passed_over`` are events that are no clicks on a result, ``unknown`` clicks in searches that are no decisions
+    here, ``elsewhere`` clicks on what was not among the candidates.
+    """
+
+    results: list[UbiResult]
+    passed_over: int
+    unknown: int
+    elsewhere: int
+
+
 class UndoneReply(Struct, kw_only=True):
     """The version that the undoing made."""
 
+    model_version: int
+
+
+class PromotedReply(Struct, kw_only=True):
+    """The champion that decides with other settings now, and the version that this made."""
+
+    champion: str
     model_version: int
 
 
@@ -264,6 +337,22 @@ class WeightsReply(Struct, kw_only=True):
 
     model_version: int
     weights: list[Weight]
+
+
+class TraitReply(Struct, kw_only=True):
+    """A trait that edits have moved: its mean in what was shown and in what people made of it, and how many did."""
+
+    name: str
+    shown: float
+    wanted: float
+    edits: int
+
+
+class TasteReply(Struct, kw_only=True):
+    """What the edits of a model's users, or of one of its keys, say of their taste: in words, and by trait."""
+
+    taste: list[str]
+    traits: list[TraitReply]
 
 
 class Story(Struct, kw_only=True):
@@ -364,11 +453,106 @@ class UndoingReply(Struct, kw_only=True):
     of: int
 
 
+class ShadowOf(Struct, kw_only=True):
+    """The champion of a shadow."""
+
+    model: str
+
+
+class ChallengerOf(Struct, kw_only=True):
+    """The champion of a challenger, and the share of its traffic that this one answers."""
+
+    model: str
+    share: float
+
+
+class BestReply(Struct, kw_only=True):
+    """What a tuner thinks best: the point, of knobs their values, and the loss expected there, where it can say.
+
+    ``low`` and ``high`` hold about 95 % of what the loss may be on average there; ``clipped`` counts the losses (or
+    gradients) that lay beyond the bound that was declared.
+    """
+
+    point: list[float]
+    knobs: dict[str, float | int] | None
+    loss: float | None
+    low: float | None
+    high: float | None
+    clipped: int
+
+
+class PerturbationReply(Struct, kw_only=True):
+    """How much a rank model perturbs what it shows, and what that costs: in words, and in figures."""
+
+    sentence: str
+    figures: dict[str, float | int | None]
+
+
+class ExaminationReply(Struct, kw_only=True):
+    """How likely people look at each place, the first taken as 1, with a 95 % interval, from so many answered lists."""
+
+    places: list[int]
+    value: list[float]
+    low: list[float]
+    high: list[float]
+    n: int
+
+
+class Agreement(Struct, kw_only=True):
+    """Over the latest decisions where something else may have been shown: how often that was what the model says.
+
+    Of a shadow or a challenger: what another model showed. Of others: what the app had chosen itself.
+    """
+
+    value: float
+    of: int
+
+
+class Difference(Struct, kw_only=True):
+    """A difference of means, and the interval in which the true one lies with 95 % certainty, whenever one looks."""
+
+    value: float
+    low: float
+    high: float
+    effective: float
+    n: int
+    enough: bool
+
+
+class Arm(Struct, kw_only=True):
+    """What one model's answers came to: the mean of the measure over its closed decisions, and how many are open."""
+
+    value: float | None
+    of: int
+    open: int
+
+
+class CompareReply(Struct, kw_only=True, omit_defaults=True):
+    """A champion and the one beside it: whether that one is better, how sure that is, and how long it will take.
+
+    ``difference`` is the other's mean less the champion's. ``decisions_to_go`` is null where nobody can say.
+    """
+
+    champion: str
+    challenger: str | None = None
+    shadow: str | None = None
+    measure: str
+    difference: Difference
+    verdict: Literal["better", "worse", "not yet"]
+    decisions_to_go: int | None
+    arms: dict[str, Arm]
+    agreement: Agreement | None
+    in_words: str
+
+
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
 
+    What takes a closer look is told of one model only, and stays null in lists: ``best`` (tune, without keys), and of
+    rank ``perturbation`` and ``examination``, or in its place ``unexamined``, the reason why it is not known.
+
     ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
-    that were in memory since the start.
+    that were in memory since the start. ``shadow`` and ``challenger`` are the models that stand beside it.
     """
 
     name: str
@@ -378,13 +562,16 @@ class ModelReply(Struct, kw_only=True):
     params: dict[str, Any]
     features: list[str] | dict[str, Any] | None
     labels: list[str] | None
+    knobs: KnobsBody | None = None
     window_s: float
     reward_range: tuple[float, float] | None
     default_reward: float | None
     explore: float | None
     min_share: float | None
     retention_s: float | None
+    keep_texts: bool | None
     keyed: bool
+    shared_start: bool | None
     created_at: str
     archived_at: str | None
     model_version: int
@@ -396,6 +583,16 @@ class ModelReply(Struct, kw_only=True):
     guarded: int | None
     base: BaseReply | None
     undoing: UndoingReply | None
+    shadow_of: ShadowOf | None
+    challenger_of: ChallengerOf | None
+    shadow: str | None
+    challenger: str | None
+    agreement: Agreement | None
+    candidates: list[Variant] | None = None
+    best: BestReply | None = None
+    perturbation: PerturbationReply | None = None
+    examination: ExaminationReply | None = None
+    unexamined: str | None = None
 
 
 class ModelsReply(Struct, kw_only=True):

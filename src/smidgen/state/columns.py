@@ -111,7 +111,7 @@ class ColumnRidge:
     def of(cls, w: FloatArray, a: FloatArray, ridge: float, keep: float, now: float) -> ColumnRidge:
         """One that starts from given weights and a given diagonal, after ``now`` rounds."""
         made = cls(len(w), ridge, keep)
-        made.D[:, 0], made.D[:, 1], made.D[:, 2:] = w, a, now
+        made.begin(w, a, now)
         return made
 
     def fading(self, now: float) -> Fading:
@@ -131,6 +131,10 @@ class ColumnRidge:
             a = self.ridge + left * (self.D[:, 1] - self.ridge)
             w = left * self.D[:, 1] * w / a
         return w, a
+
+    def begin(self, w: FloatArray, a: FloatArray, now: float) -> None:
+        """Start from given weights and a given diagonal, after ``now`` rounds."""
+        self.D[:, 0], self.D[:, 1], self.D[:, 2:] = w, a, now
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""

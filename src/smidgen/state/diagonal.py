@@ -108,6 +108,10 @@ class DiagonalClasses:
         C = self.columns
         return np.ascontiguousarray(self.S[:, C : C + n_classes].T, dtype=np.float64)
 
+    def begin(self, weights: NDArray[np.float64]) -> None:
+        """Start from these weights, one row per class; A stays as it is."""
+        self.S[:, : len(weights)] = weights.T
+
     def log_determinant(self) -> float:
         """Σ_i log(|A_i| / |A_i,0|)."""
         inverses = self.S[:, self.columns :]

@@ -154,6 +154,10 @@ class FullClasses:
         """A⁻¹ of every class."""
         return np.array(self.B[:, :n_classes].swapaxes(0, 1), dtype=np.float64, order="C")
 
+    def begin(self, weights: NDArray[np.float64]) -> None:
+        """Start from these weights, one row per class; A stays as it is."""
+        self.W[: len(weights)] = weights
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""
         return {"W": self.W, "B": self.B}

@@ -133,6 +133,16 @@ class ClassesInUse:
         inverses = self.full.inverses(self.columns)[:, : self.used, : self.used]
         return np.diagonal(np.linalg.inv(inverses), axis1=1, axis2=2)
 
+    def room_for(self, weights: NDArray[np.float64]) -> bool:
+        """Whether the columns that have weights can all be in use."""
+        return int(np.count_nonzero(weights.any(axis=0))) <= self.limit
+
+    def begin(self, weights: NDArray[np.float64]) -> None:
+        """Start from these weights, one row per class, with their columns in use; A stays as it is."""
+        columns = np.flatnonzero(weights.any(axis=0)).astype(np.uint32)
+        self.use(columns, np.ones(len(columns), self.full.W.dtype), len(columns))
+        self.full.W[: len(weights), : self.used] = weights[:, self.in_use[: self.used]]
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""
         return {"in_use": self.in_use[: self.used].copy(), **self.full.arrays()}

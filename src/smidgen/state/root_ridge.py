@@ -97,6 +97,23 @@ class RootRidge:
         a[self.columns] = self.R[: self.used[0], len(self.R) + 1]
         return a
 
+    def begin(self, w: FloatArray, a: FloatArray) -> bool:
+        """Start from given weights and a diagonal A; says no, and changes nothing, if there are too many columns."""
+        known = np.arange(self.dim)
+        if self.most is not None:
+            known = np.flatnonzero((w != 0.0) | (a != self.ridge))
+            if len(known) > self.most:
+                return False
+            self.R, self.F = self._fresh(max(len(self.R), len(known)))
+            self.slots[:] = -1
+            self.slots[known], self.used[0] = np.arange(len(known)), len(known)
+        rows, every = len(self.R), np.arange(len(known))
+        self.R[every, every] = 1.0 / np.sqrt(a[known])
+        self.R[every, rows], self.R[every, rows + 1] = w[known], a[known]
+        if self.keep < 1.0:
+            self.F[every, every], self.F[every, rows] = a[known], a[known] * w[known]
+        return True
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""
         arrays: dict[str, NDArray[Any]] = {"R": self.R}

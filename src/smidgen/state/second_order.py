@@ -13,7 +13,8 @@ class FullSecondOrder:
     """A⁻¹ as a full matrix, kept by rank-one updates.
 
     Half of the matrix is kept up to date, and the last update waits for the next product, which does both in one pass
-    over memory: A⁻¹ = lower − waiting·waitingᵀ (see `smidgen.geometry.symmetric`). `inverse` is the whole of it.
+    over memory: A⁻¹ = lower − v·vᵀ, v the first row of `waiting` (see `smidgen.geometry.symmetric`). `inverse` is the
+    whole of it.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class FullSecondOrder:
     def __init__(self, dim: int, epsilon: float) -> None:
         self.lower: FloatArray = zeros((dim, dim), np.float64)
         np.fill_diagonal(self.lower, 1.0 / epsilon)
-        self.waiting: FloatArray = np.zeros(dim)
+        self.waiting: FloatArray = np.zeros((2, dim))
         self._back = False
 
     def turn(self) -> bool:
@@ -48,7 +49,7 @@ class FullSecondOrder:
 
     def settle(self) -> FloatArray:
         """Do the update that waits; gives A⁻¹, of which only the lower triangle counts."""
-        if self.waiting.any():
+        if self.waiting[0].any():
             settle(self.lower, self.waiting)
         return self.lower
 
@@ -60,4 +61,4 @@ class FullSecondOrder:
 
     @inverse.setter
     def inverse(self, given: FloatArray) -> None:
-        self.lower, self.waiting = aligned(np.asarray(given, dtype=np.float64)), np.zeros(len(given))
+        self.lower, self.waiting = aligned(np.asarray(given, dtype=np.float64)), np.zeros((2, len(given)))

@@ -108,6 +108,14 @@ class Structure(ABC):
             delta: FloatArray = improved - before
         return delta
 
+    def weight(self, better: Any, shown: Any, /) -> float:
+        """How much a step from the one to the other counts, from 0 to 1."""
+        return 1.0
+
+    def traits(self, y: Any, /) -> dict[str, float]:
+        """What people understand of an object, by name: what `Coactive.in_words` tells of; none unless it is said."""
+        return {}
+
     def _checked_phi(self, y: Any) -> FloatArray:
         """φ of a checked object; the default check is φ itself, so that it need not be computed twice."""
         name = type(self).__name__

@@ -10,6 +10,7 @@ from smidgen.features import Vectorizer
 from smidgen.learners import Card, Learner
 from smidgen.testing import class_laws, deciding_laws, memory_laws, playing_laws, refusing_laws
 from smidgen.testing.case import Case
+from smidgen.testing.draft_forms import Drafting
 from smidgen.testing.forms import Clicking, Coactive, Form, Rewarded
 from smidgen.testing.laws import kept
 from smidgen.testing.record_forms import Offered, RewardedOffer, Single
@@ -47,6 +48,7 @@ LAWS: tuple[Law, ...] = (
     memory_laws.a_decision_is_learnt_at_most_once,
     memory_laws.decisions_of_others_are_refused,
     memory_laws.taught_saved_loaded_and_continued_is_bit_identical,
+    memory_laws.a_newcomer_takes_over_a_start,
     playing_laws.a_played_user_is_the_two_verbs,
     playing_laws.a_played_stream_of_answers_is_the_two_verbs,
     playing_laws.a_played_stream_of_losses_is_the_two_verbs,
@@ -122,6 +124,8 @@ def _forms(loop: str, kind: str, dim: int | None) -> list[Form]:
         ("rank", "clicks"): [Clicking("ranking", size)],
         ("choose", "better"): [Coactive("choice", size)],
         ("choose", "reward"): [Rewarded("choice", size)],
+        ("draft", "better"): [Drafting("drafts", size)],
+        ("draft", "edit"): [Drafting("drafts", size)],
         ("label", "bit"): [Label("rows", size)],
         ("label", "label"): [Label("rows", size)],
         ("filter", "relevance"): [Filtering("items", size, reads=dim is not None)],

@@ -10,7 +10,7 @@ import numpy as np
 
 import smidgen
 from smidgen.decision import Decision
-from smidgen.errors import AlreadyLearnt, DecisionMismatch, NotTeachable
+from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotTeachable
 from smidgen.learners import Learner, cards, learners
 from smidgen.testing.case import Case, decisions_of, snapshot
 from smidgen.testing.laws import hold, refused
@@ -160,6 +160,32 @@ def taught_saved_loaded_and_continued_is_bit_identical(case: Case) -> None:
     hold(decisions_of(log) == decisions_of(parts), "decisions after being taught and loaded differ")
     hold(snapshot(broken) == snapshot(whole), "what was taught is not all saved")
     hold(whole.rounds == 8 + len(log), "examples and feedback are not all counted")
+
+
+def a_newcomer_takes_over_a_start(case: Case) -> None:
+    """A learner that shares its start gives what a fresh one begins with, and that one is saved like any other."""
+    learner, contexts = case.make(), case.form.contexts(18, 30)
+    if learner.shared_start is None:
+        refused("a start of a learner that has none", learner.start, kind=InvalidArgument)
+        return
+    hold(learner.shared_start in ("mean", "pooled"), f"a start is shared by {learner.shared_start!r}")
+    fresh = snapshot(learner)
+    hold(snapshot(learner.start_from(learner.start())) == fresh, "the start of a fresh learner changes a fresh learner")
+    case.play(learner, contexts[:20])
+    start = learner.start()
+    newcomer = case.make(seed=5).start_from(start)
+    again = newcomer.start()
+    hold(all(np.allclose(again[name], start[name]) for name in start), "a newcomer does not begin as it was told to")
+    hold((newcomer.rounds, newcomer.decisions) == (0, 0), "a start counts as something learnt, or decided")
+    revived = _saved(newcomer)
+    hold(snapshot(revived) == snapshot(newcomer), "a newcomer with a start is not saved whole")
+    log = case.play(newcomer, contexts[20:])
+    hold(decisions_of(log) == decisions_of(case.play(revived, contexts[20:])), "a saved newcomer goes on otherwise")
+    twin = case.make(seed=5).start_from(start)
+    for decision, feedback in log:
+        twin.learn(decision, feedback)
+    hold({**snapshot(twin), "decided": 10} == snapshot(newcomer), "a newcomer's log replays to something else")
+    refused("a start for a learner that has learnt", learner.start_from, start, kind=InvalidArgument)
 
 
 def teach(case: Case, learner: Any, contexts: list[Any]) -> bool:

@@ -148,8 +148,13 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
     batch(store, lambda: store.answered(row.slot, [feedback(2400, key="a"), feedback(2401, key="b")]))
     batch(store, lambda: store.append(row.slot, "taught", 40.0, b"to a", key="a", changes=True, call=("c", b"h")))
     batch(store, lambda: store.publish(row.slot, "a", 7, b"state"))
+    store.publish(row.slot, None, 7, b"of all")
+    mine = [event.seq for event in store.of_key(row.slot, "a")]
+    hold(mine == [2, 4, 5, 7], "the events of a key are told in order")
+    hold(store.forgotten(row.slot) == 0, "as long as nobody was forgotten, none is said to be")
     count, verdict = batch(store, lambda: store.forget(row.slot, "a", 50.0))
     hold((count, verdict.version) == (4, 4), "all events of the key are erased, and that makes a version")
+    store.drop_states(row.slot, verdict.seq or 0)
     hold(store.cleanse(), "between batches nothing is in the way of cleansing")
     for view in (store, make()):
         events = view.events(row.slot)
@@ -165,6 +170,9 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
         hold(view.decision(f"{2401:024x}") is not None, "those of others stay")
         hold(view.called(row.slot, "c") is None, "calls are gone")
         hold(not list(view.states(row.slot, "a")), "states are gone")
+        hold(not list(view.states(row.slot)), "and so are those of the slot from before")
+        hold(not list(view.of_key(row.slot, "a")), "no event is the key's any more")
+        hold(view.forgotten(row.slot) == verdict.seq, "the event that forgot is known")
         hold(
             [event.seq for event, _ in view.changes(row.slot, 0, "a") if event.key == "a"] == [],
             "nothing is left to learn",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from smidgen.service.store.protocol import Store
-from smidgen.testing import store_bases, store_batches, store_closings, store_decisions
+from smidgen.testing import store_bases, store_batches, store_besides, store_closings, store_decisions
 
 Law = Callable[[Callable[[], Store], Store], None]
 
@@ -65,6 +65,8 @@ _LAWS: tuple[Law, ...] = (
     store_closings.all_that_changes_weights_is_told,
     store_closings.calls_are_known_again,
     store_closings.settings_can_change,
+    store_besides.decisions_lie_beside_others,
+    store_besides.what_lies_beside_is_taught_once,
     store_decisions.states_are_kept,
     store_decisions.tokens_are_looked_up,
     store_batches.a_probe_means_nothing,

@@ -75,7 +75,7 @@ class Recommendation:
             f"ONSEG's printed bound is {self.onseg:.3g} per round. It {grows} with more rounds, so the stated rate "
             "does not follow. Do not choose by it.",
             f"Bounds are worst cases. In practice give delta yourself, e.g. delta={self.suggested_delta:.3g}, and "
-            "subtract from each loss what a usual point costs. Use gradients if you can have them.",
+            'baseline="mean", which takes off what a usual point costs. Use gradients if you can have them.',
         )
         return "\n".join(sentences)
 

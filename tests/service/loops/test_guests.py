@@ -171,7 +171,7 @@ class TestLoop:
 
     def test_the_pages_and_the_document_know_it(self, call: Caller) -> None:
         known = call.get("/ui/loops.json").json()
-        assert list(known) == ["rank", "choose", "label", "filter", "tune", "bid"]
+        assert list(known) == ["rank", "choose", "label", "filter", "tune", "draft", "bid"]
         assert known["bid"]["example"]["model"]["learner"] == "PreferencePerceptron"
         assert (known["bid"]["request"], known["bid"]["answer"]) == ({"lots": True}, ["lot"])
         document = call.get("/openapi.json").json()

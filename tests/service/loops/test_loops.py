@@ -20,7 +20,7 @@ from smidgen.service.models.building import fitting
 from smidgen.service.models.catalogue import described
 
 NAMES = [*loops, "bid"]
-HEAD = ["decision", "model_version", "explored", "propensity", "expires_at"]
+HEAD = ["decision", "model", "model_version", "explored", "propensity", "expires_at"]
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_every_offered_answer_can_be_given(call: Caller, name: str) -> None:
         assert status in (200, 409)
         assert option["text"]
     if offered["entry"] is not None and offered["entry"]["field"]:
-        value: Any = [0.1] * 3 if offered["entry"]["many"] else 0.1
+        value: Any = [0.1] * 3 if offered["entry"]["many"] else "A text." if offered["entry"]["text"] else 0.1
         body = {offered["entry"]["field"]: value}
         assert call.post(f"/v1/decisions/{made['decision']}/feedback", body).status_code == 200
 
@@ -104,11 +104,11 @@ def test_what_they_declare_hangs_together() -> None:
 
 def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> None:
     """The digest of a request that was sent before goes by this order, of the fields that it had."""
-    fields = ("id", "key", "activate", "candidates", "top", "context", "exclude", "features")
+    fields = ("id", "key", "activate", "chosen", "candidates", "top", "context", "exclude", "features", "drafts")
     assert loops.decision.__struct_fields__ == fields
     body = loops.decision(id="x", features=[1.0])
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(body)) == {"id": "x", "features": [1.0]}
-    known = ("better", "clicked", "reward", "correct", "label", "relevant", "loss", "gradient")
+    known = ("better", "clicked", "reward", "correct", "label", "relevant", "loss", "gradient", "edited")
     assert loops.feedback.__struct_fields__ == known
     with guest_loop():
         assert loops.feedback.__struct_fields__ == (*known, "rather")

@@ -146,12 +146,52 @@ def doubly_robust(
     every = np.arange(n)
     r, w, a, most = _weighted(rewards, propensities, policy[every, shown], alpha, bound)
     same_length(rewards=r, actions=shown)
-    terms = (policy * f).sum(axis=1) + w * (r - f[every, shown])
+    return _corrected(r, w, (policy * f).sum(axis=1), f[every, shown], a, most)
+
+
+def doubly_robust_by_terms(
+    rewards: Any,
+    propensities: Any,
+    target: Any,
+    expected: Any,
+    predicted: Any,
+    *,
+    alpha: float = 0.05,
+    bound: float | None = None,
+) -> Estimate:
+    """The same of rounds whose numbers of candidates differ, from what each round comes to.
+
+    Parameters
+    ----------
+    rewards, propensities, target, alpha, bound
+        As in `ips`.
+    expected
+        Σ_k π_k·f_k: what a model predicts for the new policy, in [0, 1].
+    predicted
+        f_shown: what it predicts for what was shown, in [0, 1].
+
+    Examples
+    --------
+    >>> from smidgen.evaluate.offline.policies import doubly_robust_by_terms
+    >>> doubly_robust_by_terms([1.0, 0.0], [0.5, 0.5], [1.0, 0.0], [0.9, 0.9], [0.9, 0.1]).value
+    1.0
+    """
+    r, w, a, most = _weighted(rewards, propensities, target, alpha, bound)
+    expectation, f = as_numbers("expected", expected, 0.0, 1.0), as_numbers("predicted", predicted, 0.0, 1.0)
+    same_length(rewards=r, expected=expectation, predicted=f)
+    return _corrected(r, w, expectation, f, a, most)
+
+
+def _corrected(
+    r: FloatArray, w: FloatArray, expected: FloatArray, predicted: FloatArray, alpha: float, most: float
+) -> Estimate:
+    """The direct method with weighted residuals, in [−most, 1 + most] each."""
+    terms = expected + w * (r - predicted)
     enough = int(np.count_nonzero(w)) >= FEW
-    low, high = mean_between(np.clip((terms + most) / (1.0 + 2.0 * most), 0.0, 1.0), a) if enough else (0.0, 1.0)
+    low, high = mean_between(np.clip((terms + most) / (1.0 + 2.0 * most), 0.0, 1.0), alpha) if enough else (0.0, 1.0)
     if enough:
         low, high = (min(1.0, max(0.0, end * (1.0 + 2.0 * most) - most)) for end in (low, high))
-    return Estimate(float(terms.mean()), low, high, effective_sample_size(w), n, enough)
+    return Estimate(float(terms.mean()), low, high, effective_sample_size(w), len(r), enough)
 
 
 def effective_sample_size(weights: FloatArray) -> float:

@@ -261,6 +261,28 @@ class RewardLearner(Learner):
                 now = self._numbers[ROUNDS]
                 self._ridge = ColumnRidge.of(ridge.weights, ridge.diagonal, ridge.ridge, ridge.keep, now)
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the weights of one that was taught everything; A begins at a·I unless the rule shares it."""
+        return "pooled"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        ridge = self._ridge
+        w, now = np.array(start["w"], dtype=np.float64), float(start["t"][0]) if "t" in start else 0.0
+        a = np.maximum(start["a"], ridge.ridge) if "a" in start else np.full(self.dim, ridge.ridge)
+        self._numbers[ROUNDS] = max(0.0, now)
+        if isinstance(ridge, RootRidge) and ridge.begin(w, a):
+            return
+        if isinstance(ridge, RootRidge):
+            self._ridge = ColumnRidge.of(w, a, ridge.ridge, ridge.keep, self._numbers[ROUNDS])
+        else:
+            ridge.begin(w, a, self._numbers[ROUNDS])
+
+    def _diagonal(self) -> FloatArray:
+        """The diagonal of A as it is now."""
+        ridge = self._ridge
+        return ridge.diagonal if isinstance(ridge, RootRidge) else ridge.faded(self._numbers[ROUNDS])[1]
+
     def _predict(self, context: Any) -> int:
         rows, mask = candidates(context, self.dim)
         out = np.empty((3, rows.shape[0]))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.typing import NDArray
+
 from smidgen import checks
 from smidgen.learners.card import Card, register
 from smidgen.learners.choose.base import RewardLearner, bytes_of_state
@@ -98,3 +102,7 @@ class SquareCB(RewardLearner):
             gamma=scale,
             draw=drawn,
         )
+
+    def _start(self) -> dict[str, NDArray[Any]]:
+        """The weights, and t: newcomers trust them as far as they were learnt."""
+        return {"w": self.weights, "t": self._state()["rounds"].copy()}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.typing import NDArray
+
 from smidgen import checks
 from smidgen.learners.card import Card, register
 from smidgen.learners.choose.base import RewardLearner, bytes_of_state
@@ -104,3 +108,7 @@ class ThompsonChoice(RewardLearner):
             samples=count,
             draw=drawn,
         )
+
+    def _start(self) -> dict[str, NDArray[Any]]:
+        """The weights and the diagonal of A: newcomers draw from what is known."""
+        return {"w": self.weights, "a": self._diagonal()}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.coactive.preference_perceptron import PreferencePerceptron
     from smidgen.learners.coactive.ranking_svm import RankingSVM
     from smidgen.learners.coactive.second_order_preference_perceptron import SecondOrderPreferencePerceptron
+    from smidgen.learners.coactive.soft_preference_perceptron import SoftPreferencePerceptron
 
 globals().update(discover(__name__))
 
@@ -27,4 +28,5 @@ __all__ = [
     "PreferencePerceptron",
     "RankingSVM",
     "SecondOrderPreferencePerceptron",
+    "SoftPreferencePerceptron",
 ]

@@ -13,6 +13,7 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
+from smidgen.learners.coactive.taste import Taste, Wish
 from smidgen.optim import Additive, Rule
 from smidgen.optim.rule import as_direction
 from smidgen.structures import Choice, Clicks, Ranking, structured
@@ -46,6 +47,7 @@ class Coactive(Learner):
         super().__init__(params=params, seed=seed)
         self._rule = rule
         self._uninformative = 0
+        self._taste = Taste()
 
     def _decide(self, context: Any, number: int) -> Decision:
         action, scores = present(context, self._rule.weights)
@@ -61,8 +63,18 @@ class Coactive(Learner):
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         better = better_than(decision, feedback) if type(feedback) is Clicks else feedback
-        delta = difference(decision.context, better, decision.action, self.dim)
-        self._rule.step(delta)
+        context, shown = decision.context, decision.action
+        delta = difference(context, better, shown, self.dim)
+        kind = type(context)
+        if kind is Ranking or kind is Choice or (known := structured(context)) is None:
+            self._rule.step(delta)
+        else:
+            weight, before, after = known.weight(better, shown), known.traits(shown), known.traits(better)
+            if weight == 1.0:
+                self._rule.step(delta)
+            else:
+                self._rule.weighted_step(delta, weight)
+            self._taste.take(before, after)
         self._uninformative += _vanishes(delta)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
@@ -91,6 +103,29 @@ class Coactive(Learner):
         """How many rounds taught nothing: ȳ = y, or a difference that the features do not see (Δ = 0)."""
         return self._uninformative
 
+    def in_words(self) -> list[str]:
+        """What people's corrections say of their taste, a sentence each, ready to be put into a prompt.
+
+        Only what enough corrections agree on is said; nothing where structures tell no traits. Of drafts, the traits
+        are those of style: length, greeting, exclamation marks, hedges, ….
+
+        Examples
+        --------
+        >>> import smidgen
+        >>> learner = smidgen.SoftPreferencePerceptron()
+        >>> for day in ("Monday", "Tuesday", "Friday"):
+        ...     d = learner.decide(smidgen.Drafts([f"Great news! It will be ready on {day}! Thank you so much!"]))
+        ...     learner.learn(d, smidgen.Edit(f"It will be ready on {day}."))
+        >>> learner.in_words()[:2]
+        ['shorter: 0.5 of the length', 'no exclamation marks']
+        """
+        return self._taste.in_words()
+
+    @property
+    def taste(self) -> list[Wish]:
+        """Every trait that a correction has moved: its mean as shown, as wanted, and how many corrections moved it."""
+        return self._taste.wishes()
+
     def presented(self, decision: Decision) -> list[Any]:
         """The objects that a decision puts before the user."""
         return [decision.action]
@@ -99,12 +134,30 @@ class Coactive(Learner):
         """The object that feedback calls better."""
         return better_than(decision, feedback) if type(feedback) is Clicks else feedback
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the mean of the others' weights, where the rule has such."""
+        return "mean" if self._start() else None
+
+    def _start(self) -> dict[str, NDArray[Any]]:
+        state = self._rule.state()
+        return {name: np.array(state[name], dtype=np.float64) for name in ("w", "theta") if name in state}
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._rule.restore({**self._rule.state(), **{name: np.array(array) for name, array in start.items()}})
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"uninformative": np.array(self._uninformative), **self._rule.state()}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._uninformative = int(state["uninformative"])
         self._rule.restore(state)
+
+    def _notes(self) -> dict[str, Any]:
+        return self._taste.notes()
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        self._taste.take_notes(notes)
 
 
 @register(

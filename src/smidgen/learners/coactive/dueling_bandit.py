@@ -200,6 +200,14 @@ class DuelingBandit(Learner):
             return decision.action[feedback]
         return better_than(decision, feedback) if type(feedback) is Clicks else feedback
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the mean of the others' weights."""
+        return "mean"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._w = np.array(start["w"], dtype=np.float64)
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"w": self._w}
 

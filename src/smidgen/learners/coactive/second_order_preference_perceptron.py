@@ -71,3 +71,8 @@ class SecondOrderPreferencePerceptron(Coactive):
         rule = Newton(space=Ball(dim=dim, radius=radius), gamma=gamma, epsilon=epsilon)
         params = {"dim": rule.dim, "radius": rule.space.radius, "gamma": rule.gamma, "epsilon": rule.epsilon}
         super().__init__(rule, params=params, seed=seed)
+
+    @property
+    def shared_start(self) -> str | None:
+        """With the weights of one that was taught everything; A begins at εI."""
+        return "pooled"

@@ -226,8 +226,8 @@ class Confidit(LabelLearner):
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row = self._row(context)
-        scores, eps = np.empty((2, self.n_classes))
+        row, K = self._row(context), self.n_classes
+        scores, eps = np.empty(K), np.empty(K)  # unpacking one array of two rows takes 3.5 times as long
         action, greedy = self._choose(row, number, scores, eps)
         self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
         return decision
@@ -297,6 +297,19 @@ class Confidit(LabelLearner):
                 block = _dense(rows, first, min(first + size, len(out)), self.dim)
                 out[first : first + size] = (state.coefficients @ self._kernel(state.points, block)).T
 
+    def probabilities(self, X: Any) -> FloatArray:
+        """What the model of eq. 2 says of many rows: the probabilities that are nearest to (α + w_i·x)/(1 + α).
+
+        They mean as much as that model fits: the scores are least squares estimates, not calibrated. Changes nothing.
+        """
+        told = (self._s.alpha + self.scores(X)) / (1.0 + self._s.alpha)
+        ordered = -np.sort(-told, axis=1)  # the projection onto the simplex, row by row
+        places = np.arange(1, self.n_classes + 1)
+        excess = (np.cumsum(ordered, axis=1) - 1.0) / places
+        last = np.count_nonzero(ordered > excess, axis=1) - 1
+        out: FloatArray = np.maximum(told - excess[np.arange(len(told)), last][:, None], 0.0)
+        return out
+
     def _predict(self, context: Any) -> Any:
         _, greedy = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
         return self._classes.labels[greedy]
@@ -357,6 +370,16 @@ class Confidit(LabelLearner):
     def _widen(self, columns: int) -> None:
         self._state_of.widen(columns)
         self._renumber(self._memory)
+
+    @property
+    def shared_start(self) -> str | None:
+        """With the weights of one that was taught everything; A begins as it always does. Not with a kernel."""
+        return None if isinstance(self._state_of, DualClasses) else "pooled"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        if not isinstance(self._state_of, DualClasses):
+            self._state_of.begin(start["w"])
+            forget_moments(self._numbers)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"memory": self._memory, **self._state_of.arrays()}

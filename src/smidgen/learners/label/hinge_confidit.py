@@ -315,6 +315,17 @@ class HingeConfidit(LabelLearner):
         self._state_of.widen(columns)
         forget_moments(self._numbers)
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the weights of one that was taught everything; A begins as it always does."""
+        return "pooled"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        if isinstance(self._state_of, ClassesInUse) and not self._state_of.room_for(start["w"]):
+            self._leave_full(self._state_of)
+        self._state_of.begin(start["w"])
+        forget_moments(self._numbers)
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._state_of.arrays()
 

@@ -51,6 +51,14 @@ class PlainLabelLearner(LabelLearner):
         grown[:, : self._columns] = self._W
         self._W = grown
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the mean of the others' weights."""
+        return "mean"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._W[:, : self.n_classes] = start["w"].T
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"W": self._W}
 

@@ -65,6 +65,14 @@ class SecondOrderLabelLearner(LabelLearner):
     def _widen(self, columns: int) -> None:
         self._blocks.widen(columns)
 
+    @property
+    def shared_start(self) -> str | None:
+        """With the weights of one that was taught everything; A begins as it always does."""
+        return "pooled"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._blocks.begin(start["w"])
+
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._blocks.arrays()
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import kernel
@@ -210,6 +211,12 @@ class SecondOrderPerceptron(SecondOrderLabelLearner):
             params={"a": start},
             seed=seed,
         )
+
+    def _start(self) -> dict[str, NDArray[Any]]:
+        """a·A⁻¹v: as good under the A that a newcomer begins with as v is under its own."""
+        v, inverses = self.weights, self._blocks.inverses(self.n_classes)
+        moved = v * inverses if self._diagonal is not None else np.einsum("kij,kj->ki", inverses, v)
+        return {"w": float(self._params["a"]) * moved}
 
     def _scores(self, row: Any) -> Block:
         scores = np.empty(self._columns, self._dtype)

@@ -56,6 +56,10 @@ class RankLearner(Learner):
         """The features of many queries, which begin at ``starts``, as the learner sees them."""
         return X
 
+    def seen_rows(self, context: Any) -> Rows:
+        """The candidates of a query as the learner reads them: the score of each is its row times the weights."""
+        return self._rows(context)
+
     def _decide(self, context: Any, number: int) -> Decision:
         rows = self._rows(context)
         scores = rows.scores(self._w)
@@ -132,6 +136,14 @@ class RankLearner(Learner):
     def preferred(self, decision: Decision, feedback: Any) -> Any:
         """The ranking that feedback calls better."""
         return feedback.better(decision.action) if isinstance(feedback, Clicks) else feedback
+
+    @property
+    def shared_start(self) -> str | None:
+        """With the mean of the others' weights."""
+        return "mean"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._w = np.array(start["w"], dtype=np.float64)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"w": self._w, "uninformative": np.array(self._uninformative)}

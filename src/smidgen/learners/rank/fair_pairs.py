@@ -164,8 +164,8 @@ class FairPairs(RankLearner):
 
     @property
     def mean_weights(self) -> FloatArray:
-        """The mean of the weights after each round learnt: what `predict` goes by."""
-        return np.asarray(self._total / max(1, self.rounds))
+        """The mean of the weights after each round learnt, those of the start before: what `predict` goes by."""
+        return np.asarray(self._total / self.rounds) if self.rounds else self._w.copy()
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {**super()._state(), "squares": self._squares, "total": self._total}

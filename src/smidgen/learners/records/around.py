@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from smidgen.decision import Decision
 from smidgen.features import Vectorizer
 from smidgen.learners.base import Learner
@@ -19,6 +21,11 @@ def vectorizer_of(learner: Learner) -> Vectorizer | None:
     return learner.features if isinstance(learner, Pipeline) else None
 
 
+def takes_records(learner: Learner) -> bool:
+    """Whether a vectorizer stands in front of a learner."""
+    return isinstance(learner, Pipeline)
+
+
 def inside(learner: Learner) -> Learner:
     """The learner that reads the rows: behind a vectorizer, or the learner itself."""
     return learner.learner if isinstance(learner, Pipeline) else learner
@@ -27,6 +34,11 @@ def inside(learner: Learner) -> Learner:
 def on_rows(learner: Learner, decision: Decision) -> Decision:
     """A decision as the learner that reads the rows has it."""
     return learner.within(decision) if isinstance(learner, Pipeline) else decision
+
+
+def rows_of(learner: Learner, context: Any) -> Any:
+    """A context as the learner that reads the rows has it."""
+    return learner.context_within(context) if isinstance(learner, Pipeline) else context
 
 
 def contributions(learner: Learner, decision: Decision) -> Contributions | None:

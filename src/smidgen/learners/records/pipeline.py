@@ -10,21 +10,18 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from smidgen._kernel import constant, ordinary
 from smidgen.decision import Decision, FloatArray, IntArray
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
-from smidgen.features import Encoded, Row, SparseRows, Vectorizer
+from smidgen.errors import InvalidArgument
+from smidgen.features import Encoded, Vectorizer
 from smidgen.history import History
 from smidgen.learners.base import Learner, State
-from smidgen.learners.card import Card, Loop, register
+from smidgen.learners.card import Card, register
 from smidgen.learners.coactive import PreferencePerceptron
 from smidgen.learners.label.base import LabelLearner
-from smidgen.learners.records.explanation import Explanation, Named, of_candidates, of_record
+from smidgen.learners.records.explanation import Explanation
+from smidgen.learners.records.front import Front, as_context, by_position, encoded_in, explained, on_columns
 from smidgen.learners.records.streams import played
-from smidgen.structures import Candidates, Choice, Ranking
 
-#: Loops whose contexts are candidates, and loops whose contexts are single records.
-OFFERS, SINGLES = frozenset((Loop.RANK, Loop.CHOOSE)), frozenset((Loop.LABEL, Loop.FILTER))
 PREFIXES = ("features_", "inner_")
 
 
@@ -94,11 +91,12 @@ class Pipeline(Learner):
         vectorizer = Vectorizer() if features is None else features
         if not isinstance(vectorizer, Vectorizer):
             raise InvalidArgument(f"features is {features!r}", "give a Vectorizer, e.g. Vectorizer(dim=1024)")
-        self._loops = _checked(learner, vectorizer.dim)
+        if not isinstance(learner, Learner) or isinstance(learner, Pipeline):
+            raise InvalidArgument(f"learner is {learner!r}", "give a learner, e.g. Confidit(dim=4096, labels=[…])")
+        self._front = Front(learner, vectorizer.dim)
         super().__init__(params={"features": vectorizer.fresh(), "learner": learner.fresh()}, seed=seed)
         self._features, self._inner = vectorizer.fresh(), _within(learner, vectorizer.constant)
         self.dim = vectorizer.dim
-        self._mains = "reward" in learner.card.kinds  # whether what all candidates share matters
 
     @property
     def learner(self) -> Learner:
@@ -123,7 +121,7 @@ class Pipeline(Learner):
     def weights_by_name(self, limit: int | None = None) -> list[tuple[str, Any]]:
         """Names and weights, strongest first; in the label loop a weight is an array, one number per label.
 
-        A column that several names share has all of them, joined by " | ".
+        A column that several names share has all of them: "country=se | city=ulm (share a column)".
         """
         weights, named = self._inner.weights, self._features.named_columns()
         strength = np.abs(weights) if weights.ndim == 1 else np.abs(weights).max(axis=0)
@@ -135,23 +133,17 @@ class Pipeline(Learner):
 
     def explain(self, decision: Decision) -> Explanation:
         """What each feature adds to the answer's score and to its nearest rival's, under the present weights."""
-        encoded = self._encoded(decision)
-        columns = self._features.planned(encoded)[1]
-        names = dict(zip(columns.tolist(), encoded.names, strict=True)) | dict(self._features.named_columns())
-        starts, indices, values = encoded.with_columns(columns)
-        weights = self._inner.weights
-        if encoded.candidates:
-            return of_candidates(decision, Named(starts, indices, values, names), weights)
-        given = Row(constant(indices), ordinary(values), self.dim)
-        row = _prepared(self._inner, given)  # as the inner learner scales it
-        labels = list(getattr(self._inner, "labels", ()))
-        return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
+        return explained(self._features, self._inner, decision)
 
     def within(self, decision: Decision) -> Decision:
         """The decision as the learner inside has it: on rows, with new names in the columns that they would get now."""
-        encoded, inner = self._encoded(decision), self._inner
-        context = _prepared(inner, self._context(encoded, self._features.planned(encoded)[1]))
-        return structs.replace(decision, kind=inner._kind, settings=inner._settings, context=context)
+        encoded = encoded_in(decision, self.dim)
+        return on_columns(self._inner, decision, self._features.planned(encoded)[1])
+
+    def context_within(self, context: Any) -> Any:
+        """A record, or candidates, as the learner inside has it: on rows, with new names in columns as they stand."""
+        encoded = self._front.encode(self._features, context)
+        return as_context(encoded, self._features.planned(encoded)[1])
 
     def run(self, records: Any, y: Any) -> History:
         """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
@@ -174,22 +166,21 @@ class Pipeline(Learner):
         return self._inner.labels
 
     def _decide(self, context: Any, number: int) -> Decision:
-        encoded = self._encode(context)
-        made = self._inner._decide(self._context(encoded, self._features.planned(encoded)[1]), number)
+        encoded = self._front.encode(self._features, context)
+        made = self._inner._decide(as_context(encoded, self._features.planned(encoded)[1]), number)
         return structs.replace(made, kind=self._kind, settings=self._settings, context=encoded)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        encoded = self._encoded(decision)
+        encoded = encoded_in(decision, self.dim)
         ids, columns = self._features.planned(encoded)
-        inner, context = self._inner, self._context(encoded, columns)
-        made = structs.replace(decision, kind=inner._kind, settings=inner._settings, context=_prepared(inner, context))
-        self._step(encoded, ids, lambda: inner._learn(made, _by_position(feedback, encoded)))
+        inner, made = self._inner, on_columns(self._inner, decision, columns)
+        self._step(encoded, ids, lambda: inner._learn(made, by_position(feedback, encoded)))
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        encoded = self._encode(context)
+        encoded = self._front.encode(self._features, context)
         ids, columns = self._features.planned(encoded)
-        inner, given = self._inner, self._context(encoded, columns)
-        self._step(encoded, ids, lambda: inner._teach(given, _by_position(answer, encoded), number))
+        inner, given = self._inner, as_context(encoded, columns)
+        self._step(encoded, ids, lambda: inner._teach(given, by_position(answer, encoded), number))
 
     def _step(self, encoded: Encoded, ids: IntArray, step: Any) -> None:
         """Let the inner learner step, then learn names and statistics; if it refuses, nothing has changed."""
@@ -206,40 +197,8 @@ class Pipeline(Learner):
         self._features.absorb(encoded, ids)
 
     def _predict(self, context: Any) -> Any:
-        encoded = self._encode(context)
-        return self._inner._predict(self._context(encoded, self._features.planned(encoded)[1]))
-
-    def _encode(self, context: Any) -> Encoded:
-        if isinstance(context, Candidates):
-            wanted = Loop.CHOOSE if context.top is None else Loop.RANK
-            if wanted not in self._loops:
-                raise InvalidArgument(
-                    f"the context is {context!r}, and a {self._inner._kind} serves {', '.join(self._loops)}",
-                    "give top=… to rank, leave it out to choose" if self._loops & OFFERS else "give one record",
-                )
-            return self._features.encode_candidates(context, self._mains)
-        if not self._loops & SINGLES:
-            raise InvalidFeatures(
-                f"the context is a {type(context).__name__}, and a {self._inner._kind} compares candidates",
-                "give Candidates(records, context=…, top=…)",
-            )
-        return self._features.encode(context)
-
-    def _encoded(self, decision: Decision) -> Encoded:
-        encoded = decision.context
-        if not isinstance(encoded, Encoded) or encoded.dim != self.dim:
-            raise DecisionMismatch(
-                f"decision {decision.id} holds a {type(encoded).__name__}, not an encoded record", "give it whole"
-            )
-        return encoded
-
-    def _context(self, encoded: Encoded, columns: NDArray[np.uint32]) -> Any:
-        """What the inner learner decides on: a row, a ranking problem or a choice."""
-        starts, indices, values = encoded.with_columns(columns)
-        if not encoded.candidates:
-            return Row(constant(indices), ordinary(values), self.dim)
-        rows = SparseRows(constant(values), constant(indices.astype(np.int64)), constant(starts), self.dim)
-        return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
+        encoded = self._front.encode(self._features, context)
+        return self._inner._predict(as_context(encoded, self._features.planned(encoded)[1]))
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return _together(self._features.state(), self._inner._state())
@@ -288,44 +247,3 @@ def _apart(state: Mapping[str, NDArray[Any]]) -> tuple[State, State]:
         for prefix in PREFIXES
     )
     return features, inner
-
-
-def _checked(learner: Any, dim: int) -> frozenset[str]:
-    """The loops that an inner learner serves."""
-    if not isinstance(learner, Learner) or isinstance(learner, Pipeline):
-        raise InvalidArgument(f"learner is {learner!r}", "give a learner, e.g. Confidit(dim=4096, labels=[…])")
-    loops = frozenset(learner.card.loops) & (OFFERS | SINGLES)
-    if not loops or not hasattr(learner, "dim"):
-        raise InvalidArgument(
-            f"learner is a {type(learner).__name__}, which reads no features",
-            "give one of the rank, choose, label or filter loop that has a dim",
-        )
-    if learner.dim != dim:
-        raise InvalidArgument(
-            f"the learner has dim={learner.dim} and the vectorizer dim={dim}", "give both the same dim"
-        )
-    return loops
-
-
-def _prepared(inner: Learner, context: Any) -> Any:
-    """A context as the inner learner keeps it in a decision: a row is checked, and scaled, by its own entrance."""
-    return inner._row(context) if isinstance(context, Row) and hasattr(inner, "_row") else context
-
-
-def _by_position(feedback: Any, encoded: Encoded) -> Any:
-    """Feedback by ids (one, a list, or one with its reward) as feedback by positions."""
-    if encoded.ids is None or not isinstance(feedback, (str, list, tuple)):
-        return feedback
-    places = {each: place for place, each in enumerate(encoded.ids)}
-    try:
-        if isinstance(feedback, str):
-            return places[feedback]
-        if len(feedback) == 2 and isinstance(feedback[0], str) and isinstance(feedback[1], (int, float)):
-            return places[feedback[0]], feedback[1]
-        if feedback and all(isinstance(each, str) for each in feedback):
-            return np.array([places[each] for each in feedback], np.int64)
-    except KeyError as error:
-        raise InvalidFeedback(
-            f"{error.args[0]!r} is not the id of a candidate", "name candidates that were offered"
-        ) from None
-    return feedback

@@ -37,7 +37,12 @@ from smidgen.service.refusals import Busy, Unknown
 from smidgen.service.store.log import EventLog
 
 #: Guests of the house: brought in as those of others are.
-HOUSE = ("smidgen.service.search",)
+HOUSE = (
+    "smidgen.service.search",
+    "smidgen.service.drafting",
+    "smidgen.service.doors.personalizer",
+    "smidgen.service.doors.ofrep",
+)
 
 
 async def openapi(request: Request) -> Response:

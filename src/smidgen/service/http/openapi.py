@@ -58,6 +58,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
+            "responses": _refusals(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],
@@ -74,7 +75,8 @@ def _operation(call: Call) -> dict[str, Any]:
         operation["requestBody"] = {"required": True, "content": _json(_schema(call.body))}
     elif call.takes:
         operation["requestBody"] = {"required": True, "content": {media: {} for media in call.takes}}
-    return operation | {"responses": {**good, **_refusals()}}
+    refusals = {str(status): {"$ref": f"#/components/responses/refusal{status}"} for status in _REFUSALS}
+    return operation | {"responses": {**good, **refusals}}
 
 
 def _struct(kind: Any) -> Any:
@@ -95,7 +97,9 @@ def _in_path(name: str) -> dict[str, Any]:
 
 
 def _refusals() -> dict[str, Any]:
-    return {str(s): {"description": why, "content": _json(_schema(ErrorReply))} for s, why in _REFUSALS.items()}
+    """The refusals, which every call shares: written once, referred to by each."""
+    content = _json(_schema(ErrorReply))
+    return {f"refusal{status}": {"description": why, "content": content} for status, why in _REFUSALS.items()}
 
 
 def _json(schema: Any) -> dict[str, Any]:

@@ -27,6 +27,8 @@ class Options:
         if they stay.
     modules
         What guests bring: imported before anything else.
+    personalizer, apprentice
+        The model that calls of the retired hosted product mean, and whether it only watches what the app would do.
     """
 
     data: Path
@@ -37,3 +39,5 @@ class Options:
     synchronous: str = "FULL"
     retention_s: float | None = None
     modules: tuple[str, ...] = ()
+    personalizer: str = "personalizer"
+    apprentice: bool = False

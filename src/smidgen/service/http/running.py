@@ -18,7 +18,9 @@ from smidgen.service.http.past import Past
 from smidgen.service.http.tokens import Rights, Scope, Tokens, require
 from smidgen.service.insight.contributions import contributions
 from smidgen.service.insight.curve import Curves
+from smidgen.service.insight.glances import Glances
 from smidgen.service.insight.health import Health
+from smidgen.service.insight.looking import Looking
 from smidgen.service.messages import Contributions, ModelBody, Name
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
@@ -57,6 +59,8 @@ class Service:
     curves: Curves = field(default_factory=Curves)
     health: Health = field(default_factory=Health)
     past: Past = field(default_factory=Past)
+    looking: Looking = field(default_factory=Looking)
+    glances: Glances = field(default_factory=Glances)
     _probe: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
 

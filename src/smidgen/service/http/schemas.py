@@ -12,6 +12,7 @@ _NUMBER = {"type": ["number", "null"]}
 #: What every decision's answer has.
 _EVERY_DECISION: dict[str, Any] = {
     "decision": {"type": "string"},
+    "model": {"type": "string"},
     "model_version": {"type": "integer", "minimum": 0},
     "explored": {"type": "boolean"},
     "propensity": _NUMBER,

@@ -147,6 +147,8 @@ class _Auditor:
                 self._problem(f"event {event.seq} has the learner's number {event.number}, which does not rise")
         elif event.type in ("feedback", "expired"):
             self._take_answer(event)
+        elif event.type == "taught" and event.decision is not None:
+            self._take_lesson(event)
         elif event.type == "retracted":
             self._take_retraction(event)
         elif event.type not in TYPES:
@@ -210,6 +212,15 @@ class _Auditor:
             self._problem(f"event {event.seq} has the status {event.status!r}")
         self._answered[id] = "late answer" if after_silence else event.type
 
+    def _take_lesson(self, event: Line) -> None:
+        """What came of the decision that was shown in the place of one of these."""
+        id = event.decision or ""
+        if id not in self._waiting:
+            self._problem(f"event {event.seq} teaches the decision {id}, which is not open")
+        self._waiting.discard(id)
+        self._answered[id] = event.type
+        self._found.learnt += 1
+
     def _take_retraction(self, event: Line) -> None:
         id = event.decision or ""
         if id not in self._answered and self._base:
@@ -243,8 +254,24 @@ class _Auditor:
         name = Path(snapshot.place).name
         if (problem := state_problem(snapshot)) is not None:
             self._problem(f"the snapshot {name} cannot be used: {problem}")
+        elif self._rebuilding.group is not None:
+            self._compare_shared(f"the snapshot {name}", snapshot.content)
         else:
             self._compare(f"the snapshot {name}", None, snapshot.content)
+
+    def _compare_shared(self, what: str, content: bytes) -> None:
+        """What keys share, as it was written aside and as the log leads to it."""
+        group = self._rebuilding.group
+        if group is None:
+            return
+        try:
+            same = records.same(list(decode(content, what)), list(decode(group.to_bytes(), "the replay")))
+        except (SmidgenError, ValueError, KeyError, TypeError) as error:
+            self._problem(f"{what} cannot be read: {error}")
+            return
+        self._found.compared.append(what)
+        if not same:
+            self._problem(f"{what} is not what the log leads to")
 
     def _compare(self, what: str, key: str | None, content: bytes) -> None:
         learner = self._rebuilding.learner(key)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
-from smidgen.features import Row
+from smidgen.features import Encoded, Row
 from smidgen.learners import Learner
-from smidgen.learners.records import around
+from smidgen.learners.records.around import inside
+from smidgen.learners.records.front import explained
 from smidgen.service.insight.weights import namer
 from smidgen.service.messages import Contributions
 from smidgen.service.models.engine import Engine
@@ -25,10 +27,13 @@ MOST = 100
 def contributions(engine: Engine, model: Served, key: str | None, decision: Decision) -> Contributions | None:
     """What the features of the answer add to its score, strongest first; None where no weights say so."""
     learner = engine.learners.get(model, key).learner
+    found: list[tuple[str, float]] | None
     try:
-        found = around.contributions(learner, decision)
-        if found is None:
-            found = _by_row(model, learner, decision)
+        table = engine.learners.table(model, learner)
+        if table is not None and isinstance(decision.context, Encoded):
+            found = explained(table, inside(learner), decision).contributions
+        else:
+            found = _by_row(model, learner, decision, namer(engine, model, learner))
     except SmidgenError:  # a learner without weights
         return None
     if found is None:
@@ -45,8 +50,10 @@ def in_words(found: Contributions | None, most: int = 5) -> str | None:
     return f"By the weights of version {found.version:,} this speaks for it, or against: {told}."
 
 
-def _by_row(model: Served, learner: Learner, decision: Decision) -> list[tuple[str, float]] | None:
-    row = _answered_row(decision)
+def _by_row(
+    model: Served, learner: Learner, decision: Decision, name: Callable[[int], str]
+) -> list[tuple[str, float]] | None:
+    row = _answered_row(learner, decision)
     if row is None:
         return None
     weights = np.asarray(learner.weights, dtype=np.float64)
@@ -55,11 +62,10 @@ def _by_row(model: Served, learner: Learner, decision: Decision) -> list[tuple[s
     columns, values = row
     if len(columns) and columns.max() >= len(weights):
         return None
-    name = namer(model, learner)
     return [(name(int(c)), float(weights[c] * v)) for c, v in zip(columns, values, strict=True)]
 
 
-def _answered_row(decision: Decision) -> tuple[Any, Any] | None:
+def _answered_row(learner: Learner, decision: Decision) -> tuple[Any, Any] | None:
     """Columns and values of the row that was labelled, forwarded, chosen, or ranked first; φ of any other object."""
     context = decision.context
     if isinstance(context, Row):
@@ -67,7 +73,8 @@ def _answered_row(decision: Decision) -> tuple[Any, Any] | None:
     if not isinstance(context, Ranking | Choice):
         return _described(decision)
     first = int(np.ravel(np.asarray(decision.action))[0])
-    rows = context.rows.public()
+    seen = getattr(learner, "seen_rows", None)  # some scale the features of a query
+    rows = (context.rows if seen is None else seen(context)).public()
     if isinstance(rows, np.ndarray):
         return np.arange(rows.shape[1]), rows[first]
     part = slice(rows.indptr[first], rows.indptr[first + 1])

@@ -7,7 +7,6 @@ import statistics
 from functools import partial
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,10 +18,13 @@ from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
 from smidgen.service.insight.contributions import in_words
 from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
+from smidgen.service.insight.glances import Glance, ordered
 from smidgen.service.insight.guarantee import guarantee
+from smidgen.service.insight.health import SEVERITIES
 from smidgen.service.insight.narration import offered, recent, sentences
-from smidgen.service.insight.quality import at_a_glance, committed
-from smidgen.service.insight.weights import keys, largest_weights
+from smidgen.service.insight.quality import committed
+from smidgen.service.insight.weights import keys, known_names, largest_weights
+from smidgen.service.messages import Finding
 from smidgen.service.models.catalogue import catalogue, described
 from smidgen.service.models.sample import SAMPLE, SampleBody, is_sample, play, sample_name
 from smidgen.service.models.served import Served
@@ -64,19 +66,20 @@ async def charts(request: Request) -> Response:
 
 
 async def models(request: Request) -> Response:
-    """GET /ui/models.json?q=…: the models at a glance, each with a small curve."""
-    here = service(request)
+    """GET /ui/models.json?q=…&loop=…&health=…&sort=…&after=N: the models at a glance, each with a small curve."""
+    here, asked = service(request), request.query_params
     rights = here.tokens.rights(request.headers.get("authorization"))
-    wanted = request.query_params.get("q", "").lower()
+    after = whole_number(request, "after")
     visible = [model for model in await asyncio.to_thread(here.models) if rights.model in (None, model.name)]
-    mine = [model for model in visible if wanted in model.name.lower()]
-    mine.sort(key=lambda model: (model.archived_at is not None, -model.created_at, -model.id))
-    listed = mine[:MOST_MODELS]
-    out = await asyncio.gather(*(_at_a_glance(here, model) for model in listed))
-    found = await asyncio.to_thread(here.health.figures, here.reading, listed, here.engine.clock())
-    for each in out:
-        each["findings"] = [finding for name, finding in found if name == each["name"]]
-    return _told({"models": out, "of": len(mine), "all": len(visible), "scopes": sorted(rights.scopes)})
+    glances = await asyncio.to_thread(_glances, here, visible)
+    wanted, loop, health = asked.get("q", "").lower(), asked.get("loop", ""), asked.get("health", "")
+    mine = [each for each in glances if wanted in each.model.name.lower() and loop in ("", each.reply.loop)]
+    if health == "ill":
+        mine = [each for each in mine if each.severity < SEVERITIES.index("info")]
+    mine = ordered(mine, asked.get("sort") or "created")
+    out = await asyncio.gather(*(_with_line(here, each) for each in mine[after : after + MOST_MODELS]))
+    known = sorted({each.reply.loop for each in glances})
+    return _told({"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(rights.scopes)})
 
 
 async def learners(request: Request) -> Response:
@@ -129,6 +132,13 @@ async def weights(request: Request) -> Response:
     asked = request.query_params
     key, label = asked.get("key") or None, asked.get("label") or None
     return _told(await here.writer.do(lambda: largest_weights(here.engine, here.engine.model(name), key, label)))
+
+
+async def feature_names(request: Request) -> Response:
+    """GET /ui/models/{name}/names.json: what the fields of its app's records are called."""
+    here, name = service(request), model_name(request)
+    await any_right(request, name)
+    return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.model(name)))})
 
 
 async def some_keys(request: Request) -> Response:
@@ -196,6 +206,7 @@ def routes() -> list[Route]:
         Route("/ui/learners.json", learners, methods=["GET"]),
         Route(model + "/curve.json", curve, methods=["GET"]),
         Route(model + "/weights.json", weights, methods=["GET"]),
+        Route(model + "/names.json", feature_names, methods=["GET"]),
         Route(model + "/keys.json", some_keys, methods=["GET"]),
         Route(model + "/recent.json", latest, methods=["GET"]),
         Route("/ui/decisions/{id}/story.json", story, methods=["GET"]),
@@ -204,13 +215,24 @@ def routes() -> list[Route]:
     ]
 
 
-async def _at_a_glance(here: Service, model: Served) -> dict[str, Any]:
-    seen = await asyncio.to_thread(at_a_glance, here.reading, model, here.engine.clock())
-    rows, _ = await here.curves.sums(here.reading, model, LEARNT)
-    line = [
-        point["value"] for point in learnt_points(rows, share=model.blueprint.loop.share) if point["value"] is not None
+def _glances(here: Service, models: list[Served]) -> list[Glance]:
+    """All models at a glance, with what is known of their health, some of it judged anew."""
+    now = here.engine.clock()
+    found: dict[str, list[Finding]] = {}
+    for name, finding in here.health.figures(here.reading, models, now):
+        found.setdefault(name, []).append(finding)
+    glances = (here.glances.of(here.reading, model, now) for model in models)
+    return [
+        each._replace(findings=found.get(each.model.name, []), judged=here.health.looked(each.model))
+        for each in glances
     ]
-    return {**msgspec.to_builtins(seen), "sparkline": line, "sample": is_sample(model)}
+
+
+async def _with_line(here: Service, glance: Glance) -> dict[str, Any]:
+    rows, _ = await here.curves.sums(here.reading, glance.model, LEARNT)
+    points = learnt_points(rows, share=glance.model.blueprint.loop.share)
+    line = [point["value"] for point in points if point["value"] is not None]
+    return {**glance.told(), "sparkline": line, "sample": is_sample(glance.model)}
 
 
 def _lag(reading: Reading, model: Served) -> dict[str, Any]:

@@ -148,8 +148,9 @@ class Evidence:
 
     def column(self, index: int) -> str:
         """What a column is called: by its name, or as the loop calls what has none."""
-        names = self.model.blueprint.names
-        return names[index] if names is not None else self.loop.weight_name(index)
+        names, hashed = self.model.blueprint.names, self.model.hashed
+        called = hashed.called(index) if hashed is not None else None
+        return names[index] if names is not None else called or self.loop.weight_name(index)
 
     @cached_property
     def steps(self) -> list[Step]:

@@ -29,6 +29,8 @@ HOLDS_S = 1.0
 REST = 2.0
 #: So long the figures of many models may take to be brought up to date in one call, and so old they may be.
 BUDGET_S, OLD_S = 0.25, 5.0
+#: So old they may be if nothing has happened to a model since: only windows may have ended.
+IDLE_S = 60.0
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "info")
 
 
@@ -127,13 +129,23 @@ class Health:
         for model in sorted(living, key=self._judged_at):
             if time.monotonic() > began + BUDGET_S or self._judged_at(model) > began - OLD_S:
                 break
-            self.of(reading, model, now)
+            if not self._idle(reading, model, began):
+                self.of(reading, model, now)
         return [
             (model.name, finding)
             for model in living
             if (known := self._known.get(model.slot)) is not None
             for finding in known.report.findings
         ]
+
+    def looked(self, model: Served) -> bool:
+        """Whether the model has been judged; an archived one need not be."""
+        return model.slot in self._known or model.archived_at is not None
+
+    def _idle(self, reading: Reading, model: Served, now: float) -> bool:
+        """Whether nothing has happened to the model since it was judged, not long ago."""
+        known, counts = self._known.get(model.slot), reading.counts(model.slot)
+        return known is not None and counts is not None and known.seq == counts.seq and known.at > now - IDLE_S
 
     def _judged_at(self, model: Served) -> float:
         known = self._known.get(model.slot)

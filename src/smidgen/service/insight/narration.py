@@ -22,7 +22,8 @@ def recent(log: EventLog, model: Served, now: float, before: int = 0, limit: int
     for found in log.reading.look("latest", model.slot, before=before, limit=limit):
         row = DecisionRow(*found)
         event = log.decision(model, row.seq)
-        answer = log.answered(model, row.feedback_seq) if row.feedback_seq is not None else None
+        heard = row.feedback_seq is not None and row.beside is None
+        answer = log.answered(model, row.feedback_seq or 0) if heard else None
         out.append(
             {
                 "decision": row.id,
@@ -32,7 +33,7 @@ def recent(log: EventLog, model: Served, now: float, before: int = 0, limit: int
                 "explored": row.explored,
                 "answer": model.blueprint.loop.brief(event.reply),
                 "feedback": _feedback(model, answer.feedback) if answer is not None else None,
-                "status": row.status or _open_state(row.forwarded, now > row.expires_at),
+                "status": _beside(row) or row.status or _open_state(row, now > row.expires_at),
                 "lag_s": answer.at - event.at if answer is not None else None,
                 "learnt_version": row.version,
                 "measure": row.measure,
@@ -61,7 +62,12 @@ def sentences(
         did = _feedback(model, answer.feedback)
         told = f"Nobody answered: {did}." if row.status == "expired" else _reacted(did, row.position, lag)
         lines.append({"at": story.feedback_at, "text": told})
-    lines.append({"at": story.feedback_at or story.expires_at, "text": _outcome(story, row)})
+    if row.beside is not None:
+        taught = f"; it was taught what came of that, at version {row.version}" if row.version is not None else ""
+        text = f"Nobody saw it: it was made beside decision {row.beside}, which was shown in its place{taught}."
+        return [*lines, {"at": story.made_at, "text": text}]
+    at = story.feedback_at or stamp(min(now, row.expires_at))
+    lines.append({"at": at, "text": _outcome(story, row) if row.status is not None else _open(model, row, now)})
     return lines
 
 
@@ -97,11 +103,43 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2g} seconds" if seconds < 10.0 else f"{seconds:.0f} seconds"
 
 
-def _open_state(sent: bool | None, over: bool) -> str:
-    """Why there is no feedback; ``sent`` is whether a filter forwarded it."""
-    if sent is False:
+def _beside(row: DecisionRow) -> str | None:
+    """What is said of a decision that was never shown because another model's was."""
+    if row.beside is None:
+        return None
+    return "beside, taught" if row.version is not None else "beside"
+
+
+def _open_state(row: DecisionRow, over: bool) -> str:
+    """Why there is no feedback."""
+    if row.forwarded is False:
         return "dropped"
+    if not row.shown:
+        return "never shown" if over else "not shown yet"
     return "unanswered" if over else "waiting"
+
+
+def _open(model: Served, row: DecisionRow, now: float) -> str:
+    """What is still to come for a decision without an answer, or that nothing is."""
+    left, silence = row.expires_at - now, model.blueprint.terms.default_reward
+    if row.forwarded is False:
+        return "It was dropped. Nobody sees what is dropped, so no answer is waited for."
+    if not row.shown:
+        if left < 0:
+            return "It was never shown, so it counts nowhere, and nothing was learnt."
+        return (
+            f"It has not been shown yet, and counts nowhere until it is; it can be for another {duration(left)} or so."
+        )
+    if row.due and silence is not None:
+        if left < 0:
+            return f"Nobody has answered in time: silence will be counted as a reward of {silence:.4g} any moment now."
+        return (
+            f"It is shown and not yet answered. If no answer comes within about {duration(left)}, silence will be"
+            f" counted as a reward of {silence:.4g}."
+        )
+    if left < 0:
+        return "It was shown, and no answer came within the window: nothing was learnt."
+    return f"It is shown and not yet answered. An answer will be learnt if it comes within about {duration(left)}."
 
 
 def _asked(model: Served, event: DecisionEvent, key: str | None) -> str:
@@ -136,4 +174,4 @@ def _outcome(story: Any, row: DecisionRow) -> str:
         zero = " It confirmed what was shown." if row.measure == 1.0 and row.position is not None else ""
         version = story.learnt_version
         return f"It was learnt: the model went from version {version - 1:,} to {version:,}.{zero}"
-    return f"Nothing was learnt: {story.why_not}."
+    return f"Nothing was learnt: {story.why_not}." if story.why_not else "Nothing was learnt of it."

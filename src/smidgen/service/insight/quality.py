@@ -5,7 +5,8 @@ from __future__ import annotations
 from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
-from smidgen.service.messages import BaseReply, ModelReply, Quality, UndoingReply
+from smidgen.service.loops import knob_bodies
+from smidgen.service.messages import Agreement, BaseReply, ChallengerOf, ModelReply, Quality, ShadowOf, UndoingReply
 from smidgen.service.models.progress import Progress
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import UnknownModel
@@ -15,6 +16,8 @@ from smidgen.service.store.rows import Counts, Outcome
 
 #: How many closed decisions count at most, and how many of the latest whose window is over are looked at to find them.
 LAST, SEEN = 200, 400
+#: Over how many of the latest decisions the share of agreement is taken.
+AGREEING = 1000
 
 
 def closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
@@ -57,9 +60,11 @@ def committed(reading: Reading, model: Served) -> Counts:
 def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     """A model's settings, counts and figures, at a moment."""
     body, terms = model.blueprint.body, model.blueprint.terms
+    leader = model.leader.name if model.leader is not None else None
     with reading.moment():  # counts and figures are of the same events
         counts, figures = committed(reading, model), quality(reading, model, now)
         base = reading.base(model.slot)
+        ((of, agreed),) = reading.look("agreement", model.slot, limit=AGREEING)
     return ModelReply(
         name=model.name,
         loop=body.loop,
@@ -68,13 +73,16 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         params=model.blueprint.params,
         features=model.blueprint.shown_features,
         labels=model.blueprint.labels,
+        knobs=knob_bodies.write(knobs) if (knobs := model.blueprint.knobs) is not None else None,
         window_s=terms.window_s,
         reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
         default_reward=terms.default_reward,
         explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         retention_s=terms.retention_s,
+        keep_texts=None if model.blueprint.loop.dim is None else body.keep_texts is not False,
         keyed=model.keyed,
+        shared_start=model.blueprint.shared.start if model.keyed else None,
         created_at=stamp(model.created_at),
         archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
         model_version=counts.version,
@@ -86,6 +94,14 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
         base=_base(base) if base is not None else None,
         undoing=_undoing(model.undoing),
+        candidates=model.blueprint.body.candidates,
+        shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
+        challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
+        if leader is not None and body.challenger_of is not None
+        else None,
+        shadow=model.shadow.name if model.shadow is not None else None,
+        challenger=model.challenger.name if model.challenger is not None else None,
+        agreement=Agreement(value=agreed / of, of=of) if of else None,
     )
 
 

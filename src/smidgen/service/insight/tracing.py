@@ -18,6 +18,7 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import NoWeights, SmidgenError
 from smidgen.learners import Feedback, Learner
 from smidgen.learners.records.around import inside, on_rows
+from smidgen.service.models.keyed_rows import Change, told_to
 from smidgen.service.models.served import Served
 from smidgen.service.store import bodies
 from smidgen.service.store.events import Event
@@ -106,7 +107,7 @@ class Tracing:
         found: list[tuple[Outcome, Event, Event]] = []
         size = 0
         for row in reversed(answers):
-            if row.feedback_seq is None:
+            if row.feedback_seq is None or not self._model.present(row.seq):
                 continue
             feedback = self._reading.event(self._model.slot, row.feedback_seq)
             made = self._reading.event(self._model.slot, row.seq)
@@ -139,7 +140,12 @@ class Tracing:
         field, value = next(iter(sent.feedback.items()), ("", None))
         known = self._model.blueprint.loop.kinds
         kind = str(known.get(field, field) if feedback.type == "feedback" else Feedback.REWARD)  # silence is a reward
-        rows = on_rows(twin.learner, decision)
+        blueprint = self._model.blueprint
+        if blueprint.shared.names:
+            found, told = told_to(twin.learner, Change(feedback.type, decision, told, sent.places))
+            decision = rows = found or decision
+        else:
+            rows = on_rows(twin.learner, decision)
         moved, weight, scaled = twin.learn(decision, rows, told) if traced else (None, None, False)
         return Step(row.version or 0, row.key, kind, value, told, rows, row.measure, moved, weight, scaled)
 

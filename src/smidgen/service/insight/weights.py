@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from smidgen.errors import NoWeights
 from smidgen.learners import Learner
-from smidgen.learners.records.around import vectorizer_of
 from smidgen.service.messages import Weight, WeightsReply
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.served import Served
@@ -24,13 +24,31 @@ def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> 
     return [key for (key,) in reading.look("keys", model.slot, prefix=prefix, limit=limit)]
 
 
-def namer(model: Served, learner: Learner) -> Callable[[int], str]:
+def namer(engine: Engine, model: Served, learner: Learner) -> Callable[[int], str]:
     """What the columns are called: as the records have them, as the model's settings name them, or by number."""
-    if (features := vectorizer_of(learner)) is not None:
+    if (features := engine.learners.table(model, learner)) is not None:
         known = dict(features.named_columns())
         return lambda index: known.get(index, f"#{index}")
-    names = model.blueprint.names
-    return names.__getitem__ if names is not None else model.blueprint.loop.weight_name
+    names, hashed, numbered = model.blueprint.names, model.hashed, model.blueprint.loop.weight_name
+    if hashed is not None:
+        return lambda index: hashed.called(index) or numbered(index)
+    return names.__getitem__ if names is not None else numbered
+
+
+def _signed(model: Served, weights: Any) -> Any:
+    """Weights as they count for the names of their columns: a hash may turn the sign."""
+    if model.hashed is None:
+        return weights
+    return weights * model.hashed.signs()
+
+
+def known_names(engine: Engine, model: Served, most: int = 400) -> list[str]:
+    """Names of columns that records have had so far, in the order in which they came; of a keyed model, of one key."""
+    key = next(iter(keys(engine.store, model, limit=1)), None)
+    if model.keyed and key is None:
+        return []
+    features = engine.learners.table(model, engine.learners.get(model, key).learner)
+    return [] if features is None else [name for _, name in itertools.islice(features.named_columns(), most)]
 
 
 def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:
@@ -42,10 +60,11 @@ def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> Weigh
     if key is not None and key not in keys(engine.store, model, key, 1):
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
     learner = engine.learners.get(model, key).learner
-    weights = np.asarray(learner.weights, dtype=np.float64)
-    labels, name, width = _labels(model, weights), namer(model, learner), weights.shape[-1]
+    weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
+    labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
     found = []
-    for place in _strongest(weights.ravel(), limit).tolist():
+    point = model.blueprint.knobs is not None  # values in units of their own are no stronger or weaker
+    for place in range(min(limit, width)) if point else _strongest(weights.ravel(), limit).tolist():
         row, column = divmod(place, width)
         label = labels[row] if labels is not None else None
         found.append(Weight(name=name(column), weight=float(weights.ravel()[place]), label=label))
@@ -65,14 +84,16 @@ def largest_weights(engine: Engine, model: Served, key: str | None, label: str |
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
     learner = engine.learners.get(model, key).learner
     try:
-        weights = np.asarray(learner.weights, dtype=np.float64)
+        weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
     except NoWeights as error:
         return {**_none(model.blueprint.loop.without_weights(learner, error)), "key": key}
     labels = _labels(model, weights)
     if label is not None and label not in (labels or ()):
         raise Unknown(f"there is no label {label!r}", f"choose among {', '.join(labels or ['none'])}")
     row = weights if weights.ndim == 1 else weights[(labels or []).index(label) if label is not None else 0]
-    strongest, name = _strongest(row, top), namer(model, learner)
+    strongest, name = _strongest(row, top), namer(engine, model, learner)
+    if model.blueprint.knobs is not None:
+        strongest = range(min(top, len(row)))
     return {
         "key": key,
         "label": (label or labels[0]) if labels else None,

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import math
 import os
-import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import msgspec
+import numpy as np
 
-from smidgen.decision import Decision
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord
-from smidgen.learners import Learner
-from smidgen.learners.records.around import on_rows
+from smidgen.evaluate.offline.sequence import asymptotic
+from smidgen.service.insight.bench import OWN, Bench
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.insight.intervals import normal
+from smidgen.service.insight.specs import other_body
+from smidgen.service.insight.weighing import ALPHA, N0, Overlapping, Point
+from smidgen.service.loops.clicking import Clicked
 from smidgen.service.loops.evaluator import Evaluator
-from smidgen.service.loops.loop import Loop
-from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import recorded
+from smidgen.service.store import formats
 from smidgen.service.store.recording import Recording
+
+__all__ = ["Examined", "Outcome", "WhatIf", "other_body", "plot", "what_if"]
 
 POINTS = 400  # of a curve
 
@@ -42,10 +44,18 @@ class Outcome(msgspec.Struct, kw_only=True):
         Its name and arguments.
     measure
         What the curve shows.
+    main
+        Which of the figures the band shows.
     figures
-        Estimates with 95 % intervals.
+        Estimates with 95 % intervals; without a value where there is too little to say one.
     curve
         Pairs (observations so far, the running figure), at most 400.
+    band
+        The main figure over time with its interval, where it has one that allows to look at any time.
+    overlap
+        How much of the log bears on it, where decisions are weighed by propensities.
+    verdict
+        Whether it would have been better than what was shown, in words; empty where the log cannot tell.
     notes
         What a reader of these figures must know.
     """
@@ -53,9 +63,30 @@ class Outcome(msgspec.Struct, kw_only=True):
     learner: str
     settings: str
     measure: str
+    main: str = ""
     figures: list[Estimate]
     curve: list[tuple[int, float]]
+    band: list[Point] = []
+    overlap: Overlapping | None = None
+    verdict: str = ""
     notes: list[str]
+
+
+class Examined(msgspec.Struct, kw_only=True):
+    """How likely people look at each place of a ranking, the first place first.
+
+    Attributes
+    ----------
+    read, low, high
+        The curve and its interval; all the same if it was given.
+    rounds
+        How many answered rankings it comes from; 0 if it was given.
+    """
+
+    read: list[float]
+    low: list[float]
+    high: list[float]
+    rounds: int
 
 
 class WhatIf(msgspec.Struct, kw_only=True):
@@ -71,6 +102,8 @@ class WhatIf(msgspec.Struct, kw_only=True):
         What really happened: the loop's own figure over the whole log.
     outcomes
         The log's own learner first, then the others.
+    examined
+        Of rankings: how far people look, where the log tells or the caller knows.
     notes
         What cannot be known, and why.
     """
@@ -81,10 +114,17 @@ class WhatIf(msgspec.Struct, kw_only=True):
     answered: int
     logged: Estimate
     outcomes: list[Outcome]
+    examined: Examined | None = None
     notes: list[str]
 
 
-def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
+def what_if(
+    recording: Recording,
+    others: Sequence[str],
+    *,
+    examined: FloatArray | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> WhatIf:
     """Replay a log through other learners.
 
     Parameters
@@ -93,6 +133,10 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
         The log.
     others
         Learners as ``"Name"`` or ``"Name:argument=value,…"``; the features and labels are those of the log's model.
+    examined
+        Of rankings: how likely each place is looked at; estimated from the log, where it can be, if left out.
+    progress
+        Called now and then with the number of events that were read.
 
     Returns
     -------
@@ -104,84 +148,38 @@ def what_if(recording: Recording, others: Sequence[str]) -> WhatIf:
         raise InvalidRecord(
             f"{recording.name} does not begin with the model's settings", "export the log from its start"
         )
-    body = first.model
-    own = recorded(body, first.resolved)
-    evaluators, about = _evaluators(own.bare(), others)
-    rows = _RowsOfRecords(own) if own.features is not None else None
-    decisions, measures = 0, []
+    formats.check(first.format, recording.name)
+    own = recorded(first.model, first.resolved)
+    bench = Bench(own, others, recording)
+    if isinstance(bench.companion, Clicked):
+        bench.companion.given = examined
+    elif examined is not None:
+        raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
     for event in lines:
-        if event.type == "decision":
-            decisions += 1
-            if rows is not None:
-                event.__dict__["its decision"] = rows.of(event.key, event.made())
-            for evaluator in evaluators.values():
-                evaluator.decided(event)
-        elif event.learnt:
-            decision = recording.decision(event.decision or "")
-            if decision is None:
-                raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
-            made = decision.made()
-            measures.append(own.loop.logged(made, event.told(), event.feedback, decision.reply))
-            shown = made if rows is None else rows.of(event.key, made)
-            for evaluator in evaluators.values():
-                evaluator.answered(event, shown)
-            if rows is not None:
-                rows.learn(event.key, made, event.told())
+        bench.take(event)
+        if event.type == "promoted":  # what follows was decided by the learner of another model
+            break
+        if progress is not None and event.seq % 500 == 0:
+            progress(event.seq)
+    return _found(recording.name, own, bench)
+
+
+def _found(name: str, own: Blueprint, bench: Bench) -> WhatIf:
+    logged = _logged(own, bench.measures)
+    seen = bench.companion.examination() if isinstance(bench.companion, Clicked) else None
+    curve = None
+    if seen is not None:
+        curve = Examined(read=seen.read.tolist(), low=seen.low.tolist(), high=seen.high.tolist(), rounds=seen.rounds)
     return WhatIf(
-        log=recording.name,
-        loop=body.loop,
-        decisions=decisions,
-        answered=len(measures),
-        logged=_logged(own.loop, [measure for measure in measures if measure is not None]),
-        outcomes=[_outcome(spec, evaluator) for spec, evaluator in evaluators.items()],
-        notes=[*own.loop.caveats, *about],
+        log=name,
+        loop=own.body.loop,
+        decisions=bench.decisions,
+        answered=bench.answered,
+        logged=logged,
+        outcomes=[_outcome(spec, each, logged) for spec, each in bench.evaluators.items()],
+        examined=curve,
+        notes=[*own.loop.caveats, *bench.notes()],
     )
-
-
-class _RowsOfRecords:
-    """The records of a log as the rows that its own vectorizers made of them: others read the same.
-
-    The log's own learners are learnt again beside the others, so that names get the columns that they had.
-    """
-
-    def __init__(self, own: Blueprint) -> None:
-        self._own = own
-        self._learners: dict[str | None, Learner] = {}
-
-    def of(self, key: str | None, made: Decision) -> Decision:
-        """A decision on rows."""
-        return on_rows(self._learner(key), made)
-
-    def learn(self, key: str | None, made: Decision, told: Any) -> None:
-        """Learn what the log's own learner has learnt."""
-        self._learner(key).learn(made, told)
-
-    def _learner(self, key: str | None) -> Learner:
-        if key not in self._learners:
-            self._learners[key] = self._own.learner(key)
-        return self._learners[key]
-
-
-def other_body(body: ModelBody, spec: str) -> ModelBody:
-    """The model's settings with another learner.
-
-    Examples
-    --------
-    >>> from smidgen.service.messages import ModelBody
-    >>> from smidgen.service.insight.whatif import other_body
-    >>> model = ModelBody(loop="label", learner="Banditron", params={"dim": 2, "gamma": 0.1}, labels=["a", "b"])
-    >>> other_body(model, "Confidit:eta=0.1,covariance=full").params
-    {'dim': 2, 'eta': 0.1, 'covariance': 'full'}
-    """
-    name, _, rest = spec.partition(":")
-    facts = loops.find(body.loop).facts
-    params: dict[str, Any] = {key: value for key, value in body.params.items() if key in facts}
-    for part in re.split(r",(?=\s*\w+\s*=)", rest) if rest.strip() else ():
-        key, equals, text = (each.strip() for each in part.partition("="))
-        if not equals or not key.isidentifier():
-            raise InvalidArgument(f"the learner is {spec!r}", 'write it as "Name:argument=value,argument=value"')
-        params[key] = _value(text)
-    return msgspec.structs.replace(body, learner=name.strip(), params=params)
 
 
 def plot(found: WhatIf, path: str | os.PathLike[str]) -> None:
@@ -206,32 +204,35 @@ def plot(found: WhatIf, path: str | os.PathLike[str]) -> None:
     figure.savefig(path, dpi=140)
 
 
-def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:
-    """An evaluator for each learner, where the loop has any, and what is to be said of the log's own learner."""
-    blueprints = {spec: Blueprint(other_body(own.body, spec)) for spec in others}  # refuses what makes no sense
-    for blueprint in blueprints.values():
-        blueprint.guarded = own.guarded
-    if (evaluator := own.loop.evaluator) is None:
-        return {}, []
-    found: dict[str, Evaluator] = {}
-    notes = evaluator.about(own)
-    if (why := evaluator.why_not(own.card, own.kind)) is None:
-        found["as logged"] = evaluator(own)
-    else:
-        notes.append(f"the log's own learner is not among those compared: {why}")
-    return found | {spec: evaluator(blueprint) for spec, blueprint in blueprints.items()}, notes
-
-
-def _outcome(spec: str, evaluator: Evaluator) -> Outcome:
+def _outcome(spec: str, evaluator: Evaluator, logged: Estimate) -> Outcome:
     figures = evaluator.figures()
     return Outcome(
         learner=spec,
         settings=repr(evaluator.blueprint.learner(None)),
         measure=evaluator.measure,
+        main=evaluator.main,
         figures=figures,
         curve=_thinned(evaluator.curve),
-        notes=evaluator.notes,
+        band=evaluator.band(),
+        overlap=evaluator.overlapping(),
+        verdict="" if spec == OWN else _verdict(figures, logged),
+        notes=evaluator.remarks(),
     )
+
+
+def _verdict(figures: list[Estimate], logged: Estimate) -> str:
+    """Better, worse, or not known, by the intervals of the weighted figure and of what happened."""
+    mine = next((each for each in figures if each.measure.endswith("(self-normalised)")), None)
+    if mine is None or not mine.measure.startswith(logged.measure) or logged.low is None or logged.high is None:
+        return ""
+    if mine.value is None or mine.low is None or mine.high is None:
+        return "too little of the log bears on it to say anything"
+    if mine.low > logged.high:
+        return "better than what was shown, and that is certain"
+    if mine.high < logged.low:
+        return "worse than what was shown, and that is certain"
+    likely = "likely better" if mine.value > (logged.value or 0.0) else "likely no better"
+    return f"not certain yet ({likely}): the intervals overlap"
 
 
 def _thinned(curve: Sequence[float]) -> list[tuple[int, float]]:
@@ -240,16 +241,15 @@ def _thinned(curve: Sequence[float]) -> list[tuple[int, float]]:
     return [(count, curve[count - 1]) for count in counts]
 
 
-def _logged(loop: Loop, values: list[float]) -> Estimate:
+def _logged(own: Blueprint, values: list[float]) -> Estimate:
+    loop = own.loop
     if loop.share or not values:
         return share(loop.measure, int(sum(values)), len(values))
-    value, low, high = normal(values)
-    return Estimate(measure=loop.measure, value=value, low=low, high=high, of=len(values))
-
-
-def _value(text: str) -> Any:
-    """A number, a list, true, false or null as JSON says it; anything else is a word."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return {"True": True, "False": False, "None": None}.get(text, text)
+    low, high = own.terms.reward_range
+    if min(values) < low or max(values) > high:  # no rewards, but losses, say
+        value, below, above = normal(values)
+        return Estimate(measure=loop.measure, value=value, low=below, high=above, of=len(values))
+    found = asymptotic((np.array(values) - low) / (high - low), ALPHA, N0)
+    ends = (low + (high - low) * end for end in (found.value, max(0.0, found.low), min(1.0, found.high)))
+    value, below, above = ends
+    return Estimate(measure=loop.measure, value=value, low=below, high=above, of=len(values))

@@ -146,7 +146,15 @@ class CoactiveEvaluator(Evaluator):
             self.curve.append(self._above / self._pairs)
         else:
             self._unchanged += 1
-        learner.learn(msgspec.structs.replace(learner.decide(context), action=shown), better)
+        self.learn(event, msgspec.structs.replace(self.mine(event, made), action=shown), better)
+
+    def mine(self, event: Line, made: Decision) -> Decision:
+        """What the other learner decides on the same candidates."""
+        return self.learner(event.key).decide(made.context)
+
+    def learn(self, event: Line, decision: Decision, better: Any) -> None:
+        """Let it learn that another object was better than the one shown."""
+        self.learner(event.key).learn(decision, better)
 
     def figures(self) -> list[Estimate]:
         """The share above, and the share of ties."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
@@ -21,19 +22,20 @@ from smidgen.service.loops.candidates import (
     without,
 )
 from smidgen.service.loops.evaluator import Evaluator
-from smidgen.service.loops.loop import Answer, Loop, Reaction
-from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
+from smidgen.service.loops.lesson import Lesson, chance_of
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
+from smidgen.service.loops.rewards import RewardEvaluator
+from smidgen.service.loops.words import Back, Entry, Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.service.refusals import Impossible
 
 #: By what people judge a model that hears rewards.
 MEAN_REWARD = "mean reward"
-#: What a person may say by hand of an answer that a reward is for.
-REWARDS = [
-    Option(text="Success (reward 1)", feedback={"reward": 1.0}, main=True),
-    Option(text="Half of it", feedback={"reward": 0.5}),
-    Option(text="Nothing (reward 0)", feedback={"reward": 0.0}),
-]
+#: What a reader of what-if must know of a log of rewards.
+ANSWERED = (
+    "only decisions that were answered in time count (silence too, where it has a default_reward); if people answer "
+    "some kinds more often, so do these",
+)
 #: The second curve of loops whose learners may explore.
 EXPLORATION = Figure(
     title="Exploration",
@@ -42,6 +44,18 @@ EXPLORATION = Figure(
     lines=("explored",),
     idle="It has not explored: every decision was the greedy one.",
 )
+
+
+def rewarding(text: str, reward_range: tuple[float, float]) -> Offered:
+    """What a person may say by hand of an answer that a reward is for, in the app's own range."""
+    low, high = reward_range
+    options = [
+        Option(text=f"Success (reward {high:g})", feedback={"reward": high}, main=True),
+        Option(text=f"Half of it ({(low + high) / 2:g})", feedback={"reward": (low + high) / 2}),
+        Option(text=f"Nothing (reward {low:g})", feedback={"reward": low}),
+    ]
+    entry = Entry(label=f"Or any reward from {low:g} to {high:g}", field="reward")
+    return Offered(text=text, options=options, entry=entry)
 
 
 class Request(DecisionBody, kw_only=True):
@@ -79,6 +93,20 @@ class Choose(Loop):
     takes_records = True
     words = Words(
         does="Choose: pick one of several; learns from a better pick, or from a reward",
+        out="One item",
+        about_out="The one to show out of several: a banner, a headline, an offer, the next song.",
+        back={
+            Feedback.REWARD: Back(
+                title="A reward",
+                note="What showing it was worth: a click is 1, silence 0, or any number between.",
+                example={"reward": 1.0},
+            ),
+            Feedback.BETTER: Back(
+                title="A better pick",
+                note="The user took another one of those on offer.",
+                example={"better": "$2"},
+            ),
+        },
         curve="Left as it was",
         about_curve=(
             "Share of choices that the user left unchanged, in windows of learnt feedback, with 95 % intervals."
@@ -100,13 +128,26 @@ class Choose(Loop):
     caveats: tuple[str, ...] = CAVEATS
 
     def suit(self, card: Card) -> None:
-        """Where rewards come back, their mean says how well it goes; such a log holds no better pick to compare by."""
+        """Where rewards come back, their mean says how well it goes; others by propensities."""
         if Feedback.BETTER not in card.kinds:
-            self.measure, self.share, self.evaluator, self.caveats = MEAN_REWARD, False, None, ()
+            self.measure, self.share, self.evaluator = MEAN_REWARD, False, RewardEvaluator
+            self.caveats = ANSWERED
+
+    def admit(self) -> None:
+        """Candidates may be kept with the model: they are checked once, and requests may leave them out."""
+        if self.model.candidates is not None:
+            read(list(self.model.candidates), self.vectors)
+
+    def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
+        """A request without candidates is for those that the model keeps."""
+        if self.model.candidates is not None and getattr(body, "candidates", None) is None:
+            body = msgspec.structs.replace(body, candidates=self.model.candidates)
+        super().check(body, but)
 
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The items to choose from."""
-        ids, rows = read(body.candidates, self.vectors)
+        kept = self.model.candidates if body.candidates is None else None
+        ids, rows = read(body.candidates if kept is None else list(kept), self.vectors)
         if body.exclude:
             ids, rows = without(ids, rows, body.exclude)
         return offer(ids, rows, body.context, self.vectors), ids
@@ -132,6 +173,31 @@ class Choose(Loop):
         if chosen not in pair:
             raise Impossible(f"{value!r} was not one of the two that were shown", "name one of the pair")
         return Reaction(pair.index(chosen), float(chosen == pair[0]))
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The better item, or the one that was shown with its reward."""
+        if self.kinds[field] not in learner.card.kinds:
+            return None
+        if self.kinds[field] == Feedback.REWARD:
+            return Lesson((int(shown.action), self.rewarded(value).learn))
+        return Lesson(places([value], ids, field)[0])
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """The item; of learners by reward it is worth the best, and what they would have shown in its place nothing."""
+        if isinstance(value, list | bool):
+            raise Impossible(f"chosen is {value!r}", "give the id of one candidate")
+        (place,) = places([value], ids, "chosen")
+        agreed = bool(self.agrees(mine, place))
+        if Feedback.BETTER in learner.card.kinds:
+            return Chosen(place, agreed, [Lesson(place)])
+        lessons = [Lesson((place, 1.0))] + ([] if agreed else [Lesson((int(mine.greedy), 0.0))])
+        return Chosen(place, agreed, lessons)
+
+    def target(self, mine: Decision, shown: Decision) -> float | None:
+        """As its propensities say."""
+        return None if np.ndim(shown.action) or np.ndim(mine.action) else chance_of(mine, shown.action)
 
     def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The items, and the best one; of learners by reward, one of them and what it was worth."""
@@ -166,7 +232,7 @@ class Choose(Loop):
     def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
         """Any of them, or one of the two."""
         if Feedback.BETTER not in learner.card.kinds:
-            return Offered(text=f"It chose {reply['choice']}. What came of it?", options=REWARDS)
+            return rewarding(f"It chose {reply['choice']}. What came of it?", self.terms.reward_range)
         pair = reply.get("pair")
         text = f"It chose {reply['choice']}. What would the user have liked best?"
         if pair is not None:

@@ -1,22 +1,76 @@
 """Another learner on the way along a log: what it would have done, and what can be known of that.
 
-The other learner is asked before each feedback what it would have done, and then learns from that feedback: from the
-action that was really shown, with the probability with which it was shown. How much a log can tell depends on the loop,
-whose file has the evaluator.
+The other learner is asked when each decision was made what it would have done, knowing what the log had heard until
+then; it learns from each feedback when that came, from the action that was really shown, with the probability with
+which it was shown. How much a log can tell depends on the loop, whose file has the evaluator.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from smidgen.decision import Decision
+import msgspec
+import numpy as np
+
+from smidgen.decision import Decision, FloatArray
+from smidgen.errors import NotTeachable, SmidgenError
 from smidgen.learners import Card, Learner
+from smidgen.learners.amending import add_classes
 from smidgen.service.insight.estimates import Estimate
+from smidgen.service.insight.weighing import Overlapping, Point
+from smidgen.service.loops.lesson import Lesson
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
     from smidgen.service.store.recording import Line
+
+T = TypeVar("T")
+
+#: So many open decisions are remembered; the oldest beyond that count as never answered.
+OPEN = 200_000
+
+
+class Held(Generic[T]):
+    """What is remembered of open decisions until their answers come: the latest, up to a number.
+
+    Parameters
+    ----------
+    most
+        How many.
+    """
+
+    def __init__(self, most: int = OPEN) -> None:
+        self._found: OrderedDict[str, T] = OrderedDict()
+        self._most = most
+
+    def put(self, id: str, value: T) -> None:
+        """Remember something of a decision."""
+        self._found[id] = value
+        if len(self._found) > self._most:
+            self._found.popitem(last=False)
+
+    def take(self, id: str) -> T | None:
+        """What was remembered, once."""
+        return self._found.pop(id, None)
+
+    def get(self, id: str) -> T | None:
+        """What was remembered."""
+        return self._found.get(id)
+
+
+class Companion:
+    """What all evaluators of one log share: asked before them, told after them."""
+
+    def decided(self, event: Line) -> None:
+        """A decision was made."""
+        return
+
+    def answered(self, event: Line, made: Decision) -> None:
+        """Feedback on a decision was learnt."""
+        return
 
 
 class Evaluator(ABC):
@@ -33,6 +87,10 @@ class Evaluator(ABC):
         The running figure, one value for each observation.
     notes
         What a reader of the figures must know.
+    companion
+        What all evaluators of the log share (`Evaluator.companion_of`).
+    moves
+        Whether rows may change between a decision and its answer: those of records, where new names get columns.
     """
 
     measure: str
@@ -40,8 +98,12 @@ class Evaluator(ABC):
     def __init__(self, blueprint: Blueprint) -> None:
         self.blueprint = blueprint
         self._learners: dict[str | None, Learner] = {}
+        self._classes: list[int] = []
+        self._unable = 0
         self.curve: list[float] = []
         self.notes: list[str] = []
+        self.companion = Companion()
+        self.moves = False
 
     def decided(self, event: Line) -> None:
         """A decision was made."""
@@ -55,11 +117,79 @@ class Evaluator(ABC):
     def figures(self) -> list[Estimate]:
         """What was found."""
 
+    @property
+    def main(self) -> str:
+        """Which of the figures is shown over time."""
+        return self.measure
+
+    def band(self) -> list[Point]:
+        """The main figure over time, with its interval; empty where there is none."""
+        return []
+
+    def overlapping(self) -> Overlapping | None:
+        """How much of the log bears on this learner; None where nothing is weighed."""
+        return None
+
+    def taught(self, key: str | None, examples: Sequence[tuple[Any, Any]]) -> None:
+        """Examples whose answers are known were taught: so is this learner, if it can be."""
+        learner = self.learner(key)
+        for context, answer in examples:
+            try:
+                learner.teach(context, answer)
+            except NotTeachable:
+                self._unable += len(examples)
+                return
+            except SmidgenError:
+                self._unable += 1
+
+    def given(self, key: str | None, lesson: Lesson, made: Decision | None) -> None:
+        """What came of something that another learner showed, or the app itself, was taught: so is this learner."""
+        context = lesson.context if lesson.context is not None else made.context if made is not None else None
+        learner = self.learner(key)
+        try:
+            if lesson.shown is None:
+                learner.teach(context, lesson.answer)
+            else:
+                as_shown = {"action": lesson.shown, "propensity": lesson.chance}
+                learner.learn(msgspec.structs.replace(learner.decide(context), **as_shown), lesson.answer)
+        except SmidgenError:
+            self._unable += 1
+
+    def labelled(self, labels: Sequence[int], names: Sequence[str]) -> None:
+        """Labels were added: their numbers, and their names."""
+        self._classes += labels
+        for learner in self._learners.values():
+            add_classes(learner, *labels)
+
+    def remarks(self) -> list[str]:
+        """What a reader must know, once all is read."""
+        unable = f"it could not be taught {self._unable} of the examples that the log's learner was taught"
+        return [*self.notes, *([unable] if self._unable else [])]
+
     def learner(self, key: str | None) -> Learner:
         """The other learner of a key."""
         if key not in self._learners:
             self._learners[key] = self.blueprint.learner(key)
+            if self._classes:
+                add_classes(self._learners[key], *self._classes)
         return self._learners[key]
+
+    def anew(self, key: str | None, mine: Decision | None, made: Decision) -> Decision:
+        """What the other learner decided, on the rows as they are now; decided now, if it is not remembered."""
+        learner = self.learner(key)
+        if mine is None:
+            return learner.decide(made.context)
+        if not self.moves:
+            return mine
+        before = learner.decisions
+        context = learner.decide(made.context).context
+        learner.withdraw(before)
+        return msgspec.structs.replace(mine, context=context)
+
+    @classmethod
+    def companion_of(cls, blueprint: Blueprint) -> Companion:
+        """What all evaluators of a log share; ``blueprint`` is that of the log's own learner."""
+        return Companion()
 
     @classmethod
     def why_not(cls, card: Card, learner: str) -> str | None:
@@ -70,3 +200,20 @@ class Evaluator(ABC):
     def about(cls, blueprint: Blueprint) -> list[str]:
         """What is to be said of a log that this learner wrote."""
         return []
+
+
+def chances(mine: Decision, count: int) -> FloatArray:
+    """How likely a learner would have shown each of so many candidates.
+
+    One that draws and does not tell all chances spreads evenly what its best guess leaves, as the Banditron does.
+    """
+    if mine.propensities is not None:
+        return mine.propensities
+    p = np.zeros(count)
+    if mine.propensity is None or count < 2:
+        p[mine.action] = 1.0
+        return p
+    best = mine.propensity if mine.action == mine.greedy else 1.0 - (count - 1) * mine.propensity
+    p[:] = (1.0 - best) / (count - 1)
+    p[mine.greedy] = best
+    return p

@@ -14,8 +14,9 @@ from smidgen.errors import NoWeights
 from smidgen.learners import Feedback, Learner, learners
 from smidgen.service.insight.estimates import Estimate, self_normalised, share
 from smidgen.service.loops.evaluator import Evaluator
-from smidgen.service.loops.loop import Answer, Loop, Reaction
-from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
+from smidgen.service.loops.lesson import Lesson
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
+from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
 from smidgen.service.messages import DecisionBody, FeedbackBody, Numbers, Record
 from smidgen.service.refusals import Impossible
 
@@ -119,6 +120,15 @@ class Filter(Loop):
     takes_records = True
     words = Words(
         does="Filter: forward or drop; learns from relevant or not",
+        out="Forward or drop",
+        about_out="Whether an item goes to somebody at all: alerts, tickets, candidates for review.",
+        back={
+            Feedback.RELEVANCE: Back(
+                title="Relevance",
+                note="Whether a forwarded item was worth it. Of what is dropped nothing comes back.",
+                example={"relevant": True},
+            )
+        },
         curve="Precision",
         about_curve=(
             "Share of forwarded items that were relevant, in windows of learnt feedback, with 95 % intervals."
@@ -163,6 +173,18 @@ class Filter(Loop):
         if not decision.action and not _sees_everything(type(learner)):
             raise Impossible("the item was dropped, and a dropped item has no relevance", "tell of what was forwarded")
         return Reaction(value, float(value) if decision.action else None)
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The relevance, whether it would have forwarded the item or not."""
+        return Lesson(bool(value))
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """Forward or drop."""
+        if not isinstance(value, bool):
+            raise Impossible(f"chosen is {value!r}", "say true (forward) or false (drop)")
+        return Chosen(value, bool(self.agrees(mine, value)), [Lesson(value)])
 
     def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The item, and whether it is relevant."""

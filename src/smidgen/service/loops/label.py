@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.insight.estimates import Estimate, importance, self_normalised, share
-from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, REWARDS
+from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, rewarding
 from smidgen.service.loops.evaluator import Evaluator
-from smidgen.service.loops.loop import Answer, Loop, Reaction
-from smidgen.service.loops.words import Example, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id, ModelBody, Numbers, Record
+from smidgen.service.loops.labelling import LabelEvaluator, RewardedLabels, label_names
+from smidgen.service.loops.lesson import Lesson, chance_of
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
+from smidgen.service.loops.words import Back, Entry, Example, Offered, Option, Words
+from smidgen.service.messages import DecisionBody, FeedbackBody, Id, Numbers, Record
 from smidgen.service.refusals import Impossible
 
-if TYPE_CHECKING:
-    from smidgen.service.models.building import Blueprint
-    from smidgen.service.store.recording import Line
+#: How many labels a person may choose among by hand, a button each.
+BUTTONS = 40
 
 
 class Request(DecisionBody, kw_only=True):
@@ -46,108 +43,6 @@ class Told(FeedbackBody, kw_only=True):
     reward: float | UnsetType = UNSET
 
 
-def label_names(model: ModelBody, added: Sequence[str] = ()) -> list[str]:
-    """The labels of a label model, those that were added last; their numbers, if they have no names."""
-    return [*model.labels, *added] if model.labels else _numbers(int(model.params["n_classes"]))
-
-
-@lru_cache(maxsize=16)
-def _numbers(count: int) -> list[str]:
-    return [str(i) for i in range(count)]
-
-
-class LabelEvaluator(Evaluator):
-    """How accurate the other learner's greedy label would have been.
-
-    Known for sure where it says what was shown, where the right label is known, and (as wrong) where what was shown was
-    right and it says otherwise; the rest gives bounds. Where the shown label was drawn, importance weights give an
-    estimate.
-    """
-
-    measure = "accuracy"
-
-    def __init__(self, blueprint: Blueprint) -> None:
-        super().__init__(blueprint)
-        self._matches: list[bool] = []
-        self._rewards: list[bool] = []
-        self._propensities: list[float | None] = []
-        self._known: Counter[bool | None] = Counter()
-        self._untaught = 0
-        self._labels = label_names(blueprint.body, blueprint.terms.labels)
-
-    @classmethod
-    def about(cls, blueprint: Blueprint) -> list[str]:
-        """Whether the log's rows are scaled."""
-        unit = blueprint.card.unit_rows
-        if unit is None or not unit(blueprint.settings):
-            return []
-        name = blueprint.kind
-        return [f"this log's {name} scales features to unit length, and so the log holds them: others see that"]
-
-    def answered(self, event: Line, made: Decision) -> None:
-        """Compare, then learn."""
-        learner, shown, p = self.learner(event.key), made.action, made.propensity
-        right, true = self._truth(event.feedback, shown)
-        said = learner.predict(made.context)
-        match = bool(said == shown)
-        self._matches.append(match)
-        self._rewards.append(right)
-        self._propensities.append(p)
-        self._known[right if match else said == true if true is not None else False if right else None] += 1
-        self.curve.append(self._running(match, right, p))
-        mine = learner.decide(made.context)
-        if Feedback.BIT in learner.card.kinds:
-            chance = p if p is not None else 1.0
-            learner.learn(msgspec.structs.replace(mine, action=shown, propensity=chance), right)
-        elif true is not None:
-            learner.learn(mine, true)
-        else:
-            self._untaught += 1
-
-    def figures(self) -> list[Estimate]:
-        """The estimates that this log allows."""
-        n, known = len(self._matches), self._known
-        if known[None] == 0:
-            return [share("accuracy", known[True], n)]
-        found = []
-        if (p := self.propensities()) is not None:
-            found += [
-                importance("accuracy (IPS)", self._matches, self._rewards, p),
-                self_normalised("accuracy (self-normalised)", self._matches, self._rewards, p),
-            ]
-        else:
-            self.notes.append("the labels of this log were not drawn at random: only bounds on the accuracy are known")
-        right_there = sum(r for r, match in zip(self._rewards, self._matches, strict=True) if match)
-        low, high = known[True] / n, (known[True] + known[None]) / n
-        found.append(Estimate(measure="accuracy, sure bounds", value=None, low=low, high=high, of=n))
-        found.append(share("accuracy where it says what was shown", right_there, sum(self._matches)))
-        if self._untaught:
-            self.notes.append(
-                f"{self.blueprint.kind} needs the right label, and {self._untaught} of {n} answers only said "
-                "that the shown one was wrong: it did not learn from them"
-            )
-        return found
-
-    def propensities(self) -> list[float] | None:
-        """The probabilities of what was shown, if all are known and some were below one."""
-        p = [each for each in self._propensities if each is not None]
-        return p if len(p) == len(self._propensities) and any(each < 1.0 for each in p) else None
-
-    def _truth(self, feedback: dict[str, Any], shown: int) -> tuple[bool, int | None]:
-        """Whether the shown label was right, and which one is, if that is known."""
-        if "label" in feedback:
-            true = self._labels.index(feedback["label"])
-            return true == shown, true
-        right = bool(feedback.get("correct", feedback.get("reward", 0.0) >= 0.5))
-        return right, shown if right else 1 - shown if len(self._labels) == 2 else None
-
-    def _running(self, match: bool, right: bool, p: float | None) -> float:
-        """The mean so far of what is known, weighted where the labels were drawn."""
-        z = (match and right) / (p if p is not None else 1.0)
-        before = self.curve[-1] if self.curve else 0.0
-        return before + (z - before) / (len(self.curve) + 1)
-
-
 class Label(Loop):
     """Features in, a label out; right or wrong, or the right label, back."""
 
@@ -166,6 +61,19 @@ class Label(Loop):
     facts = ("dim", "n_classes")
     words = Words(
         does="Label: name the class; learns from right or wrong",
+        out="A label",
+        about_out="One name out of a list that you give: a folder, a team, a language.",
+        back={
+            Feedback.BIT: Back(
+                title="Right or wrong", note="The user keeps the label or does not.", example={"correct": True}
+            ),
+            Feedback.LABEL: Back(
+                title="The right label", note="Somebody says which it should have been.", example={"label": "$label"}
+            ),
+            Feedback.REWARD: Back(
+                title="A reward", note="What acting on the label was worth, from 0 to 1.", example={"reward": 1.0}
+            ),
+        },
         curve="Accuracy",
         about_curve="Share of labels that were right, in windows of learnt feedback, with Wilson's 95 % intervals.",
         asks="features",
@@ -187,7 +95,7 @@ class Label(Loop):
     def suit(self, card: Card) -> None:
         """A model that was made for rewards is judged by them; such a log says of no label that it was right."""
         if self.model.feedback == Feedback.REWARD:
-            self.measure, self.share, self.evaluator, self.caveats = MEAN_REWARD, False, None, ()
+            self.measure, self.share, self.evaluator = MEAN_REWARD, False, RewardedLabels
 
     @property
     def labels(self) -> list[str]:
@@ -227,6 +135,31 @@ class Label(Loop):
             )
         return Reaction(true, float(right))
 
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """A bit or a reward, as if it had shown that label itself; of learners that need it, the right label."""
+        kind, kinds, action = self.kinds[field], learner.card.kinds, int(shown.action)
+        chance = None if mine.propensity is None else shown.propensity or 1.0
+        if kind == Feedback.REWARD:
+            told = self.rewarded(value).learn
+            return Lesson(told, shown=action, chance=chance) if kind in kinds else None
+        true = self._class(value) if kind == Feedback.LABEL else action if value else None
+        if Feedback.BIT in kinds:
+            return Lesson(true == action, shown=action, chance=chance)
+        if true is None and len(self.labels) == 2:
+            true = 1 - action
+        return Lesson(true) if true is not None else None
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """The right label."""
+        true = self._class(value)
+        return Chosen(true, bool(self.agrees(mine, true)), [Lesson(true)])
+
+    def target(self, mine: Decision, shown: Decision) -> float | None:
+        """As its propensities say."""
+        return chance_of(mine, shown.action)
+
     def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The features, and the class of the right label."""
         return self.context(body)[0], self._class(answer)
@@ -264,13 +197,15 @@ class Label(Loop):
         """Right or wrong, or all labels where the learner needs the right one."""
         shown = reply["label"]
         if self.model.feedback == Feedback.REWARD:
-            return Offered(text=f"It says {shown}. What came of it?", options=REWARDS)
+            return rewarding(f"It says {shown}. What came of it?", self.terms.reward_range)
         if Feedback.BIT in learner.card.kinds:
             right = Option(text="Right", feedback={"correct": True}, main=True)
             wrong = Option(text="Wrong", feedback={"correct": False})
             return Offered(text=f"It says {shown}. Is that right?", options=[right, wrong])
-        options = [Option(text=each, feedback={"label": each}, main=each == shown) for each in self.labels]
-        return Offered(text=f"It says {shown}. What is it?", options=options)
+        labels = [shown, *(each for each in self.labels if each != shown)]
+        options = [Option(text=each, feedback={"label": each}, main=each == shown) for each in labels[:BUTTONS]]
+        entry = Entry(label='Or another one, as {"label": …}') if len(labels) > BUTTONS else None
+        return Offered(text=f"It says {shown}. What is it?", options=options, entry=entry)
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
         """Whether the label was right, or its reward."""

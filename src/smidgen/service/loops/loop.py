@@ -19,9 +19,10 @@ from smidgen.errors import NoWeights
 from smidgen.learners import Card, Learner
 from smidgen.service.faults import wrong_form
 from smidgen.service.loops.evaluator import Evaluator
+from smidgen.service.loops.lesson import Lesson, same
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.loops.words import Entry, Example, Figure, Offered, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.messages import BestReply, DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.refusals import Impossible
 
 if TYPE_CHECKING:
@@ -51,6 +52,25 @@ class Reaction:
     learn: Any
     measure: float | None = None
     position: float | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the app has chosen itself.
+
+    Attributes
+    ----------
+    action
+        In the learner's own terms.
+    agreed
+        Whether the learner would have said the same.
+    lessons
+        What it is taught.
+    """
+
+    action: Any
+    agreed: bool
+    lessons: list[Lesson]
 
 
 class Loop(ABC):
@@ -85,6 +105,10 @@ class Loop(ABC):
     takes_records: ClassVar[bool] = False
     #: Whether every row of a matrix of features is a request.
     takes_matrix: ClassVar[bool] = False
+    #: How many features there are, where the loop says so itself.
+    dim: ClassVar[int | None] = None
+    #: Whether requests and feedback hold texts, which a model may be told not to keep.
+    takes_texts: ClassVar[bool] = False
     #: Settings of a learner that are facts of the model: another learner in its place has them too.
     facts: ClassVar[tuple[str, ...]] = ("dim",)
     words: ClassVar[Words]
@@ -94,9 +118,15 @@ class Loop(ABC):
     evaluator: type[Evaluator] | None = None
     #: What a reader of what-if must know.
     caveats: tuple[str, ...] = ()
+    #: Whether its learners can say what they think best, so that `best` is worth asking.
+    knows_best: ClassVar[bool] = False
+    #: Whether its answers are lists that people read from the top.
+    shows_lists: ClassVar[bool] = False
 
     #: What is in force of what may change while a model lives: the range of its rewards among it.
     terms: Terms
+    #: The settings of the model's learner.
+    settings: Mapping[str, Any]
 
     def __init__(self, model: ModelBody, vectors: Vectors) -> None:
         self.model = model
@@ -105,6 +135,11 @@ class Loop(ABC):
     def suit(self, card: Card) -> None:
         """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
         return
+
+    def admit(self) -> None:
+        """Refuse settings of a new model that are of other loops."""
+        if self.model.candidates is not None:
+            raise Impossible(f"candidates are not kept in the loop {self.name}", "send them with each request")
 
     # What goes in and out
 
@@ -123,6 +158,36 @@ class Loop(ABC):
     def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
         """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
         raise Impossible(f"the loop {self.name} takes no examples", "let it decide, and send feedback")
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """What a learner is taught of the feedback on what another one showed; None where that says nothing to it.
+
+        Parameters
+        ----------
+        learner
+            The one that reads the rows.
+        mine, shown
+            Its own decision on the request, and the one that went out.
+        ids
+            The candidates' ids.
+        field, value
+            The feedback.
+        """
+        return None
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """What the app has chosen itself, in the learner's own terms, and what the learner is taught by it."""
+        raise Impossible(f"the loop {self.name} takes nothing that the app has chosen", "leave chosen out")
+
+    def agrees(self, mine: Decision, other: Any) -> bool | None:
+        """Whether the learner's best guess is the other answer; None where nobody can say."""
+        return same(mine.greedy, other)
+
+    def target(self, mine: Decision, shown: Decision) -> float | None:
+        """The probability with which ``mine`` would have shown what ``shown`` did, where it is known."""
+        return None
 
     def unanswered(self) -> Reaction:
         """What the learner is told when a window closes without feedback, where that has a worth."""
@@ -165,6 +230,10 @@ class Loop(ABC):
             )
         return self.reaction(learner, decision, ids, field, value)
 
+    def kept(self, given: dict[str, Any], reaction: Reaction) -> dict[str, Any]:
+        """What the log keeps of feedback beside what was learnt: the fields as they came, unless a loop says less."""
+        return given
+
     def takes(self, kind: str, card: Card) -> bool:
         """Whether a learner with this card can be told this kind of feedback here."""
         return kind in card.kinds
@@ -194,6 +263,10 @@ class Loop(ABC):
         return None
 
     # Told to people
+
+    def best(self, learner: Learner) -> BestReply | None:
+        """What the learner thinks best now, where an answer is the same for everybody; None elsewhere."""
+        return None
 
     @abstractmethod
     def asked(self, ids: Sequence[str]) -> str:
@@ -243,6 +316,7 @@ class Loop(ABC):
             "measure": cls.measure,
             "share": cls.share,
             "figure": cls.figure,
+            "records": cls.takes_records,
             "request": {name: name in cls._required() for name in cls._fields()},
             "answer": list(cls.reply.__struct_fields__),
             "feedback": dict(cls.kinds),

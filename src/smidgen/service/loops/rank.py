@@ -13,16 +13,18 @@ from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.loops.candidates import (
     CAVEATS,
     Candidates,
-    CoactiveEvaluator,
     offer,
     places,
     preferred,
     read,
     without,
 )
-from smidgen.service.loops.loop import Answer, Loop, Reaction
-from smidgen.service.loops.words import Example, Figure, Offered, Option, Words
+from smidgen.service.loops.clicking import ClickEvaluator
+from smidgen.service.loops.lesson import Lesson
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
+from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
 from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
+from smidgen.service.refusals import Impossible
 from smidgen.structures import Clicks
 
 #: How many positions count if nobody says.
@@ -62,8 +64,23 @@ class Rank(Loop):
     kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "clicked": Feedback.CLICKS}
     measure = "left unchanged"
     takes_records = True
+    shows_lists = True
     words = Words(
         does="Rank: order candidates; learns from clicks or a better order",
+        out="A ranking",
+        about_out="Everything that you could show, the best first: search results, a feed, a menu.",
+        back={
+            Feedback.CLICKS: Back(
+                title="Clicks",
+                note="Which ones the user opened. That people look at the top first is reckoned with.",
+                example={"clicked": ["$2"]},
+            ),
+            Feedback.BETTER: Back(
+                title="A better ranking",
+                note="The user moved some to the front, or an editor mended the order.",
+                example={"better": ["$2", "$1"]},
+            ),
+        },
         curve="Left as it was",
         about_curve=(
             "Share of rankings that the user left unchanged, in windows of learnt feedback, with 95 % intervals."
@@ -89,7 +106,7 @@ class Rank(Loop):
         },
         feedback=(("clicks", {"clicked": ["b"]}), ("a better order", {"better": ["b", "a"]})),
     )
-    evaluator = CoactiveEvaluator
+    evaluator = ClickEvaluator
     caveats = CAVEATS
 
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
@@ -119,9 +136,30 @@ class Rank(Loop):
         better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
         position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
         told: Any = np.array(better, dtype=np.int64)
-        if self.kinds[field] == Feedback.CLICKS and learner.card.kinds[0] == Feedback.CLICKS:
+        if self.kinds[field] == Feedback.CLICKS and _hears_clicks(learner, decision):
             told = Clicks(chosen)
         return Reaction(told, float(better == shown), position)
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The ranking that it makes of the one that was shown; that nothing was clicked says nothing of other ones."""
+        front = places(value if isinstance(value, list) else [value], ids, field)
+        return Lesson(_behind(front, shown.action)) if front else None
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """What it names comes first, in that order; the rest in the learner's own."""
+        if isinstance(value, bool):
+            raise Impossible(f"chosen is {value!r}", "give a candidate's id, or a list of ids, best first")
+        front = places(value if isinstance(value, list) else [value], ids, "chosen")
+        order = _behind(front, mine.greedy)
+        agreed = list(mine.greedy[: len(front)]) == front
+        return Chosen(order, agreed, [Lesson(order)])
+
+    def agrees(self, mine: Decision, other: Any) -> bool | None:
+        """Whether the places that count are the same."""
+        top = getattr(mine.context, "top", None) or TOP
+        return list(mine.greedy[:top]) == list(other[:top])
 
     def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The documents, and the best ranking; what it does not name comes behind, in the order of the request."""
@@ -166,3 +204,15 @@ class Rank(Loop):
         """Whether the ranking was left as it was."""
         better = told.better(made.action) if isinstance(told, Clicks) else told
         return float(list(better) == list(made.action))
+
+
+def _hears_clicks(learner: Learner, decision: Decision) -> bool:
+    """Whether clicks are told as they are: to learners that name them first, and to those that count them by team."""
+    kinds = learner.card.kinds
+    return kinds[0] == Feedback.CLICKS or (Feedback.CLICKS in kinds and decision.teams is not None)
+
+
+def _behind(front: list[int], order: Any) -> Any:
+    """Some documents first, the others behind them in an order."""
+    first = set(front)
+    return np.array([*front, *(doc for doc in order.tolist() if doc not in first)], np.int64)

@@ -39,10 +39,10 @@ class Registry(Mapping[str, type[Loop]]):
 
     Attributes
     ----------
-    decision, batch, examples, feedback, several
-        The structs that a request, a batch, examples, feedback and much of it are read into. They hold the fields of
-        all loops, since the loop is known only when the model, or the decision that is answered, has been found; the
-        loop then refuses what is not its own.
+    decision, batch, example, examples, feedback, several
+        The structs that a request, a batch, one example and many, feedback and much of it are read into. They hold the
+        fields of all loops, since the loop is known only when the model, or the decision that is answered, has been
+        found; the loop then refuses what is not its own.
     """
 
     def __init__(self) -> None:
@@ -147,6 +147,7 @@ class Registry(Mapping[str, type[Loop]]):
         self.several: Any = several_feedbacks
         self.decision: Any = decision
         self.batch: Any = batch
+        self.example: Any = example
         self.examples: Any = examples
         self.feedback: Any = feedback
 

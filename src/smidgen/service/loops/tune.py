@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -9,18 +10,22 @@ import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.decision import Decision
+from smidgen.errors import InvalidArgument
+from smidgen.knobs import Knobs
 from smidgen.learners import Feedback, Learner
+from smidgen.service.loops.lesson import Lesson
 from smidgen.service.loops.loop import Answer, Loop, Reaction
 from smidgen.service.loops.vectors import sane
-from smidgen.service.loops.words import Entry, Example, Offered, Words
-from smidgen.service.messages import FeedbackBody, Numbers
+from smidgen.service.loops.words import Back, Entry, Example, Offered, Words
+from smidgen.service.messages import BestReply, FeedbackBody, Numbers
 from smidgen.service.refusals import Impossible
 
 
 class Reply(Struct):
-    """The point to try."""
+    """The point to try; of knobs, each one's share of its way from low to high, and the values in their own units."""
 
     point: list[float]
+    knobs: dict[str, float | int] | UnsetType = UNSET
 
 
 class Told(FeedbackBody, kw_only=True):
@@ -41,55 +46,128 @@ class Tune(Loop):
     share = False
     silence = None
     facts = ("space", "loss_bound")
+    knows_best = True
     words = Words(
         does="Tune: propose numbers; learns from the loss",
+        out="A setting of knobs",
+        about_out="Numbers within limits, one for each knob: a timeout, a threshold, a price.",
+        back={
+            Feedback.LOSS: Back(
+                title="A loss", note="How bad it went with that setting; smaller is better.", example={"loss": 0.3}
+            ),
+            Feedback.GRADIENT: Back(
+                title="A gradient", note="In which direction the loss grows, a number for each knob."
+            ),
+        },
         curve="Loss",
         about_curve="Mean loss in windows of learnt feedback, with 95 % intervals.",
         weights="Best guess so far",
         about_weights="The base point around which it tries.",
         asks="nothing",
+        knobs=True,
         tells_exploring=False,
     )
-    example = Example(title="Tune", name="prices", model={}, request={}, feedback=(("the loss there", {"loss": 0.3}),))
+    example = Example(
+        title="Tune",
+        name="pool",
+        model={"knobs": {"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]}, "ratio": [0, 1]}},
+        request={},
+        feedback=(("the loss there", {"loss": 0.3}),),
+    )
     caveats = (
         "the loss is known only at the points that were tried, and another learner would have tried others: of it, "
         "this log can say nothing",
     )
+
+    @property
+    def knobs(self) -> Knobs | None:
+        """The knobs, if the space has names and units of its own."""
+        space = self.settings.get("space")
+        return space if isinstance(space, Knobs) else None
 
     def context(self, body: Any) -> tuple[Any, Sequence[str]]:
         """No context."""
         return None, ()
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
-        """The point to try."""
-        return {"point": [float(x) for x in decision.action]}
+        """The point to try, and the values of the knobs."""
+        return self.placed(decision.action)
+
+    def placed(self, action: Any) -> Answer:
+        """A point as people are told it: its numbers, and of knobs their values."""
+        if (knobs := self.knobs) is None:
+            return {"point": [float(x) for x in action]}
+        return {"point": np.clip(knobs.shares(action), 0.0, 1.0).tolist(), "knobs": dict(action)}
 
     def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
         """The loss as a number, or the gradient as a vector."""
         numbers = sane(np.asarray(value, dtype=np.float64))
         return Reaction(value, value) if self.kinds[field] == Feedback.LOSS else Reaction(numbers)
 
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The point that was tried and the loss there; a gradient at another's point says nothing."""
+        if self.kinds[field] != Feedback.LOSS or Feedback.LOSS not in learner.card.kinds:
+            return None
+        point = shown.action
+        return Lesson(float(value), context=point if isinstance(point, dict) else np.asarray(point, dtype=np.float64))
+
+    def agrees(self, mine: Decision, other: Any) -> bool | None:
+        """Points are never quite the same."""
+        return None
+
     def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
         """A point and the loss there; of learners by gradient, the gradient at the present point."""
         if Feedback.LOSS not in learner.card.kinds:
             return None, self._numbers(answer, "the answer")
-        if not isinstance(answer, dict) or answer.keys() != {"point", "loss"}:
-            raise Impossible(f"the answer is {answer!r}", 'give {"point": […], "loss": number}')
+        forms = [{"point", "loss"}, *([{"knobs", "loss"}] if self.knobs is not None else [])]
+        if not isinstance(answer, dict) or answer.keys() not in forms:
+            named = ', or {"knobs": {name: value, …}, "loss": number}' if self.knobs is not None else ""
+            raise Impossible(f"the answer is {answer!r}", f'give {{"point": […], "loss": number}}{named}')
         if isinstance(answer["loss"], bool) or not isinstance(answer["loss"], int | float):
             raise Impossible(f"the loss is {answer['loss']!r}", "give a number")
-        return self._numbers(answer["point"], "the point"), float(answer["loss"])
+        return self._tried(answer), float(answer["loss"])
+
+    def _tried(self, answer: Mapping[str, Any]) -> Any:
+        """The point of an example in the learner's own terms."""
+        if (knobs := self.knobs) is None:
+            return self._numbers(answer["point"], "the point")
+        if "knobs" in answer:
+            try:
+                knobs.shares(answer["knobs"])
+            except InvalidArgument as error:
+                raise Impossible(f"knobs: {error.problem}", error.hint) from error
+            return answer["knobs"]
+        shares = self._numbers(answer["point"], "the point")
+        if shares.shape != (knobs.dim,) or not ((shares >= 0.0) & (shares <= 1.0)).all():
+            raise Impossible(f"the point is {answer['point']!r}", f"give {knobs.dim} numbers from 0 to 1, or knobs")
+        return knobs.point(shares)
 
     def _numbers(self, given: Any, what: str) -> Any:
         if not isinstance(given, list) or not all(type(x) in (int, float) for x in given):
             raise Impossible(f"{what} is {given!r}", "give a list of numbers")
         return sane(np.asarray(given, dtype=np.float64))
 
+    def best(self, learner: Learner) -> BestReply | None:
+        """The best point so far, the loss expected there with an interval, and how many losses were clipped."""
+        if (say := getattr(learner, "best", None)) is None:
+            return None
+        found = say()
+        point = self.placed(found.point)
+        loss, low, high = (_finite(value) for value in (found.loss, found.low, found.high))
+        clipped = int(getattr(learner, "clipped", 0))
+        return BestReply(point=point["point"], knobs=point.get("knobs"), loss=loss, low=low, high=high, clipped=clipped)
+
     def asked(self, ids: Sequence[str]) -> str:
         """A point."""
         return "a point to try"
 
     def brief(self, reply: Mapping[str, Any]) -> str:
-        """The first coordinates."""
+        """The first coordinates, or knobs."""
+        if "knobs" in reply:
+            told = [_valued(name, value) for name, value in list(reply["knobs"].items())[:4]]
+            return ", ".join(told) + (", …" if len(reply["knobs"]) > 4 else "")
         point = reply["point"]
         return "(" + ", ".join(f"{x:.3g}" for x in point[:4]) + (", …)" if len(point) > 4 else ")")
 
@@ -99,15 +177,25 @@ class Tune(Loop):
 
     def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
         """A loss or a gradient to type in."""
-        text = f"It proposes ({', '.join(f'{x:.3g}' for x in reply['point'])})."
+        named = [_valued(name, value) for name, value in reply.get("knobs", {}).items()]
+        told = ", ".join(named) if named else f"({', '.join(f'{x:.3g}' for x in reply['point'])})"
+        text = f"It proposes {told}."
         if Feedback.LOSS in learner.card.kinds:
             return Offered(text=text, entry=Entry(label="The loss there", field="loss"))
         return Offered(text=text, entry=Entry(label="The gradient there", field="gradient", many=True))
 
     def weight_name(self, index: int) -> str:
-        """A coordinate."""
-        return f"x{index + 1}"
+        """A knob, or a coordinate."""
+        return self.knobs.names[index] if self.knobs is not None else f"x{index + 1}"
 
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
         """The loss."""
         return float(told) if isinstance(told, (int, float)) else None
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _valued(name: str, value: float) -> str:
+    return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"

@@ -115,14 +115,20 @@ class Vectors:
         for i, features in enumerate(given):
             for name, value in features.items():
                 amount = value if type(value) is float else number(name, value)
-                hash32 = zlib.crc32(name.encode())
+                column, sign = hashed_place(name, dim)
                 rows.append(i)
-                columns.append((hash32 >> 1) % dim)
-                values.append(amount if hash32 & 1 else -amount)
+                columns.append(column)
+                values.append(sign * amount)
         matrix = sparse.csr_matrix((np.asarray(values, dtype=np.float64), (rows, columns)), shape=(len(given), dim))
         matrix.sum_duplicates()
         sane(matrix.data)
         return matrix
+
+
+def hashed_place(name: str, dim: int) -> tuple[int, int]:
+    """The column into which a name is hashed, and the sign with which it counts there."""
+    hash32 = zlib.crc32(name.encode("utf-8", "surrogatepass"))
+    return (hash32 >> 1) % dim, 1 if hash32 & 1 else -1
 
 
 def record(given: Given | None, path: str) -> dict[str, Any]:

@@ -29,6 +29,22 @@ class Figure(Struct, frozen=True, kw_only=True):
     idle: str = ""
 
 
+class Back(Struct, frozen=True, kw_only=True):
+    """Something that may come back, in the words of an app.
+
+    Attributes
+    ----------
+    title, note
+        What it is called, and what it means.
+    example
+        The feedback that says so; ``"$1"`` and ``"$2"`` stand for candidates of a request, ``"$label"`` for a label.
+    """
+
+    title: str
+    note: str = ""
+    example: dict[str, Any] = {}
+
+
 class Words(Struct, frozen=True, kw_only=True):
     """What the pages say of a loop.
 
@@ -36,6 +52,10 @@ class Words(Struct, frozen=True, kw_only=True):
     ----------
     does
         What it does and what it learns from, in a line.
+    out, about_out
+        What goes out to the app, and what it is for.
+    back
+        What may come back, by the kind of feedback.
     curve, about_curve
         The heading of its curve, and the words below.
     weights, about_weights
@@ -46,11 +66,16 @@ class Words(Struct, frozen=True, kw_only=True):
         What the form for a decision asks for: candidates, the features of one thing, nothing, or the request as JSON.
     labels
         Whether a new model is asked for labels.
+    knobs
+        Whether a new model is asked for knobs.
     tells_exploring
         Whether lists say of a decision that it explored; not where every one does.
     """
 
     does: str
+    out: str = ""
+    about_out: str = ""
+    back: dict[str, Back] = {}
     curve: str
     about_curve: str
     weights: str = "Strongest weights"
@@ -58,6 +83,7 @@ class Words(Struct, frozen=True, kw_only=True):
     waiting: str = "open"
     asks: Literal["candidates", "features", "nothing", "json"] = "json"
     labels: bool = False
+    knobs: bool = False
     tells_exploring: bool = True
 
 
@@ -96,11 +122,12 @@ class Option(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """Something to type in: a number, several numbers, or (without a field) the whole feedback as JSON."""
+    """Something to type in: a number, several numbers, a text, or (without a field) the whole feedback as JSON."""
 
     label: str
     field: str = ""
     many: bool = False
+    text: bool = False
 
 
 class Offered(Struct, frozen=True, kw_only=True):

@@ -12,11 +12,11 @@ from smidgen import records
 from smidgen.learners import learners
 from smidgen.service.messages import AmendBody
 from smidgen.service.models.building import Blueprint, once
-from smidgen.service.models.fold import take
 from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry, resolved
-from smidgen.service.models.served import LearnerCache, Served
-from smidgen.service.models.terms import Terms, exploring
+from smidgen.service.models.registry import Registry
+from smidgen.service.models.served import Era, LearnerCache, Served
+from smidgen.service.models.terms import Terms, exploring, told_of
+from smidgen.service.models.trials import OWN
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
 from smidgen.service.store.protocol import Store
@@ -52,24 +52,50 @@ class Amending:
         given = body.given()
         if not given:
             raise Impossible("there is nothing to change", f"send one of {', '.join(AmendBody.__struct_fields__)}")
-        terms = _terms(model, given)
+        _refuse_others(model, given)
+        self._amend(model, given)
+        common = {name: value for name, value in given.items() if name not in OWN}
+        for other in model.beside if common else ():
+            self._amend(other, common)
+
+    def _amend(self, model: Served, given: dict[str, Any]) -> None:
+        terms = _terms(model.blueprint, given)
         if terms == model.blueprint.terms:
             return
         told = told_of(model.blueprint, model.blueprint.terms, terms)
         blueprint = model.blueprint.amend(terms)
-        self._learners.amended(model, lambda learner: take(learner, "amended", model.seq, None, told))
+        self._learners.amended(model, told)
         content = bodies.write({"changes": given, "learn": records.encode(told)})
         self._store.append(model.slot, "amended", self._clock(), content)
-        self._store.amend(model.id, resolved(blueprint))
         if terms.default_reward is None and model.blueprint.terms.default_reward is not None:
             self._store.unwait(model.slot)
         self._recent.clear()
-        self._models.put(model, blueprint)
+        self._models.put(model, blueprint, tuple(_also(era, given) for era in model.past))
 
 
-def _terms(model: Served, given: dict[str, Any]) -> Terms:
+def _refuse_others(model: Served, given: dict[str, Any]) -> None:
+    """Refuse what is the champion's to change, or nobody's."""
+    challenger = model.blueprint.body.challenger_of is not None
+    if "share" in given and not challenger:
+        raise Impossible("this model is no challenger", 'share is for models made with "challenger_of"')
+    if model.leader is not None and (others := [name for name in given if name not in OWN]):
+        raise Impossible(
+            f"{others[0]} is that of the champion {model.leader.name!r}", "change it there, and it changes here too"
+        )
+
+
+def _also(era: Era, given: dict[str, Any]) -> Era:
+    """Settings that a return would put in force again, amended too; shares of exploration as far as they have any."""
+    try:
+        terms = _terms(era.blueprint, given)
+    except Impossible:
+        terms = _terms(era.blueprint, {name: value for name, value in given.items() if name not in OWN})
+    return era._replace(blueprint=era.blueprint.amend(terms))
+
+
+def _terms(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
     """The terms as they will be."""
-    blueprint, old = model.blueprint, model.blueprint.terms
+    old = blueprint.terms
     changes = {name: value for name, value in given.items() if not name.startswith("add_")}
     if (labels := given.get("add_labels")) is not None:
         if (known := blueprint.labels) is None:
@@ -85,18 +111,3 @@ def _terms(model: Served, given: dict[str, Any]) -> Terms:
     terms = msgspec.structs.replace(old, **changes)
     exploring(terms, {}, inspect.signature(learners[blueprint.kind]).parameters, blueprint.kind)
     return terms
-
-
-def told_of(blueprint: Blueprint, old: Terms, terms: Terms) -> dict[str, Any]:
-    """What learners are told from some terms to others: settings that change, and which labels are new."""
-    settings: dict[str, Any] = {}
-    accepted = inspect.signature(learners[blueprint.kind]).parameters
-    if (terms.explore, terms.min_share) != (old.explore, old.min_share):
-        exploring(terms, settings, accepted, blueprint.kind)
-        if terms.explore and "draw" in accepted:
-            settings["draw"] = True
-    if terms.text != old.text and blueprint.features is not None:
-        settings["text"] = [*blueprint.features.text, *terms.text]
-    first = len(blueprint.body.labels or ()) + len(old.labels)
-    added = len(terms.labels) - len(old.labels)
-    return {"settings": settings, "labels": [first, first + added] if added else None}

@@ -7,10 +7,13 @@ from typing import Literal
 
 from smidgen import records
 from smidgen.service.messages import FeedbackBody, FeedbackReply, digest
+from smidgen.service.models.keyed_rows import Change
+from smidgen.service.models.older import Older
+from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
-from smidgen.service.models.stories import find, unknown
+from smidgen.service.models.stories import find, refuse_beside, unknown
 from smidgen.service.refusals import Conflict
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
@@ -28,6 +31,8 @@ class Answers:
         Whose decisions they are, where feedback is written, how decisions are read back, who learns.
     recent
         The decisions that wait for it in memory.
+    passing_on
+        Teaches those who stand beside the model.
     clock
         Seconds since 1970.
     """
@@ -39,8 +44,11 @@ class Answers:
         log: EventLog,
         learners: LearnerCache,
         recent: Recent,
+        passing_on: PassingOn,
         clock: Callable[[], float],
     ) -> None:
+        self._passing_on = passing_on
+        self._older = Older(models, store, log, learners)
         self._models = models
         self._store = store
         self._log = log
@@ -54,26 +62,54 @@ class Answers:
         hashed = digest(body)
         if made is None:
             row, model = find(self._log, self._models.by_slot, name, allowed)
+            refuse_beside(name, row.beside)
             if row.feedback_seq is not None and (known := again(row, hashed)) is not None:
                 return _told(name, known, model.version)
             told = self._log.decision(model, row.seq)
-            made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids)
-        elif allowed is not None and made.model.name != allowed:
+            made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
+        elif not made.model.seen_by(allowed):
             raise unknown(name)
+        refuse_beside(name, made.beside)
         return self._learn(name, made, body, hashed)
 
     def _learn(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
         model, key = made.model, made.key
+        if not model.present(made.seq):
+            return self._teach(name, made, body, hashed)
         held = self._learners.get(model, key)
         blueprint = model.blueprint
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
-        content = bodies.write(bodies.FeedbackBody(body.given(), records.encode(reaction.learn)))
+        group = self._learners.group(model)
+        places = group.places(made.decision) if group is not None else None
+        kept = blueprint.loop.kept(body.given(), reaction)
+        content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn), places))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
-            held.learner.learn(held.learner.adopt(made.decision), reaction.learn)  # a refusal undoes what was written
+            change = Change("feedback", held.learner.adopt(made.decision), reaction.learn, places, made.names)
+            self._learners.learn(model, key, held, change)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
+            ((field, value),) = body.given().items()
+            self._passing_on.take(made, name, field, value, hashed, row.at)
+        self._recent.drop(name)
+        return _told(name, verdict.status, verdict.version)
+
+    def _teach(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
+        """The same for a decision that the model made by other settings than its present ones."""
+        model, key, now, then = made.model, made.key, self._clock(), made.model.at(made.seq)
+        reaction = then.loop.react(then.reader(then.learner(key)), made.decision, made.ids, body)
+        ((field, value),) = body.given().items()
+        late = now > made.expires_at
+        learn = reaction.learn if late else self._older.taught(made, name, field, value)
+        content = bodies.write(bodies.FeedbackBody(then.loop.kept(body.given(), reaction), records.encode(learn)))
+        row = Told(name, now, key, hashed, reaction.measure, reaction.position, content)
+        (verdict,) = self._store.answered(model.slot, [row])
+        if verdict.status == "learnt" and verdict.seq is not None:
+            self._learners.changed(model, key, self._learners.get(model, key), verdict.seq)
+            self._passing_on.take(made, name, field, value, hashed, now)
+        elif not late:
+            self._learners.leave(model, key)
         self._recent.drop(name)
         return _told(name, verdict.status, verdict.version)
 

@@ -14,14 +14,18 @@ from typing import Any
 import msgspec
 
 from smidgen.errors import InvalidRecord
-from smidgen.service.models.fold import follow, rewinds, undone
+from smidgen.learners import Learner
+from smidgen.service.models import groups
+from smidgen.service.models.fold import Undone, follow, rewinds, undone
+from smidgen.service.models.hashed_names import told as named
+from smidgen.service.models.keyed_rows import begun
 from smidgen.service.models.progress import Progress
 from smidgen.service.models.served import LearnerCache, Served
-from smidgen.service.models.starts import begin, read
+from smidgen.service.models.starts import first_of, read
 from smidgen.service.refusals import Busy
 from smidgen.service.store import bodies
 from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, state_digest
-from smidgen.service.store.events import ERASED, digest_of
+from smidgen.service.store.events import ERASED, Event, digest_of
 from smidgen.service.store.protocol import Reading
 
 
@@ -56,7 +60,9 @@ class _Passed:
 
     keys: set[str] = field(default_factory=set)
     amendments: list[bytes] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
     anything: bool = False
+    last: int = 0
 
 
 def planned(reading: Reading, model: Served, before: float, now: float) -> Plan | None:
@@ -74,12 +80,10 @@ def planned(reading: Reading, model: Served, before: float, now: float) -> Plan 
     slot, rewritten = model.slot, model.rewritten
     counts, old = reading.counts(slot), reading.base(slot)
     first, last = old.seq if old is not None else 0, counts.seq if counts is not None else 0
-    seq = _last_before(reading, slot, first, last, before)
-    made = reading.event(slot, seq) if seq > first else None
+    passed = _passed(reading, slot, first, _last_before(reading, slot, first, last, before))
+    seq = passed.last
+    made = reading.event(slot, seq) if seq > first and passed.anything else None
     if made is None:
-        return None
-    passed = _passed(reading, slot, first, seq)
-    if not passed.anything:
         return None
     version = reading.version_at(slot, seq)
     reaching = [
@@ -88,12 +92,13 @@ def planned(reading: Reading, model: Served, before: float, now: float) -> Plan 
         if by > version and (named if type == "retracted" else named + 1) <= version
     ]
     decisions, late = reading.under(slot, seq)
-    body = _settings(reading, slot, old, passed.amendments)
+    body = _settings(reading, slot, old, passed)
     base = Base(seq, version, made.chain, now, decisions, late, max([version, *reaching]), body)
     keys: tuple[str | None, ...] = (None,)
     if model.keyed:
         known = {key for (key,) in reading.look("keys", slot, prefix="", limit=1 << 31)}
         keys = tuple(sorted(known & passed.keys if not passed.amendments else known))
+        keys = (*keys, None) if model.blueprint.grouped else keys  # what they share
     carried = tuple(carry(reading, slot, reading.crossing(slot, seq, now, seq)))
     return Plan(base, carried, keys, last, rewritten)
 
@@ -123,16 +128,26 @@ def states(reading: Reading, model: Served, plan: Plan, progress: Progress) -> I
     for count, key in enumerate(plan.keys):
         if progress.stopped:
             raise Busy("the service is stopping", "try again in a moment")
-        own = Progress(progress.what) if model.keyed else progress
-        found = LearnerCache.state_of(reading, model, key, gone, seq)
-        learner, start = found if found is not None else begin(reading, model, key)
-        learner, _ = follow(learner, own.watch(reading.changes(model.slot, start, key), start, seq), gone)
-        number = reading.last_number(model.slot, key, seq)
-        learner.reserve(number)
-        content = learner.to_bytes()
+        if model.keyed and key is None:
+            content, number = groups.at(reading, model, gone, seq).to_bytes(), 0
+        else:
+            learner = _folded(reading, model, key, gone, seq, Progress(progress.what) if model.keyed else progress)
+            number = reading.last_number(model.slot, key, seq)
+            learner.reserve(number)
+            content = learner.to_bytes()
         yield BaseState(key, seq, number, state_digest(key, seq, number, content), content)
         if model.keyed:
             progress.done, progress.of = count + 1, len(plan.keys)
+
+
+def _folded(reading: Reading, model: Served, key: str | None, gone: Undone, seq: int, progress: Progress) -> Learner:
+    """A learner as it is after an event, all that was taken back until now left out."""
+    found, start = LearnerCache.state_of(reading, model, key, gone, seq), None
+    learner, first, fresh = (*found, False) if found is not None else first_of(reading, model, key)
+    if fresh and key is not None and model.origin.shared_start is not None:
+        start = begun(reading.of_key(model.slot, key), gone.begins_anew)
+    changes = progress.watch(reading.changes(model.slot, first, key), first, seq)
+    return follow(learner, changes, gone, key, start)[0]
 
 
 def _last_before(reading: Reading, slot: int, first: int, last: int, before: float) -> int:
@@ -154,10 +169,14 @@ def _last_before(reading: Reading, slot: int, first: int, last: int, before: flo
 
 
 def _passed(reading: Reading, slot: int, first: int, last: int) -> _Passed:
-    found, after = _Passed(), first
+    found, after = _Passed(last=first), first
     while after < last:
         chunk = reading.events(slot, after, min(1000, last - after))
         for event in chunk:
+            if event.type == "promoted":  # the settings before it are its own: a base lies before it, or not at all
+                return found
+            found.last = event.seq
+            found.names |= dict.fromkeys(_named(event))
             if event.key is not None:
                 found.keys.add(event.key)
             if event.type == "amended":
@@ -168,7 +187,14 @@ def _passed(reading: Reading, slot: int, first: int, last: int) -> _Passed:
     return found
 
 
-def _settings(reading: Reading, slot: int, old: Base | None, amendments: list[bytes]) -> bytes:
+def _named(event: Event) -> list[str]:
+    """The names of hashed features that an event tells."""
+    if event.type == "decision":
+        return named(bodies.read_decision(event.body, event.seq).shared)
+    return named(bodies.read_fields(event.body, event.seq)) if event.type in ("taught", "imported") else []
+
+
+def _settings(reading: Reading, slot: int, old: Base | None, passed: _Passed) -> bytes:
     """What the first event said, and the amendments since."""
     told: dict[str, Any]
     if old is not None:
@@ -180,8 +206,10 @@ def _settings(reading: Reading, slot: int, old: Base | None, amendments: list[by
         told = bodies.read_fields(created.body, 1)
     return msgspec.msgpack.encode(
         {
+            "format": told.get("format"),
             "model": told.get("model"),
             "resolved": told.get("resolved"),
-            "amendments": [*told.get("amendments", []), *amendments],
+            "amendments": [*told.get("amendments", []), *passed.amendments],
+            "hashed": list(dict.fromkeys([*told.get("hashed", []), *passed.names])),
         }
     )

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from smidgen import records
+from smidgen.errors import CorruptFile
+from smidgen.knobs import Knobs
 from smidgen.learners import Learner
 from smidgen.learners.records.around import inside, vectorizer_of
+from smidgen.service.loops import knob_bodies
 from smidgen.service.messages import ModelBody
-from smidgen.service.models.amending import told_of
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.group import Group
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.models.terms import Terms
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
-from smidgen.service.store.protocol import Store
+from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.recording import FileRecording, rebuild
 
 #: Learners by key; None is the key of a model without keys.
 Learners = dict[str | None, Learner]
+
+
+class Brought(NamedTuple):
+    """What is brought from elsewhere.
+
+    Attributes
+    ----------
+    blueprint
+        The settings.
+    learners
+        By key; None is the key of a model without keys.
+    group
+        What the keys share, if they do.
+    names
+        Of hashed features.
+    """
+
+    blueprint: Blueprint
+    learners: Learners
+    group: Group | None = None
+    names: Sequence[str] = ()
 
 
 class Bringing:
@@ -49,48 +73,61 @@ class Bringing:
         source = self._models.get(name)
         if to in self._models.by_name:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
-        made = self._enter(to, source.blueprint)
+        made = self._models.begin(to, source.blueprint.alone(), self._clock())
+        if learnt and made.hashed is not None and source.hashed is not None and not source.keyed:
+            made.hashed.add(source.hashed.told())
         if learnt:
-            for key in self._keys(source):
+            self._share(made, self._learners.group(source), f"a copy of {name}")
+            for key in keys_of(self._store, source):
                 self._imported(made, key, self._learners.get(source, key).learner, f"a copy of {name}")
             self._store.derive(made.slot, source.slot, source.seq)
 
-    def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> None:
+    def fill(self, name: str, brought: Brought, source: str) -> None:
         """Make a model of learners that were brought, or fill an empty one that has the same settings."""
+        blueprint = brought.blueprint
         if (model := self._models.by_name.get(name)) is None:
-            model = self._enter(name, blueprint)
+            model = self._models.begin(name, blueprint, self._clock())
         elif model.decisions or model.version or model.archived_at is not None:
             raise Conflict(f"the model {name!r} is not empty", "choose another name")
         elif model.blueprint.record() != blueprint.record() or model.keyed != blueprint.body.keyed:
             raise Conflict(f"the model {name!r} has other settings", "choose another name, or make it alike")
-        for key, learner in learners.items():
+        elif model.blueprint.shared != blueprint.shared:
+            raise Conflict(f"the keys of {name!r} share other things", "choose another name, or make it alike")
+        if model.hashed is not None and not model.keyed:
+            model.hashed.add(brought.names)
+        self._share(model, brought.group, source)
+        for key, learner in brought.learners.items():
             self._imported(model, key, learner, source)
 
-    def _enter(self, name: str, blueprint: Blueprint) -> Served:
-        """A new model with such settings; what was amended since those were made is amended here too."""
-        model = self._models.enter(name, blueprint, self._clock())
-        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
-        if told["settings"] or told["labels"]:
-            content = bodies.write({"changes": {}, "learn": records.encode(told)})
-            self._store.append(model.slot, "amended", self._clock(), content)
-        return model
+    def _share(self, model: Served, group: Group | None, source: str) -> None:
+        """What the keys share, as an event of its own, ahead of theirs."""
+        if group is not None:
+            content = bodies.write({"source": source, "group": group.to_bytes()})
+            self._store.append(model.slot, "imported", self._clock(), content, changes=True)
+            self._learners.leave_group(model)
 
     def _imported(self, model: Served, key: str | None, learner: Learner, source: str) -> None:
-        content = bodies.write({"source": source, "learn": records.encode(np.frombuffer(learner.to_bytes(), np.uint8))})
+        told = {"source": source, "learn": records.encode(np.frombuffer(learner.to_bytes(), np.uint8))}
+        if model.hashed is not None and key is None:
+            told["hashed"] = model.hashed.told()
+        content = bodies.write(told)
         self._store.append(model.slot, "imported", self._clock(), content, key=key, changes=True)
         self._learners.leave(model, key)
 
-    def _keys(self, model: Served) -> Iterator[str | None]:
-        if not model.keyed:
-            yield None
-            return
-        found = self._store.look("keys", model.slot, prefix="", limit=1 << 31)
-        yield from (key for (key,) in found)
+
+def keys_of(reading: Reading, model: Served) -> list[str | None]:
+    """The keys whose learners a model has; None is that of a model without keys."""
+    if not model.keyed:
+        return [None]
+    return [key for (key,) in reading.look("keys", model.slot, prefix="", limit=1 << 31)]
 
 
-def from_learner(content: bytes) -> tuple[Blueprint, Learners]:
+def from_learner(content: bytes) -> Brought:
     """The settings and the learner that a saved learner (`Learner.save`) makes a model of."""
-    learner = Learner.from_bytes(content, "the body")
+    try:
+        learner = Learner.from_bytes(content, "the body")
+    except CorruptFile as error:  # the caller's file, not one of ours
+        raise Impossible(error.problem, error.hint) from error
     inner, features = inside(learner), vectorizer_of(learner)
     params: dict[str, Any] = records.pack(inner.asked)
     labels = getattr(inner, "labels", None)
@@ -99,11 +136,16 @@ def from_learner(content: bytes) -> tuple[Blueprint, Learners]:
         raise Impossible("the learner's labels have names", "save one that was made with n_classes, not with labels")
     if features is not None:
         params.pop("dim", None)  # the vectorizer has it
-    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params)
-    return Blueprint.recorded(body, records.pack(learner.fresh()), Terms.of(body), guarded=False), {None: learner}
+    space = inner.params.get("space")
+    knobs = knob_bodies.write(space) if isinstance(space, Knobs) else None
+    if knobs is not None:
+        del params["space"]  # the knobs are it
+    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params, knobs=knobs)
+    blueprint = Blueprint.recorded(body, records.pack(learner.fresh()), Terms.of(body), guarded=False)
+    return Brought(blueprint, {None: learner})
 
 
-def from_log(content: bytes) -> tuple[Blueprint, Learners]:
+def from_log(content: bytes) -> Brought:
     """The settings and the learners that an exported log leads to."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.ndjson"
@@ -111,4 +153,5 @@ def from_log(content: bytes) -> tuple[Blueprint, Learners]:
         found = rebuild(FileRecording(path))
     if found.blueprint is None:
         raise Impossible("the log makes no model", "export it from its start")
-    return found.blueprint, {key: found.learner(key) for key in found.numbers.keys() | found.learners.keys()}
+    keys = sorted(found.numbers.keys() | found.learners.keys(), key=lambda key: key or "")
+    return Brought(found.blueprint, {key: found.learner(key) for key in keys}, found.group, list(found.hashed))

@@ -12,14 +12,17 @@ import msgspec
 from smidgen import geometry, records
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.features import Vectorizer
+from smidgen.knobs import Knobs
 from smidgen.learners import Card, Learner, cards, learners
 from smidgen.learners.records.around import around, inside, seeded, vectorizer_of
+from smidgen.service.loops import knob_bodies
 from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.messages import ByName, ModelBody
-from smidgen.service.models import resolving
+from smidgen.service.models import resolving, sharing
 from smidgen.service.models.cost import Cost
+from smidgen.service.models.sharing import Shared
 from smidgen.service.models.sizes import REFUSALS, refuse_huge
 from smidgen.service.models.terms import SILENCE_S, WINDOW_S, Terms, exploring
 from smidgen.service.refusals import Impossible
@@ -40,8 +43,10 @@ class Blueprint:
 
     def __init__(self, body: ModelBody) -> None:
         loop = loops.find(body.loop)
-        space = _built(body.params.get("space")) if body.learner is None else None
+        space = _space(body, loop)
         self.kind, params = resolving.chosen(body, loop, space)
+        if space is not None:
+            params["space"] = space
         terms = Terms.of(body)
         if self.kind not in (names := fitting(body.loop)):
             why = cards[self.kind].not_served if self.kind in cards else ""
@@ -71,7 +76,7 @@ class Blueprint:
             sized["dim"] = features.dim
             resolving.within_keys(self._type, params, body)
         else:
-            self._infer(sized, "dim", takes, _dim(body), "features")
+            self._infer(sized, "dim", takes, _dim(body, loop), "features")
         if body.labels is not None:
             once("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
@@ -81,44 +86,64 @@ class Blueprint:
         made = self._first(params)
         if features is not None:
             made = around(features, made)
-        self._take(body, made, terms, guarded=features is None)  # a vectorizer bounds the numbers itself
+        # a vectorizer bounds the numbers itself
+        self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
+        self._share(sharing.settled(body, inside(made), self.feedback, records=features is not None))
+        self.loop.admit()
 
     @classmethod
-    def recorded(cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool) -> Blueprint:
+    def recorded(
+        cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool, shared: Shared | None = None
+    ) -> Blueprint:
         """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
 
         What a learner would refuse today is not asked anew, and defaults are those of that time. It is guarded if it
-        was then.
+        was then, and its keys share what they shared then.
         """
         made = records.unpack(settings)
         if not isinstance(made, Learner):
             raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
         blueprint = cls.__new__(cls)
-        blueprint._take(body, made, terms, guarded=guarded)
+        blueprint._take(body, made, terms, guarded=guarded, shared=shared or Shared())
         return blueprint
 
-    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool) -> None:
+    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool, shared: Shared) -> None:
         """Go by this learner's settings."""
         self.body = body  #: as the app sent it
         self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
-        self._seed = learner.params["seed"]
         self.features: Vectorizer | None = vectorizer_of(learner)
         inner = inside(learner)
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
         self.dim: int | None = _features(inner)
         self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim, records=self.features is not None))
         self.loop.terms = terms
+        self.settings = self.loop.settings = inner.params
         self.card: Card = inner.card
         self.loop.suit(self.card)
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
-        self.settings = inner.params
         self.asked = inner.asked
         crossed = self.features is not None and self.features.crosses == "auto"
         self.cost = Cost(self.card, self.settings, self.dim, crossed=crossed)
-        self.size = len(learner.to_bytes()) if body.keyed else 0
+        self._share(shared)
+
+    def _share(self, shared: Shared) -> None:
+        """Let the keys share this."""
+        self.shared = shared
+        self._each = inside(self._made) if shared.names else self._made  #: of which every key has one
+        self.size = len(self._each.to_bytes()) if self.body.keyed else 0
+
+    @property
+    def shared_start(self) -> str | None:
+        """How a newcomer among the keys begins, if it does not begin with nothing: see `Learner.shared_start`."""
+        return inside(self._made).shared_start if self.shared.start else None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the keys have anything in common."""
+        return self.shared.names or self.shared_start is not None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -126,7 +151,14 @@ class Blueprint:
         if self.body.learner is not None:
             return self.body.params
         told: dict[str, Any] = records.pack(self.asked)
-        return {name: value for name, value in told.items() if name not in ("dim", "n_classes")}
+        elsewhere = ("dim", "n_classes", *(["space"] if self.knobs is not None else []))
+        return {name: value for name, value in told.items() if name not in elsewhere}
+
+    @property
+    def knobs(self) -> Knobs | None:
+        """Of tune, where the space has names: its knobs, in the order in which they were given."""
+        space = self.settings.get("space")
+        return space if isinstance(space, Knobs) else None
 
     @property
     def labels(self) -> list[str] | None:
@@ -136,7 +168,13 @@ class Blueprint:
     def amend(self, terms: Terms) -> Blueprint:
         """The same model under other terms; its learners begin as they did, and change where the log says so."""
         terms.check(self.card, self.feedback)
-        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded)
+        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
+
+    def alone(self) -> Blueprint:
+        """The same settings, of a model that stands beside nobody."""
+        body = msgspec.structs.replace(self.body, shadow_of=None, challenger_of=None)
+        terms = msgspec.structs.replace(self.terms, share=None)
+        return Blueprint.recorded(body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     @property
     def feedback(self) -> str | None:
@@ -156,13 +194,12 @@ class Blueprint:
         return records.pack(self._made)
 
     def learner(self, key: str | None) -> Learner:
-        """A fresh learner; every key has a seed of its own."""
-        if key is None:
-            made = self._made.fresh()
-        else:
-            digest = hashlib.sha256(f"{self._seed}:{key}".encode()).digest()
-            made = seeded(self._made, int.from_bytes(digest[:6], "little"))
-        return made.guard() if self.guarded and self.dim is not None else made
+        """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
+        return begun(self._each, key, guarded=self.guarded)
+
+    def whole(self) -> Learner:
+        """A fresh learner that takes what apps send, names of its own included."""
+        return self._made.fresh() if self.shared.names else self.learner(None)
 
     def bare(self) -> Blueprint:
         """The same without its vectorizer: of a model that takes records, one that takes the rows made of them."""
@@ -194,6 +231,16 @@ class Blueprint:
             )
         elif value is None and name not in params and accepted[name].default is inspect.Parameter.empty:
             raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
+
+
+def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
+    """A fresh learner with these settings; every key has a seed of its own."""
+    if key is None:
+        fresh = made.fresh()
+    else:
+        digest = hashlib.sha256(f"{made.params['seed']}:{key}".encode()).digest()
+        fresh = seeded(made, int.from_bytes(digest[:6], "little"))
+    return fresh.guard() if guarded and _features(inside(made)) is not None else fresh
 
 
 def fitting(loop: str) -> list[str]:
@@ -253,7 +300,25 @@ def once(what: str, names: list[str], known: Collection[str] = ()) -> None:
         seen.add(name)
 
 
-def _dim(body: ModelBody) -> int | None:
+def _space(body: ModelBody, loop: type[Loop]) -> Any:
+    """Where the points of a tuner lie: its knobs, or, if a learner is to be found for it, the space in its params."""
+    given = body.params.get("space")
+    if body.knobs is None:
+        return _built(given) if body.learner is None else None
+    if "space" not in loop.facts:
+        raise Impossible(f"knobs does not belong to the loop {loop.name}", "leave knobs out, or make a model of tune")
+    if given is not None:
+        raise Impossible("knobs stands beside a space in params", "give one of them")
+    return knob_bodies.read(body.knobs)
+
+
+def _dim(body: ModelBody, loop: type[Loop]) -> int | None:
+    if body.keep_texts is not None and not loop.takes_texts:
+        raise Impossible(f"keep_texts does not belong to the loop {loop.name}", "leave it out")
+    if loop.dim is not None:
+        if body.features is not None:
+            raise Impossible(f"the features of the loop {loop.name} are its own", "leave features out")
+        return loop.dim
     if isinstance(body.features, ByName):
         return body.features.hashed
     if body.features is None:
@@ -271,7 +336,8 @@ def _built(value: Any) -> Any:
     kind = value["type"]
     target = getattr(geometry, kind) if kind in _SPACES else learners.get(kind) if isinstance(kind, str) else None
     if target is None:
-        raise Impossible(f"there is no {kind!r} to build", f"choose {', '.join(_SPACES)} or a learner")
+        knobs = '; knobs stand beside "params", as "knobs"' if kind == Knobs.__name__ else ""
+        raise Impossible(f"there is no {kind!r} to build", f"choose {', '.join(_SPACES)} or a learner{knobs}")
     arguments = {name: _built(argument) for name, argument in value.items() if name != "type"}
     _refuse_missing(kind, arguments, inspect.signature(target).parameters)
     if issubclass(target, Learner):

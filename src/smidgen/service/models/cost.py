@@ -13,7 +13,7 @@ from smidgen.learners import Card
 from smidgen.service.loops.vectors import NUMBERS
 from smidgen.service.models.sizes import REFUSALS
 from smidgen.service.refusals import Impossible
-from smidgen.structures import Candidates, Choice, Ranking, Structure
+from smidgen.structures import Candidates, Choice, Drafts, Ranking, Structure
 
 #: What a field of a record costs beside a number: its name is kept until it has a column.
 FIELD = 25
@@ -78,6 +78,8 @@ def touched(context: Any, *, crossed: bool = False) -> int:
         return FIELD * sum(size + min(CROSSES, about * size) for size in sizes)
     if isinstance(context, dict):
         return FIELD * (1 + _fields(context))
+    if isinstance(context, Drafts):
+        return len(context) * context.dim
     if isinstance(context, Structure) and not isinstance(context, Ranking | Choice):
         return _held(context)
     rows = context.rows if isinstance(context, Ranking | Choice) else context

@@ -7,18 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from smidgen.decision import Decision
-from smidgen.errors import InvalidFeatures, SmidgenError
+from smidgen import records
+from smidgen.errors import InvalidFeatures, NotTeachable, SmidgenError
+from smidgen.features.memory import Carried
 from smidgen.service.loops.candidates import located
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, digest
+from smidgen.service.models.beside import Answer, Deciding
 from smidgen.service.models.cost import Budget
+from smidgen.service.models.hashed_names import named_in
+from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
+from smidgen.service.store.crash_points import reach
 from smidgen.service.store.log import EventLog, Reply, reply
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Asked
@@ -35,12 +40,12 @@ class _Request(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """A decision that is not written yet: its row, the learner's record, the candidates' ids, and the reply."""
+    """A decision that is not written yet: whose it is, its row, the candidates' ids, and the answer it is made of."""
 
+    model: Served
     row: Asked
-    decision: Decision
     ids: list[str]
-    reply: Reply
+    answer: Answer
 
 
 class Decisions:
@@ -75,6 +80,7 @@ class Decisions:
         self._recent = recent
         self._undo = undo
         self._clock = clock
+        self._deciding = Deciding(learners, undo)
 
     def batch(self, name: str, body: BatchBody) -> list[Reply]:
         """Many decisions: a list of requests, or one matrix of which each row is a request."""
@@ -100,19 +106,27 @@ class Decisions:
         model = self._models.get(name)
         if model.archived_at is not None:
             raise Conflict(f"the model {name!r} is archived and decides no more", "create another")
-        ready, budget = [], Budget(model.blueprint.cost)
+        if model.leader is not None:
+            raise Conflict(
+                f"the model {name!r} stands beside {model.leader.name!r} and decides on its requests only",
+                f"ask {model.leader.name!r}, or make a copy: POST /v1/models/{name}:copy",
+            )
+        ready, budgets = [], [Budget(each.blueprint.cost) for each in (model, *model.beside)]
         for index, body in enumerate(bodies):
             with _naming(index, len(bodies)):
                 ready.append(self._prepare(model, body))
-                budget.spend(ready[-1].context)
+                for budget in budgets:
+                    budget.spend(ready[-1].context)
         replies: list[Reply] = []
         made: list[_Made] = []
         mine: dict[str, tuple[bytes | None, Reply]] = {}  # the same id twice in one batch
         for index, request in enumerate(ready):
             with _naming(index, len(bodies)):
                 replies.append(request.known or self._decide(model, request, mine, made))
-        if made:
-            self._write(model, made)
+        for each in dict.fromkeys(one.model.slot for one in made):
+            self._write([one for one in made if one.model.slot == each])
+        for one in made:
+            self._teach(one)
         return replies
 
     def _prepare(self, model: Served, body: DecisionBody) -> _Request:
@@ -131,10 +145,13 @@ class Decisions:
 
     def _known(self, model: Served, body: DecisionBody, hashed: bytes | None) -> Reply | None:
         """The reply that the same id had before."""
-        if body.id is None or (known := self._store.requested(model.slot, body.id)) is None:
+        if body.id is None:
             return None
-        _refuse_other(body.id, known.request_hash, hashed)
-        return self._log.decision(model, known.seq).reply
+        for each in (model, *model.followers):  # a challenger may have answered it
+            if (known := self._store.requested(each.slot, body.id)) is not None:
+                _refuse_other(body.id, known.request_hash, hashed)
+                return self._log.decision(each, known.seq).reply
+        return None
 
     def _decide(
         self,
@@ -149,46 +166,97 @@ class Decisions:
             hashed, told = mine[body.id]
             _refuse_other(body.id, hashed, request.digest)
             return told
-        learner, blueprint = self._learners.get(model, body.key).learner, model.blueprint
-        self._undo.note(learner.withdraw, learner.decisions)
         try:
-            decision = learner.decide(request.context)
+            answers = self._deciding.all(model, body.key, request.context, request.ids, body.chosen)
         except InvalidFeatures as error:
-            if (features := blueprint.features) is None:
+            if (features := model.blueprint.features) is None:
                 raise
             raise located(error, request.context, features.fresh()) from error
-        ids, now = list(request.ids), self._clock()
-        name, expires = _name(now), now + blueprint.terms.window_s
-        answer = blueprint.loop.answer(decision, ids)
-        told = reply(name, model.version, decision, expires) | answer
-        record = learner.brief(decision)
-        content = bodies.DecisionBody(decision.number, model.version, blueprint.terms.window_s, ids, record)
-        row = Asked(
-            name,
-            now,
-            expires,
-            body.key,
-            decision.number,
-            body.id,
-            request.digest,
-            decision.explored,
-            blueprint.loop.went_out(answer),
-            bodies.write(content),
-            waits=blueprint.terms.default_reward is not None,
-            shown=body.activate,
-        )
-        made.append(_Made(row, decision, ids, told))
+        now, ids = self._clock(), list(request.ids)
+        shown, *others = answers
+        out, told = self._row(shown, request, ids, now)
+        made.append(out)
+        made.extend(self._row(answer, request, ids, now, out.row)[0] for answer in others)
         if body.id is not None:
             mine[body.id] = request.digest, told
         return told
 
-    def _write(self, model: Served, made: list[_Made]) -> None:
-        """Write what was decided, and keep it in memory for quick feedback."""
-        first = self._store.decided(model.slot, [each.row for each in made])
-        for seq, (row, decision, ids, _) in enumerate(made, first):
-            waiting = Made(model, seq, row.key, row.expires_at, decision, ids)
+    def _named(self, model: Served, body: DecisionBody) -> list[str]:
+        """Names of hashed features that no event has told."""
+        if model.hashed is None or not (new := model.hashed.new(named_in(body))):
+            return []
+        model.hashed.add(new)
+        self._undo.note(model.hashed.drop, new)
+        return new
+
+    def _row(
+        self, answer: Answer, request: _Request, ids: list[str], now: float, shown: Asked | None = None
+    ) -> tuple[_Made, Reply]:
+        """What is written of an answer, and what the app would be told; ``shown`` went out in its place."""
+        model, decision, body = answer.model, answer.decision, request.body
+        loop, terms = model.blueprint.loop, model.blueprint.terms
+        name, expires = _name(now), now + terms.window_s
+        reply_ = loop.answer(decision, ids)
+        told = reply(name, model.name, model.version, decision, expires) | reply_
+        shared, record = _shared(answer.start, answer.names, self._named(model, body)), answer.learner.brief(decision)
+        content = bodies.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared)
+        row = Asked(
+            name,
+            now,
+            expires if shown is None else shown.expires_at,
+            body.key,
+            decision.number,
+            body.id if shown is None else None,
+            request.digest if shown is None else None,
+            decision.explored,
+            loop.went_out(reply_),
+            bodies.write(content),
+            waits=shown is None and terms.default_reward is not None,
+            shown=shown is None and body.activate,
+            beside=None if shown is None else shown.decision,
+            agreed=answer.agreed,
+            target=answer.target,
+            chance=answer.chance,
+        )
+        return _Made(model, row, ids, answer), told
+
+    def _write(self, made: list[_Made]) -> None:
+        """Write what one model decided, and keep it in memory for quick feedback."""
+        first = self._store.decided(made[0].model.slot, [each.row for each in made])
+        for seq, (model, row, ids, answer) in enumerate(made, first):
+            waiting = Made(model, seq, row.key, row.expires_at, answer.decision, ids, row.beside, answer.names)
             self._recent.add(row.decision, waiting, len(row.body))
             self._undo.note(self._recent.drop, row.decision)
+
+    def _teach(self, made: _Made) -> None:
+        """Teach a model what the app had chosen itself, if it can be taught."""
+        model, row, answer = made.model, made.row, made.answer
+        if not answer.lessons:
+            return
+        held = self._learners.get(model, row.key)
+        self._learners.changing(model, row.key)
+        context, group, places = answer.decision.context, self._learners.group(model), []
+        taught = [(context, lesson.answer) for lesson in answer.lessons]
+        try:
+            for example in taught:
+                where = group.places_of(context) if group is not None else None
+                change = Change("taught", None, [example], [where], answer.names)
+                self._learners.learn(model, row.key, held, change)
+                places.append(where)
+        except NotTeachable:
+            return
+        content = {"source": row.beside or row.decision, "learn": records.encode(taught)}
+        if group is not None:
+            content |= {"places": places, "names": answer.names}
+        seq = self._store.append(model.slot, "taught", row.at, bodies.write(content), key=row.key, changes=True)
+        self._learners.changed(model, row.key, held, seq)
+        reach("taught")
+
+
+def _shared(start: bytes | None, names: Carried, hashed: list[str]) -> dict[str, Any] | None:
+    """What a decision's event says of what is no matter of one learner, if anything."""
+    told = {"start": start, "names": names or None, "hashed": hashed or None}
+    return {name: value for name, value in told.items() if value is not None} or None
 
 
 def _refuse_other(id: str, before: bytes | None, now: bytes | None) -> None:

@@ -22,6 +22,7 @@ from smidgen.service.messages import (
     ForgottenReply,
     ModelBody,
     ModelReply,
+    PromotedReply,
     RetainedReply,
     ShownReply,
     Story,
@@ -31,12 +32,14 @@ from smidgen.service.messages import (
 from smidgen.service.models.amending import Amending
 from smidgen.service.models.answers import Answers
 from smidgen.service.models.bases import Plan, planned, states
-from smidgen.service.models.bringing import Bringing, Learners
-from smidgen.service.models.building import Blueprint
+from smidgen.service.models.bringing import Bringing, Brought
 from smidgen.service.models.decisions import Decisions
 from smidgen.service.models.forgetting import Forgetting
+from smidgen.service.models.hashed_names import PLACE
 from smidgen.service.models.lessons import Lessons
+from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.progress import Progress
+from smidgen.service.models.promoting import Promoting
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.retaining import STAGED, TIDIED, Retaining
@@ -99,13 +102,16 @@ class Engine:
         self._decisions = Decisions(
             self._models, self.store, self.events, self.learners, self._recent, self._undo, clock
         )
-        self._answers = Answers(self._models, self.store, self.events, self.learners, self._recent, clock)
-        self._silences = Silences(self._models, self.store, self.events, self.learners, self._recent, clock)
+        passing_on = PassingOn(self._models, self.store, self.events, self.learners, self._recent)
+        whole = (self._models, self.store, self.events, self.learners, self._recent)
+        self._answers = Answers(*whole, passing_on, clock)
+        self._silences = Silences(*whole, passing_on, clock)
         self._showings = Showings(self._models, self.store, self.events, clock)
         self._undoing = Undoing(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._forgetting = Forgetting(self._models, self.store, self.events, self.learners, self._recent, clock)
         self._amending = Amending(self._models, self.store, self.learners, self._recent, clock)
         self._bringing = Bringing(self._models, self.store, self.learners, clock)
+        self._promoting = Promoting(self._models, self.store, self.learners, self._recent, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
         self._retaining = Retaining(self._models, self.store, self._recent, clock)
         self._refused: set[str] = set()
@@ -182,6 +188,9 @@ class Engine:
             self._tidy()
         if self.unclean and not self.store.in_batch:
             try:
+                for model in self.models.values():
+                    if model.blueprint.grouped and (last := self.store.forgotten(model.slot)):
+                        self.store.drop_states(model.slot, last)
                 self.unclean = not self.store.cleanse()
             except StorageFailed as error:
                 _log.warning("what was erased may still be in a file: %s", error)
@@ -203,10 +212,16 @@ class Engine:
             _log.warning("what lies under a base is not erased yet: %s", error)
 
     def snapshot(self, model: Served) -> None:
-        """Write the model's learner, or its keyed learners, aside."""
+        """Write the model's learner, or its keyed learners, aside, and its names."""
+        if model.hashed is not None and model.hashed.changed:
+            named = model.hashed
+            self.run(lambda: self.store.publish(model.slot, PLACE, model.seq, named.to_bytes()))
+            named.changed = False
         if not model.keyed:
             self.store.publish(model.slot, None, model.seq, self.learners.get(model, None).learner.to_bytes())
             return
+        if (group := self.learners.group(model)) is not None:
+            self.store.publish(model.slot, None, model.seq, group.to_bytes())
         self.begin()
         try:
             written = self.learners.write_keyed(model)
@@ -228,6 +243,10 @@ class Engine:
         """Make a model; whether it is new, and the model."""
         return self.run(lambda: (self._models.create(name, body, self.clock()), self.describe(name)))
 
+    def settled(self, body: ModelBody) -> ModelBody:
+        """The settings of a model that is to be made, with what they leave to a champion."""
+        return self._models.settled(body)
+
     def amend(self, name: str, body: AmendBody) -> ModelReply:
         """Change settings of a model that lives; the model as it is then."""
 
@@ -246,14 +265,18 @@ class Engine:
 
         return self.run(command)
 
-    def fill(self, name: str, blueprint: Blueprint, learners: Learners, source: str) -> ModelReply:
+    def fill(self, name: str, brought: Brought, source: str) -> ModelReply:
         """Make a model of learners that were brought, or fill an empty one."""
 
         def command() -> ModelReply:
-            self._bringing.fill(name, blueprint, learners, source)
+            self._bringing.fill(name, brought, source)
             return self.describe(name)
 
         return self.run(command)
+
+    def promote(self, name: str) -> PromotedReply:
+        """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
+        return self.run(lambda: self._promoting.take(name))
 
     def archive(self, name: str) -> ModelReply:
         """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,13 +10,20 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.amending import add_classes, amended
+from smidgen.learners.records.around import inside, takes_records
+from smidgen.service.loops.lesson import Lesson
+from smidgen.service.models.building import begun
+from smidgen.service.models.keyed_rows import Begun, begin, read, told_to
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.protocol import Reading
 
-#: What an event does to a learner: given the decision that it is about, if any, and what the learner is told.
-Step = Callable[[Learner, Decision | None, Any], Learner]
+#: What an event does to a learner: given the decision that it is about, if any, what the learner is told, and whose
+#: learner it is.
+Step = Callable[[Learner, Decision | None, Any, str | None], Learner]
 STEPS: dict[str, Step] = {}
+#: What closes a decision that was shown.
+HEARD = ("feedback", "expired")
 
 
 def step(*types: str) -> Callable[[Step], Step]:
@@ -28,9 +36,12 @@ def step(*types: str) -> Callable[[Step], Step]:
     return enter
 
 
-@step("feedback", "expired")
-def _heard(learner: Learner, decision: Decision | None, told: Any) -> Learner:
-    """A reaction, or the silence that stands for one."""
+@step(*HEARD)
+def _heard(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """A reaction, or the silence that stands for one; a lesson, if the decision was made by other settings."""
+    if isinstance(told, Lesson):
+        told.give(learner, None)
+        return learner
     if decision is None:
         raise InvalidRecord("it answers a decision that is not in the log", "give all of the log")
     learner.learn(decision, told)
@@ -38,36 +49,53 @@ def _heard(learner: Learner, decision: Decision | None, told: Any) -> Learner:
 
 
 @step("taught")
-def _taught(learner: Learner, decision: Decision | None, told: Any) -> Learner:
-    """Examples whose answers are known."""
+def _taught(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """Examples whose answers are known, or what came of the decision that was shown in the place of the learner's."""
+    if isinstance(told, Lesson):
+        told.give(learner, decision)
+        return learner
     for context, answer in told:
         learner.teach(context, answer)
     return learner
 
 
 @step("imported")
-def _imported(learner: Learner, decision: Decision | None, told: Any) -> Learner:
-    """A learner from elsewhere, in the place of the one that was there."""
+def _imported(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """A learner from elsewhere, in the place of the one that was there; what keys share is none of theirs."""
+    if told is None:
+        return learner
     return Learner.from_bytes(told.tobytes(), "an imported learner")
 
 
 @step("amended")
-def _amended(learner: Learner, decision: Decision | None, told: Any) -> Learner:
-    """Other settings, more labels: what has been learnt stays."""
-    if told["settings"]:
-        learner = amended(learner, **told["settings"])
+def _amended(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """Other settings, more labels: what has been learnt stays. Settings that it does not have are another's."""
+    accepted = {*inspect.signature(type(inside(learner))).parameters, *(["text"] if takes_records(learner) else [])}
+    if settings := {name: value for name, value in told["settings"].items() if name in accepted}:
+        learner = amended(learner, **settings)
     if told["labels"] is not None:
         add_classes(learner, *range(*told["labels"]))
     return learner
 
 
+@step("promoted")
+def _promoted(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """The learner of another model, or, of a key that has learnt nothing there, a fresh one with its settings."""
+    if told["state"] is not None:
+        return Learner.from_bytes(told["state"].tobytes(), "a promoted learner")
+    fresh = begun(told["settings"], key, guarded=told["guarded"])
+    return _amended(fresh, None, told["amended"], key)
+
+
 @step(ERASED, *REWINDS)
-def _nothing(learner: Learner, decision: Decision | None, told: Any) -> Learner:
+def _nothing(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """What is erased is gone; what takes back is heeded by leaving out (`Undone`)."""
     return learner
 
 
-def take(learner: Learner, type: str, seq: int, decision: Decision | None, told: Any) -> Learner:
+def take(
+    learner: Learner, type: str, seq: int, decision: Decision | None, told: Any, key: str | None = None
+) -> Learner:
     """The learner after an event that changes weights: itself, or another one in its place.
 
     Parameters
@@ -80,29 +108,51 @@ def take(learner: Learner, type: str, seq: int, decision: Decision | None, told:
         The decision that it is about, if any.
     told
         What the learner is told.
+    key
+        Whose learner it is, of a keyed model.
     """
     if (known := STEPS.get(type)) is None:
         raise InvalidRecord(
             f"event {seq} is of the type {type!r}, which changes weights, and this smidgen does not know how",
             "upgrade smidgen",
         )
-    return known(learner, decision, told)
+    return known(learner, decision, told, key)
 
 
-def follow(learner: Learner, changes: Iterable[tuple[Event, Event | None]], undone: Undone) -> tuple[Learner, int]:
+def follow(
+    learner: Learner,
+    changes: Iterable[tuple[Event, Event | None]],
+    undone: Undone,
+    key: str | None = None,
+    start: Begun | None = None,
+) -> tuple[Learner, int]:
     """Take events of the log, but for those that were taken back.
 
-    Returns the learner, and the number of the last event, 0 if there was none.
+    Parameters
+    ----------
+    learner, changes, undone
+        Who learns, from what, and what counts no more.
+    key
+        Whose learner it is, of a keyed model.
+    start
+        Where a fresh learner of a key begins, and with what.
+
+    Returns
+    -------
+    The learner, and the number of the last event, 0 if there was none.
     """
     seq = 0
     for event, made in changes:
+        if start is not None and event.seq >= start.seq:  # the settings of that time are in force
+            begin(learner, start.start)
+            start = None
         seq = event.seq
         counts = event.made not in undone if event.made is not None else event.type == "amended"
         if counts and event.type != ERASED:
-            decision = None
-            if made is not None and event.type not in REWINDS:
-                decision = bodies.recall(learner, bodies.read_decision(made.body, made.seq).record, made.seq)
-            learner = take(learner, event.type, seq, decision, bodies.read_told(event))
+            decision, told = told_to(learner, read(learner, event, made))
+            learner = take(learner, event.type, seq, decision, told, key)
+    if start is not None:
+        begin(learner, start.start)
     return learner, seq
 
 
@@ -134,6 +184,10 @@ class Undone:
 
     def __contains__(self, version: int) -> bool:
         return any(first <= version <= last for first, last, _ in self._ranges)
+
+    def begins_anew(self, version: int) -> bool:
+        """Whether a key that began at this version begins anew, since a rollback took back what it began with."""
+        return any(first <= version < by for first, last, by in self._ranges if last == by)
 
     def spoils(self, version: int) -> bool:
         """Whether a state of this version holds something that was taken back later."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smidgen.service.messages import ForgottenReply
+from smidgen.service.models.hashed_names import PLACE, HashedNames
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
@@ -46,6 +47,13 @@ class Forgetting:
         self._recent = recent
         self._clock = clock
 
+    def _let_go(self, model: Served, key: str) -> None:
+        """Keep nothing of it in memory."""
+        self._learners.leave(model, key)
+        self._log.let_go(model, key)
+        self._recent.clear()
+        model.scaled.pop(key, None)
+
     def take(self, name: str, key: str, *, drop_base: bool = False) -> ForgottenReply:
         """Erase all that was said of a key; keys that were never heard of are unknown.
 
@@ -54,21 +62,23 @@ class Forgetting:
         model = self._models.get(name)
         if not model.keyed:
             raise Impossible("this model has no keys", "only what belongs to a key can be forgotten")
-        family = [one for one in [model, *self._copies(model)] if self._knows(one, key)]
+        beside = list(model.followers)  # taught of the key's decisions, and deciding beside them
+        all_ = {one.slot: one for one in [model, *beside, *self._copies(model)]}
+        family = [one for one in all_.values() if self._knows(one, key)]
         if not family:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")
         for one in family:
             self._leave_base(one, key, drop_base)
         erased = {one.name: self._erase(one, key) for one in family}
-        count = erased.pop(name, 0)
+        count = sum(erased.pop(one.name, 0) for one in (model, *beside))
         return ForgottenReply(forgotten=count, model_version=model.version, copies=erased)
 
     def _erase(self, model: Served, key: str) -> int:
-        count, _ = self._store.forget(model.slot, key, self._clock())
-        self._learners.leave(model, key)
-        self._log.let_go(model, key)
-        self._recent.clear()
-        model.scaled.pop(key, None)
+        count, verdict = self._store.forget(model.slot, key, self._clock())
+        self._let_go(model, key)
+        if model.hashed is not None and model.blueprint.dim is not None and verdict.seq is not None:
+            model.hashed = HashedNames.folded(self._store, model.slot, model.blueprint.dim)
+            self._store.publish(model.slot, PLACE, verdict.seq, model.hashed.to_bytes())
         model.rewritten += 1
         return count
 
@@ -89,6 +99,11 @@ class Forgetting:
         """
         if self._store.base_state(model.slot, key) is None:
             return
+        if model.blueprint.grouped:
+            raise Retained(
+                f"events of key {key!r} of the model {model.name!r} are in its base state, and in what its keys share",
+                "nobody can take them out of that any more; shorten retention only as far as you will not need to",
+            )
         if not drop:
             raise Retained(
                 f"events of key {key!r} of the model {model.name!r} are in its base state: retention has folded and"

@@ -12,6 +12,9 @@ from smidgen.features.row import as_row
 from smidgen.features.rows import is_sparse
 from smidgen.service.messages import ExamplesBody, TaughtReply, digest
 from smidgen.service.models.cost import Budget
+from smidgen.service.models.group import Group
+from smidgen.service.models.hashed_names import named_in
+from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.refusals import Conflict, Impossible
@@ -51,10 +54,20 @@ class Lessons:
         lessons = self._read(model, key, body)
         held = self._learners.get(model, key)
         self._learners.changing(model, key)
-        for place, (context, answer) in enumerate(lessons):
-            with _naming(place):
-                held.learner.teach(context, answer)
-        told = {"id": body.id, "examples": len(lessons), "learn": records.encode(lessons)}
+        start = self._learners.begin(model, key, held)
+        shared: dict[str, Any] = {} if start is None else {"start": start}
+        if (group := self._learners.group(model)) is None:
+            for place, (context, answer) in enumerate(lessons):
+                with _naming(place):
+                    held.learner.teach(context, answer)
+        else:
+            lessons, more = self._taught(model, key, group, lessons)
+            shared |= more
+        if model.hashed is not None:
+            shared["hashed"] = model.hashed.new(name for example in body.examples for name in named_in(example))
+            model.hashed.add(shared["hashed"])
+            self._learners.undo.note(model.hashed.drop, shared["hashed"])
+        told = {"id": body.id, "examples": len(lessons), "learn": records.encode(lessons), **shared}
         call = (body.id, hashed) if body.id is not None else None
         seq = self._store.append(
             model.slot, "taught", self._clock(), bodies.write(told), key=key, changes=True, call=call
@@ -62,6 +75,22 @@ class Lessons:
         self._learners.changed(model, key, held, seq)
         reach("taught")
         return TaughtReply(taught=len(lessons), model_version=model.version)
+
+    def _taught(
+        self, model: Served, key: str | None, group: Group, lessons: list[tuple[Any, Any]]
+    ) -> tuple[list[tuple[Any, Any]], dict[str, Any]]:
+        """Teach a key and what it shares with others; the examples as its log keeps them, and where their names are."""
+        held, found, places = self._learners.get(model, key), [], []
+        names: dict[int, tuple[int, str, int]] = {}
+        for number, (context, answer) in enumerate(lessons):
+            with _naming(number):
+                given = group.encode(context)
+                where, carried = group.places_of(given), group.carried(given, held.known)
+                self._learners.learn(model, key, held, Change("taught", None, [(given, answer)], [where], carried))
+            found.append((given, answer))
+            places.append(where)
+            names |= {place: (place, name, slot) for place, name, slot in carried}
+        return found, {"places": places, "names": list(names.values())} if group.table is not None else {}
 
     def _read(self, model: Served, key: str | None, body: ExamplesBody) -> list[tuple[Any, Any]]:
         """What the learner is taught, checked, and not too much of it."""

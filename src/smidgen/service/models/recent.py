@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from smidgen.decision import Decision
+from smidgen.features.memory import Carried
 from smidgen.service.models.served import Served
 
 
@@ -26,6 +27,10 @@ class Made(NamedTuple):
         The learner's own record.
     ids
         The candidates' ids, in the order of their features.
+    beside
+        The decision that was shown in its place, if another model made that.
+    names
+        Names of columns that its event tells.
     """
 
     model: Served
@@ -34,6 +39,8 @@ class Made(NamedTuple):
     expires_at: float
     decision: Decision
     ids: list[str]
+    beside: str | None = None
+    names: Carried = ()
 
 
 class Recent:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from smidgen import records
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint, canonical
-from smidgen.service.models.served import Served
-from smidgen.service.models.terms import read
+from smidgen.service.models.hashed_names import HashedNames
+from smidgen.service.models.served import Era, Served
+from smidgen.service.models.sharing import Shared
+from smidgen.service.models.terms import Terms, read, told_of
+from smidgen.service.models.trials import champion_of, filled, joined, named, refuse_second
 from smidgen.service.models.undo import Undo
-from smidgen.service.refusals import Conflict, UnknownModel
-from smidgen.service.store import bodies
+from smidgen.service.refusals import Conflict, Impossible, UnknownModel
+from smidgen.service.store import bodies, formats
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, ModelRow
 
@@ -44,7 +49,9 @@ class Registry:
         for model in served(self._store):
             newest = next((state for state in self._store.states(model.slot) if state.own), None)
             model.saved = newest.seq if newest is not None else 0
-            self._enter(model)
+            if model.hashed is not None and model.blueprint.dim is not None:
+                model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
+            self.by_name[model.name] = self.by_slot[model.slot] = model
 
     def get(self, name: str) -> Served:
         """The model of this name."""
@@ -52,8 +59,18 @@ class Registry:
             raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
         return self.by_name[name]
 
+    def settled(self, body: ModelBody) -> ModelBody:
+        """The settings, with what they leave to a champion."""
+        body = named(body)
+        if (champion := champion_of(body)) is None:
+            return body
+        if champion not in self.by_name:
+            raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
+        return filled(body, self.by_name[champion])
+
     def create(self, name: str, body: ModelBody, now: float) -> bool:
         """Make a model; False if it is there already, with the same settings."""
+        body = self.settled(body)
         content = canonical(body)
         if (old := self.by_name.get(name)) is not None:
             if old.archived_at is not None:
@@ -61,27 +78,44 @@ class Registry:
                     f"the model {name!r} is archived",
                     "choose another name; or let it decide again (POST …:revive), or free its name (POST …:rename)",
                 )
-            if canonical(old.blueprint.body) != content:
+            if canonical(old.origin.body) != content:
                 raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
             return False
-        self.enter(name, Blueprint(body), now)
+        leader = champion_of(body)
+        blueprint = Blueprint(body) if leader is None else joined(name, body, self.by_name[leader])
+        self.begin(name, blueprint, now)
         return True
+
+    def begin(self, name: str, blueprint: Blueprint, now: float) -> Served:
+        """Enter a new model; what was amended since its settings were made is amended here too."""
+        model = self.enter(name, blueprint, now)
+        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
+        if told["settings"] or told["labels"]:
+            content = bodies.write({"changes": {}, "learn": records.encode(told)})
+            self._store.append(model.slot, "amended", now, content)
+        return model
 
     def enter(self, name: str, blueprint: Blueprint, now: float) -> Served:
         """Enter a new model with settings that were checked."""
         content, found = canonical(blueprint.body), resolved(blueprint)
+        if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
+            found["leader"] = self.by_name[leader].id  # names may change, once it is archived
         row = self._store.create(name, content, found, now)
-        told = {"model": msgspec.json.decode(content), "resolved": found}
+        told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
         self._store.append(row.slot, "created", now, bodies.write(told))
         model = _served(row, blueprint, self._store.counts(row.slot))
-        self._enter(model)
+        _link(model, found, self.by_name.values())
+        self.by_name[name] = self.by_slot[row.slot] = model
         self._undo.note(self._leave, name, row.slot)
         return model
 
-    def put(self, model: Served, blueprint: Blueprint) -> None:
-        """Go by other settings."""
+    def put(self, model: Served, blueprint: Blueprint, past: tuple[Era, ...]) -> None:
+        """Go by other settings; ``past`` are those that it had before."""
         self._undo.note(setattr, model, "blueprint", model.blueprint)
-        model.blueprint = blueprint
+        self._undo.note(setattr, model, "past", model.past)
+        model.blueprint, model.past = blueprint, past
+        leader = {"leader": model.leader.id} if model.leader is not None else {}
+        self._store.amend(model.id, _whole(blueprint, past) | leader)
 
     def archive(self, name: str, now: float) -> None:
         """No more decisions; the log stays."""
@@ -96,6 +130,8 @@ class Registry:
         """An archived model decides again, and goes on where it was."""
         model = self.get(name)
         if model.archived_at is not None:
+            if model.leader is not None:
+                refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
             self._store.revive(model.id)
             self._store.append(model.slot, "revived", now, None)
             self._undo.note(setattr, model, "archived_at", model.archived_at)
@@ -119,11 +155,11 @@ class Registry:
         model.name = name
         self.by_name[name] = model
 
-    def _enter(self, model: Served) -> None:
-        self.by_name[model.name] = self.by_slot[model.slot] = model
-
     def _leave(self, name: str, slot: int) -> None:
-        del self.by_name[name], self.by_slot[slot]
+        model = self.by_name.pop(name)
+        del self.by_slot[slot]
+        if model.leader is not None:
+            model.leader.followers.remove(model)
 
 
 def resolved(blueprint: Blueprint) -> dict[str, Any]:
@@ -133,14 +169,47 @@ def resolved(blueprint: Blueprint) -> dict[str, Any]:
         "settings": blueprint.record(),
         "guarded": blueprint.guarded,
         "terms": msgspec.to_builtins(blueprint.terms),
+        **({"shared": msgspec.to_builtins(blueprint.shared)} if blueprint.body.keyed else {}),
     }
+
+
+def _whole(blueprint: Blueprint, past: tuple[Era, ...]) -> dict[str, Any]:
+    """The same with the settings that it had before, if another model was promoted into its place."""
+    if not past:
+        return resolved(blueprint)
+    before = [
+        _with_body(era.blueprint) | {"until": era.until, "version": era.version, "by": era.by, "source": era.source}
+        for era in past
+    ]
+    return _with_body(blueprint) | {"past": before}
+
+
+def _with_body(blueprint: Blueprint) -> dict[str, Any]:
+    return resolved(blueprint) | {"body": msgspec.json.decode(canonical(blueprint.body))}
+
+
+def eras(found: dict[str, Any]) -> tuple[Era, ...]:
+    """The settings that a model had before its present ones, from what is recorded with it."""
+    return tuple(
+        Era(
+            recorded(msgspec.convert(each["body"], ModelBody), each),
+            each["until"],
+            each["version"],
+            each["by"],
+            each["source"],
+        )
+        for each in found.get("past", ())
+    )
 
 
 def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
     """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
+    if found is not None and "body" in found:
+        body = msgspec.convert(found["body"], ModelBody)
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
     if settings is not None:
-        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded)
+        shared = msgspec.convert((found or {}).get("shared", {}), Shared)
+        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded, shared=shared)
     blueprint = Blueprint(body)
     blueprint.guarded = guarded
     return blueprint
@@ -148,13 +217,26 @@ def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
 
 def served(reading: Reading) -> list[Served]:
     """The models of a store, in the order of their making, without their learners."""
-    return [
-        _served(row, recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved), reading.counts(row.slot))
-        for row in reading.models()
-    ]
+    found: dict[str, Served] = {}
+    for row in reading.models():
+        blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+        found[row.name] = model = _served(row, blueprint, reading.counts(row.slot))
+        model.past = eras(row.resolved)
+        _link(model, row.resolved, found.values())
+    return list(found.values())
+
+
+def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> None:
+    """Let a model know the champion that it stands beside, and that one it."""
+    if (id := found.get("leader")) is None:
+        return
+    if (leader := next((each for each in models if each.id == id), None)) is not None:
+        model.leader = leader
+        leader.followers.append(model)
 
 
 def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:
+    hashed = blueprint.loop.vectors.hashed and blueprint.dim is not None
     return Served(
         row.id,
         row.name,
@@ -163,4 +245,5 @@ def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Serve
         row.created_at,
         row.archived_at,
         counts if counts is not None else Counts(),
+        hashed=HashedNames(blueprint.dim or 1) if hashed else None,
     )

@@ -9,6 +9,8 @@ from typing import Any
 
 from smidgen.errors import InvalidArgument
 from smidgen.features import Vectorizer
+from smidgen.geometry import Box
+from smidgen.knobs import Knobs
 from smidgen.learners import Feedback, Learner
 from smidgen.learners.recommended import USUAL, find
 from smidgen.service.loops.loop import Loop
@@ -37,6 +39,8 @@ def chosen(body: ModelBody, loop: type[Loop], space: Any = None) -> tuple[str, d
         )
     if body.learner is not None:
         return body.learner, dict(body.params)
+    if space is None and "space" in loop.facts:
+        raise Impossible("it is not said what is to be tuned", 'give "knobs", or a "space" among the params')
     heard, why = tuple(loop.kinds.values()), ""
     wanted = (body.feedback,) if body.feedback is not None else (None, *heard)
     for served, kind in itertools.product((loop.name, *loop.served_by), wanted):
@@ -108,7 +112,7 @@ def within_keys(cls: type[Learner], params: dict[str, Any], body: ModelBody) -> 
 def _size(body: ModelBody, loop: type[Loop], space: Any) -> int | None:
     """How many features there will be, as far as that is known."""
     if space is not None:
-        return getattr(space, "dim", None)
+        return space.dim if isinstance(space, Box | Knobs) else None  # of others a size says nothing
     if isinstance(body.features, list):
         return len(body.features)
     if isinstance(body.features, ByName) and body.features.hashed is not None:

@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from smidgen.errors import SmidgenError
+from smidgen.features import Vectorizer
 from smidgen.learners import Learner
+from smidgen.learners.records.around import vectorizer_of
+from smidgen.learners.storage import decode
+from smidgen.service.models import groups
 from smidgen.service.models.building import Blueprint
-from smidgen.service.models.fold import Undone, follow, undone
+from smidgen.service.models.fold import Undone, follow, take, undone
+from smidgen.service.models.group import KIND, NONE, Group
+from smidgen.service.models.hashed_names import KIND as NAMES
+from smidgen.service.models.hashed_names import HashedNames
+from smidgen.service.models.keyed_rows import Change, begin, begun, told_to
 from smidgen.service.models.progress import Progress
-from smidgen.service.models.starts import begin
+from smidgen.service.models.starts import first_of
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, State
+
+
+class Era(NamedTuple):
+    """Settings that a model had for a while.
+
+    Attributes
+    ----------
+    blueprint
+        The settings.
+    until, version
+        The event that ended it, and the version that this made.
+    by, source
+        The type of that event, and the name of the model that was promoted.
+    """
+
+    blueprint: Blueprint
+    until: int
+    version: int
+    by: str
+    source: str | None = None
 
 
 @dataclass
@@ -35,10 +66,18 @@ class Served:
         The event after which its learners were last written aside.
     scaled
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
+    hashed
+        The names of hashed features; None if its features are not hashed.
     rewritten
         How often its past was changed since the start: by retraction, rollback, forgetting or a base.
     undoing
         How far the work on its past is that is done aside at the moment.
+    leader
+        The champion that it stands beside, as a shadow or a challenger.
+    followers
+        All that were made to stand beside it, archived ones too.
+    past
+        The settings that it had before another model was promoted into its place, or before that was taken back.
     """
 
     id: int
@@ -50,8 +89,54 @@ class Served:
     counts: Counts = field(default_factory=Counts)
     saved: int = 0
     scaled: dict[str | None, int] = field(default_factory=dict)
+    hashed: HashedNames | None = None
     rewritten: int = 0
     undoing: Progress | None = None
+    leader: Served | None = None
+    followers: list[Served] = field(default_factory=list)
+    past: tuple[Era, ...] = ()
+
+    @property
+    def beside(self) -> list[Served]:
+        """Those who stand beside it now."""
+        return [each for each in self.followers if each.archived_at is None]
+
+    @property
+    def challenger(self) -> Served | None:
+        """The one that answers a share of its traffic."""
+        return next((each for each in self.beside if each.blueprint.body.challenger_of is not None), None)
+
+    @property
+    def shadow(self) -> Served | None:
+        """The one that decides beside it and is never shown."""
+        return next((each for each in self.beside if each.blueprint.body.shadow_of is not None), None)
+
+    def seen_by(self, allowed: str | None) -> bool:
+        """Whether it may be told of to somebody who may see only one model: what a challenger answers is its too."""
+        return allowed in (None, self.name) or (self.leader is not None and self.leader.name == allowed)
+
+    @property
+    def origin(self) -> Blueprint:
+        """The settings that it was made with; its learners begin with these, whatever came later."""
+        return self.past[0].blueprint if self.past else self.blueprint
+
+    @property
+    def since(self) -> int:
+        """The event from which on its present settings decide."""
+        return self.past[-1].until if self.past else 0
+
+    def present(self, seq: int) -> bool:
+        """Whether a decision is of its present settings, or of the same ones at an earlier time."""
+        return seq > self.since or self.at(seq).record() == self.blueprint.record()
+
+    def era(self, seq: int) -> int:
+        """How many settings it had before those by which the decision of an event was made."""
+        return next((place for place, era in enumerate(self.past) if seq < era.until), len(self.past))
+
+    def at(self, seq: int) -> Blueprint:
+        """The settings by which the decision of an event was made."""
+        era = self.era(seq)
+        return self.past[era].blueprint if era < len(self.past) else self.blueprint
 
     @property
     def keyed(self) -> bool:
@@ -84,14 +169,26 @@ class Served:
         return self.counts.keys
 
 
-@dataclass
+@dataclass(slots=True)
 class Held:
-    """A learner in memory, its last event, its size, and whether it has changed since it was last written."""
+    """A learner in memory.
+
+    Attributes
+    ----------
+    learner, seq, size, changed
+        The learner, its last event, its size, and whether it has changed since it was last written.
+    new
+        Whether it may still begin with what the keys of its slot share: its log does not say yet what it begins with.
+    known
+        Columns whose names its events have told since it came into memory.
+    """
 
     learner: Learner
     seq: int
     size: int
     changed: bool = False
+    new: bool = False
+    known: NDArray[np.uint32] = field(default_factory=lambda: NONE)
 
 
 class LearnerCache:
@@ -115,12 +212,13 @@ class LearnerCache:
 
     def __init__(self, store: Store, undo: Undo, size: int, memory: int = 1 << 30) -> None:
         self._store = store
-        self._undo = undo
+        self.undo = undo
         self._size = size
         self._memory = memory
         self._plain: dict[int, Held] = {}
         self._keyed: OrderedDict[tuple[int, str], Held] = OrderedDict()
         self._bytes = 0
+        self._groups: dict[int, Group] = {}
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._keyed)
@@ -141,9 +239,53 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def group(self, model: Served) -> Group | None:
+        """What the keys of a model share, recovered if need be; None if they share nothing."""
+        if not model.blueprint.grouped:
+            return None
+        if (found := self._groups.get(model.slot)) is None:
+            found = self._groups[model.slot] = groups.recovered(self._store, model, self._rebuilt)
+        return found
+
+    def _rebuilt(self, model: Served, key: str) -> Learner:
+        """The learner of a key, as it is, whether or not it stays in memory."""
+        held = self._keyed.get((model.slot, key))
+        return held.learner if held is not None else self._recover(model, key).learner
+
+    def begin(self, model: Served, key: str | None, held: Held) -> bytes | None:
+        """Let a newcomer begin with what the others share; what its log must say of it, None if nothing."""
+        if not held.new or (group := self.group(model)) is None:
+            return None
+        self.changing(model, key)
+        start = group.start(held.learner)
+        begin(held.learner, start)
+        held.new = False
+        return start
+
+    def learn(self, model: Served, key: str | None, held: Held, change: Change) -> None:
+        """Let a learner, and what it shares with others, take an event; a refusal changes nothing."""
+        learner, group = held.learner, self.group(model)
+        if group is None:
+            held.learner = take(learner, change.type, model.seq, change.decision, change.told, key)
+            return
+        before = learner.start() if group.mean is not None and learner.rounds else None
+        told = told_to(learner, change)
+        held.learner = take(learner, change.type, model.seq, *told, key)
+        self.undo.note(self._groups.pop, model.slot, None)
+        group.take(change)
+        group.moved(before, held.learner)
+        if change.names:
+            told_now = np.array([place for place, _, _ in change.names], np.uint32)
+            held.known = np.union1d(held.known, told_now)
+
+    def table(self, model: Served, learner: Learner) -> Vectorizer | None:
+        """The names of the columns that a learner of a model reads, if they come from records."""
+        group = self.group(model)
+        return group.table if group is not None and group.table is not None else vectorizer_of(learner)
+
     def changing(self, model: Served, key: str | None) -> None:
         """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
-        self._undo.note(self._drop, model.slot, key)
+        self.undo.note(self._drop, model.slot, key)
 
     def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
@@ -156,6 +298,7 @@ class LearnerCache:
         """Drop everything from memory; the store is the truth."""
         self._plain.clear()
         self._keyed.clear()
+        self._groups.clear()
         self._bytes = 0
 
     def write_keyed(self, model: Served) -> list[Held]:
@@ -180,18 +323,25 @@ class LearnerCache:
                 self._store.publish(slot, key, held.seq, held.learner.to_bytes())
 
     def _recover(self, model: Served, key: str | None) -> Held:
-        gone = undone(self._store, model.slot)
-        found = self.state_of(self._store, model, key, gone)
-        learner, seq = found if found is not None else begin(self._store, model, key)
-        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone)
+        gone, first = undone(self._store, model.slot), model.origin
+        found, start = self.state_of(self._store, model, key, gone), None
+        learner, seq, fresh = (*found, False) if found is not None else first_of(self._store, model, key)
+        if fresh and key is not None and first.shared_start is not None:
+            start = begun(self._store.of_key(model.slot, key), gone.begins_anew)
+        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone, key, start)
         seq = max(seq, last)
         learner.reserve(self._store.last_number(model.slot, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded
-        return Held(learner, seq, model.blueprint.size)
+        new = start is not None and start.seq == 0 and not learner.rounds and model.blueprint.shared_start is not None
+        return Held(learner, seq, model.blueprint.size, new=new)
 
-    def amended(self, model: Served, change: Callable[[Learner], Learner]) -> None:
+    def amended(self, model: Served, told: dict[str, Any]) -> None:
         """Change the settings of the learners of a model that are in memory; others change when they are recovered."""
+
+        def change(learner: Learner) -> Learner:
+            return take(learner, "amended", model.seq, None, told)
+
         if not model.keyed:
             self.get(model, None)  # so that a refusal comes now
         held: list[tuple[str | None, Held | None]] = [] if model.keyed else [(None, self._plain.get(model.slot))]
@@ -200,13 +350,24 @@ class LearnerCache:
             self.changing(model, key)
             if found is not None:
                 found.learner = change(found.learner)
+        if (group := self.group(model)) is not None:
+            self.undo.note(self._groups.pop, model.slot, None)
+            group.amend(told)
 
     def leave(self, model: Served, key: str | None) -> None:
         """Let go of a learner whose past was changed, or of all learners of a model with keys."""
         keys = [own for slot, own in self._keyed if slot == model.slot] if model.keyed and key is None else [key]
+        self.leave_group(model)
         for each in keys:
             self._drop(model.slot, each)
-            self._undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
+            self.undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
+
+    def leave_group(self, model: Served, ready: Group | None = None) -> None:
+        """Let go of what the keys of a model share, or hold what was folded aside in its place."""
+        self._groups.pop(model.slot, None)
+        if ready is not None:
+            self._groups[model.slot] = ready
+        self.undo.note(self._groups.pop, model.slot, None)
 
     def enter(self, model: Served, learner: Learner, seq: int) -> None:
         """Hold a learner of a model without keys that was folded aside."""
@@ -236,7 +397,8 @@ class LearnerCache:
 def state_problem(state: State) -> str | None:
     """Why a published state cannot be used, or None."""
     try:
-        Learner.from_bytes(state.content, state.place)
+        if decode(state.content, state.place)[0].kind not in (KIND, NAMES):  # those are no learners
+            Learner.from_bytes(state.content, state.place)
     except _UNREADABLE as error:
         return str(error)
     return None if state.own else "it is not of this log, which has another past"

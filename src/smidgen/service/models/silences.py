@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from smidgen import records
-from smidgen.service.models.recent import Recent
+from smidgen.service.models.keyed_rows import Change
+from smidgen.service.models.older import Older
+from smidgen.service.models.passing_on import PassingOn
+from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
 from smidgen.service.store import bodies
@@ -13,6 +16,9 @@ from smidgen.service.store.crash_points import reach
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import DecisionRow, Expiry
+
+#: In the place of the digest of feedback, where there was none.
+_SILENT = bytes(16)
 
 
 class Silences:
@@ -24,6 +30,8 @@ class Silences:
         Whose decisions they are, where silence is written, how decisions are read back, who learns.
     recent
         The decisions that wait for feedback in memory.
+    passing_on
+        Teaches those who stand beside the model.
     clock
         Seconds since 1970.
     """
@@ -35,8 +43,11 @@ class Silences:
         log: EventLog,
         learners: LearnerCache,
         recent: Recent,
+        passing_on: PassingOn,
         clock: Callable[[], float],
     ) -> None:
+        self._passing_on = passing_on
+        self._older = Older(models, store, log, learners)
         self._models = models
         self._store = store
         self._log = log
@@ -54,13 +65,22 @@ class Silences:
         told = self._log.decision(model, row.seq)
         held, loop = self._learners.get(model, told.key), model.blueprint.loop
         reaction = loop.unanswered()
-        given = {"default_reward": model.blueprint.terms.default_reward}
-        body = bodies.write(bodies.FeedbackBody(given, records.encode(reaction.learn)))
+        worth, group = model.blueprint.terms.default_reward, self._learners.group(model)
+        made = Made(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
+        present = model.present(row.seq)
+        learn = reaction.learn if present else self._older.taught(made, row.id, "reward", worth)
+        places = group.places(told.decision) if group is not None and present else None
+        body = bodies.write(bodies.FeedbackBody({"default_reward": worth}, records.encode(learn), places))
         expiry = Expiry(row.id, self._clock(), told.key, reaction.measure, reaction.position, body)
         (verdict,) = self._store.expired(row.slot, [expiry])
         if verdict.status == "learnt" and verdict.seq is not None:
             self._learners.changing(model, told.key)
-            held.learner.learn(held.learner.adopt(told.decision), reaction.learn)
+            if present:
+                own = held.learner.adopt(told.decision)
+                self._learners.learn(model, told.key, held, Change("expired", own, learn, places, told.names))
             self._learners.changed(model, told.key, held, verdict.seq)
             reach("silence-learnt")
+            self._passing_on.take(made, row.id, "reward", worth, _SILENT, expiry.at)
+        elif not present:
+            self._learners.leave(model, told.key)
         self._recent.drop(row.id)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from smidgen.service.models.served import Served
 
 
-def begin(reading: Reading, model: Served, key: str | None) -> tuple[Learner, int]:
-    """The learner that a log begins with, and the event after which it does.
+def first_of(reading: Reading, model: Served, key: str | None) -> tuple[Learner, int, bool]:
+    """The learner that a log begins with, the event after which it does, and whether it is a fresh one.
 
     A base state is data: one that is damaged is never passed over, since there is nothing else to learn it from.
     """
     if (base := reading.base(model.slot)) is None:
-        return model.blueprint.learner(key), 0
+        return model.origin.learner(key), 0, True
     found = reading.base_state(model.slot, key)
     if found is not None:
         if not found.sound:
@@ -30,16 +30,16 @@ def begin(reading: Reading, model: Served, key: str | None) -> tuple[Learner, in
                 f"the base state of the model {model.name!r} is damaged, and its events are erased",
                 "restore a backup: smidgen restore FILE --force",
             )
-        return Learner.from_bytes(found.state, f"the base state of {model.name}"), base.seq
+        return Learner.from_bytes(found.state, f"the base state of {model.name}"), base.seq, False
     if not model.keyed:
         raise StorageFailed(
             f"the base state of the model {model.name!r} is missing, and its events are erased",
             "restore a backup: smidgen restore FILE --force",
         )
-    learner = model.blueprint.learner(key)
+    learner = model.origin.learner(key)
     for told in read(base)["amendments"]:
         learner = take(learner, "amended", base.seq, None, bodies.read_value(told, base.seq))
-    return learner, base.seq
+    return learner, base.seq, True
 
 
 def read(base: Base) -> dict[str, Any]:

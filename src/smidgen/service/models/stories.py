@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from smidgen.service.clock import stamp
 from smidgen.service.messages import Story
 from smidgen.service.models.served import Served
-from smidgen.service.refusals import Erased, UnknownDecision
+from smidgen.service.refusals import Conflict, Erased, UnknownDecision
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.rows import DecisionRow
 
@@ -31,14 +31,17 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     with log.reading.moment():
         row, model = find(log, models, name, allowed)
         event = log.decision(model, row.seq)
-        answer = log.answered(model, row.feedback_seq) if row.feedback_seq is not None else None
+        heard = row.feedback_seq is not None and row.beside is None
+        answer = log.answered(model, row.feedback_seq or 0) if heard else None
     why_not = None
     if row.status == "late":
         why_not = "the feedback came after the window: it is in the log and was not learnt"
     elif row.status is None:
         over = now > row.expires_at
         why_not = "no feedback came within the window" if over else "no feedback has come yet"
-        if not row.shown:
+        if row.beside is not None:
+            why_not = f"it was made beside decision {row.beside}, which was shown in its place"
+        elif not row.shown:
             why_not = "it was never shown" if over else "it has not been shown yet"
     return Story(
         decision=name,
@@ -61,14 +64,22 @@ def find(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     if row is None:
         slot = log.reading.erased_decision(name)
         model = models.get(slot) if slot is not None else None
-        if model is not None and allowed in (None, model.name):
+        if model is not None and model.seen_by(allowed):
             raise Erased(
                 f"decision {name!r} of the model {model.name!r} is gone: retention has folded it into the base state",
                 "what was learnt of it stays; export the log in time to keep its story",
             )
-    if row is None or model is None or (allowed is not None and model.name != allowed):
+    if row is None or model is None or not model.seen_by(allowed):
         raise unknown(name)
     return row, model
+
+
+def refuse_beside(name: str, shown: str | None) -> None:
+    """Nobody saw a decision that lies beside another, so nothing can be said of it."""
+    if shown is not None:
+        raise Conflict(
+            f"decision {name} was made beside decision {shown}, and nobody saw it", f"tell of decision {shown}"
+        )
 
 
 def unknown(name: str) -> UnknownDecision:

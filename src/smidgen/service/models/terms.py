@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from smidgen.learners import Card, Feedback
-from smidgen.service.messages import ModelBody
+from smidgen.learners import Card, Feedback, learners
+from smidgen.service.messages import ModelBody, Of
 from smidgen.service.refusals import Impossible
+
+if TYPE_CHECKING:
+    from smidgen.service.models.building import Blueprint
 
 #: How many seconds feedback may take if nobody says: usually, and where silence is learnt.
 WINDOW_S, SILENCE_S = 86_400.0, 600.0
@@ -33,6 +37,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         After how many seconds events are folded and erased; None if they stay, or as the service says.
     labels, text
         Labels, and paths of texts, that were added since the model was made.
+    share
+        Of a challenger: the share of the champion's traffic that it answers.
     """
 
     window_s: float = WINDOW_S
@@ -43,6 +49,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retention_s: float | None = None
     labels: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+    share: float | None = None
 
     @classmethod
     def of(cls, body: ModelBody) -> Terms:
@@ -55,6 +62,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             explore=body.explore,
             min_share=body.min_share,
             retention_s=body.retention_s,
+            share=body.challenger_of.share if isinstance(body.challenger_of, Of) else None,
         )
 
     def check(self, card: Card, feedback: str | None) -> None:
@@ -101,3 +109,18 @@ def exploring(terms: Terms, params: dict[str, Any], accepted: Mapping[str, Any],
 def _settle(params: dict[str, Any], name: str, value: Any, said: str) -> None:
     if params.setdefault(name, value) != value:
         raise Impossible(f"{said} says {value!r} and {name} in params {params[name]!r}", "give it in one place")
+
+
+def told_of(blueprint: Blueprint, old: Terms, terms: Terms) -> dict[str, Any]:
+    """What learners are told from some terms to others: settings that change, and which labels are new."""
+    settings: dict[str, Any] = {}
+    accepted = inspect.signature(learners[blueprint.kind]).parameters
+    if (terms.explore, terms.min_share) != (old.explore, old.min_share):
+        exploring(terms, settings, accepted, blueprint.kind)
+        if terms.explore and "draw" in accepted:
+            settings["draw"] = True
+    if terms.text != old.text and blueprint.features is not None:
+        settings["text"] = [*blueprint.features.text, *terms.text]
+    first = len(blueprint.body.labels or ()) + len(old.labels)
+    added = len(terms.labels) - len(old.labels)
+    return {"settings": settings, "labels": [first, first + added] if added else None}

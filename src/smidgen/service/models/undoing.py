@@ -15,9 +15,9 @@ from smidgen.service.models.fold import Undone, follow, rewinds, undone
 from smidgen.service.models.progress import Progress
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache, Served
-from smidgen.service.models.starts import begin
-from smidgen.service.models.stories import find
+from smidgen.service.models.served import Era, LearnerCache, Served
+from smidgen.service.models.starts import first_of
+from smidgen.service.models.stories import find, refuse_beside
 from smidgen.service.refusals import Conflict, Erased, Impossible, Retained
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Reading, Store
@@ -66,15 +66,24 @@ class Undoing:
     def retract(self, id: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
         """Undo what was learnt of a decision; it is open again until its window ends."""
         row, model = find_to_undo(self._log, self._models.by_slot, id, allowed)
+        refuse_beside(id, row.beside)
         if row.version is None:
             raise Conflict(f"nothing was learnt of decision {id}", "there is nothing to take back")
         if row.version in undone(self._store, row.slot):
             raise Conflict(f"what was learnt of decision {id} was taken back before", "the model went back beyond it")
-        key = self._log.key(model, row.seq)
-        verdict = self._store.retracted(row.slot, row.id, self._clock(), key)
+        others = [each for each in self._store.beside(id) if each.version is not None]
+        for each in (row, *others):
+            self._refuse_promoted(self._models.by_slot[each.slot], each)
+        key, now = self._log.key(model, row.seq), self._clock()
+        verdict = self._store.retracted(row.slot, row.id, now, key)
         self._recent.drop(id)
         model.rewritten += 1
         self._learn_anew(model, key, verdict, ready)
+        for other in others:  # those who were taught it
+            if other.version is not None and other.version not in undone(self._store, other.slot):
+                self._store.retracted(other.slot, other.id, now, key)
+                self._learners.leave(self._models.by_slot[other.slot], key)
+                self._models.by_slot[other.slot].rewritten += 1
         return UndoneReply(model_version=verdict.version)
 
     def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
@@ -89,8 +98,27 @@ class Undoing:
         if verdict.status == "unknown":
             raise Impossible(f"there is no version {version}", f"choose one from 0 to {verdict.version}")
         model.rewritten += 1
+        self._return(model, version, verdict)
         self._learn_anew(model, None, verdict, ready)
         return UndoneReply(model_version=verdict.version)
+
+    def _return(self, model: Served, version: int, verdict: Verdict) -> None:
+        """Put the settings of that version in force again, if another model was promoted since."""
+        era = next((each for each in model.past if version < each.version), None)
+        if era is not None and verdict.seq is not None:
+            now = Era(model.blueprint, verdict.seq, verdict.version, "rolled_back")
+            self._models.put(model, era.blueprint, (*model.past, now))
+            self._recent.clear()
+
+    def _refuse_promoted(self, model: Served, row: DecisionRow) -> None:
+        """What went into a state that was promoted cannot be taken out of it."""
+        gone = undone(self._store, model.slot)
+        for era in model.past:
+            if era.by == "promoted" and (row.version or 0) < era.version and era.version not in gone:
+                raise Conflict(
+                    f"what was learnt of it lies before the promotion of {era.source!r} (version {era.version})",
+                    f"roll {model.name!r} back beyond that first: version {era.version - 1}",
+                )
 
     def _learn_anew(self, model: Served, key: str | None, verdict: Verdict, ready: Folded | None) -> None:
         """Put a learner without what was undone in the place of the old one; learners of keys come when needed."""
@@ -134,7 +162,7 @@ def folded(
     type, version = take_back
     gone = Undone([*rewinds(reading, model.slot), (type, _NEXT, version)])
     found = LearnerCache.state_of(reading, model, None, gone)
-    learner, seq = found if found is not None else begin(reading, model, None)
+    learner, seq = found if found is not None else first_of(reading, model, None)[:2]
     changes = reading.changes(model.slot, seq)
     if progress is not None:
         changes = progress.watch(changes, seq, model.seq)

@@ -76,23 +76,27 @@ class Warming:
 def recover(models: Iterable[Served], learners: LearnerCache, warming: Warming, stopped: Callable[[], bool]) -> None:
     """Bring the models into memory, kernels first: what the log holds is learnt now, not when somebody asks.
 
-    Keyed learners come when they are asked for. A model that cannot be recovered is told of, and refuses on its own.
+    Keyed learners come when they are asked for; what they share comes now. A model that
+    cannot be recovered is told of, and refuses on its own.
     """
     living = [model for model in models if model.archived_at is None]
     warming.all(model.blueprint for model in living)
     for model in living:
         if stopped():
             return
-        if not model.keyed:
+        if not model.keyed or model.blueprint.grouped:
             try:
-                learners.get(model, None)
+                if model.keyed:
+                    learners.group(model)
+                else:
+                    learners.get(model, None)
             except Exception as error:
                 _log.warning("model %s could not be recovered: %s", model.name, error)
 
 
 def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) -> int:
     """Decide, learn, write and read back on a fresh twin, as requests will; how many rounds were learnt."""
-    loop, twin = blueprint.loop, blueprint.learner(None)
+    loop, twin = blueprint.loop, blueprint.whole()
     rng, learnt, ends = np.random.default_rng(0), 0, math.inf
     for number in range(ROUNDS):
         if number == 2:
@@ -117,7 +121,7 @@ def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) 
 def _name(body: ModelBody) -> bytes:
     """What decides on a model's kernels; its name does not."""
     features = len(body.features) if isinstance(body.features, list) else body.features
-    sizes = [len(body.labels or ()), features, body.feedback, body.keyed]
+    sizes = [len(body.labels or ()), features, body.feedback, body.keyed, body.knobs]
     return hashlib.sha256(msgspec.json.encode([body.loop, body.learner, body.params, sizes])).digest()
 
 
@@ -141,6 +145,8 @@ def _reaction(blueprint: Blueprint, twin: Learner, answer: Any, ids: Any, number
     offered = blueprint.loop.offered(type(twin), answer, ids)
     if offered.options:
         said = offered.options[number % len(offered.options)].feedback
+    elif offered.entry is not None and offered.entry.text:
+        said = {offered.entry.field: ("Thank you!\n\nIt is done — Grüße.", "It is done.")[number % 2]}
     elif offered.entry is not None and offered.entry.field:
         value = (0.0, 0.5, 1e3, -1e3)[number % 4]  # large ones lead out of the space, and back into it
         many = next((len(each) for each in answer.values() if isinstance(each, list)), 1)

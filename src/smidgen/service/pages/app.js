@@ -22,8 +22,9 @@ export async function refresh() {
     await mine.refresh();
     status("on", "live");
   } catch (error) {
-    if (error.status === 404 && mine === view) location.hash = "";
-    status("off", error.status ? error.message : "no connection");
+    const missing = error.status === 404 && mine.missing;
+    if (missing) mine.missing();
+    status(missing ? "on" : "off", missing ? "live" : error.status ? (error.message.length > 40 ? "refused" : error.message) : "no connection");
   } finally {
     busy = false;
   }

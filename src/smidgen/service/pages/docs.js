@@ -63,7 +63,7 @@ function operation(document, method, path, told, shared, known) {
   const content = told.requestBody?.content["application/json"]?.schema;
   const body = content?.$ref ? document.components.schemas[link(content)] : content;
   const [good, bad] = [[], []];
-  for (const [status, reply] of Object.entries(told.responses)) (status < "400" ? good : bad).push([status, reply]);
+  for (const [status, reply] of Object.entries(told.responses)) (status < "400" ? good : bad).push([status, reply.$ref ? document.components.responses[link(reply)] : reply]);
   const parameters = [...(shared ?? []), ...(told.parameters ?? [])];
   const calls = known[`${method} ${path}`] ?? [{ title: "With curl", path }];
   const status = ([code, reply]) => h("tr", {}, h("td", {}, h("code", {}, code)), h("td", {}, reply.description), h("td", {}, type(reply.content?.["application/json"]?.schema)));

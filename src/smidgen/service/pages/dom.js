@@ -47,6 +47,12 @@ export function clock(iso) {
   return day + then.toLocaleTimeString("en-GB");
 }
 
+// How long ago, in one word or two.
+export function ago(iso) {
+  const seconds = (Date.now() - new Date(iso)) / 1000;
+  return seconds < 5 ? "now" : seconds < 60 ? "a moment ago" : `${span(seconds)} ago`;
+}
+
 // The loop's figure as people read it: a share in per cent, any other as it is.
 export const figure = (loop, x) => (x === null || x === undefined ? "–" : loop.share ? percent(x) : short(x));
 

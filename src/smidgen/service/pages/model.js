@@ -1,15 +1,21 @@
 // One model: how well it does, what theory promises, what it goes by, how late its users answer.
 import { get, model as path } from "./api.js";
+import { callsCard } from "./calls.js";
 import { band, draw, faded, plain } from "./charts.js";
+import { compareCard } from "./compare.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
+import { archiveDialog, editDialog } from "./edit.js";
+import { examinationCard } from "./examination.js";
 import { healthCard, idle } from "./health.js";
+import { bestCard } from "./knobs.js";
 import { loopOf, loops } from "./loops.js";
 import { logBegins, pastLine } from "./past.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
-import { positions, tryCard } from "./tryit.js";
+import { positions, reaction } from "./request.js";
+import { tryCard } from "./tryit.js";
 
-function chartCard(title, note, size, kind = "") {
+export function chartCard(title, note, size, kind = "") {
   const chart = h("div", { class: `chart ${kind}`, role: "img", "aria-label": title });
   const caption = h("figcaption", {}, note);
   const empty = h("p", { class: "empty" }, "Nothing to draw yet.");
@@ -37,21 +43,33 @@ const counting = (last, text = "learnt feedback") => ({ title: { text }, ...whol
 
 export function modelView(name, refresh) {
   const root = h("div", { class: "page" }, h("p", { class: "empty" }, "…"));
-  let page = null;
+  let [page, gone] = [null, false];
+  const again = async () => { // after a change of settings the page is made anew
+    page = null;
+    await refresh();
+  };
   return {
     root,
     async refresh() {
+      if (gone) return;
       if (page === null) {
         const [model, known] = await Promise.all([get(`/v1/models/${encodeURIComponent(name)}`), loops()]);
-        page = build(model, loopOf(model, known), refresh);
+        page = build(model, loopOf(model, known), refresh, again);
         root.replaceChildren(...page.parts);
       }
       await page.update();
     },
+    missing() {
+      root.replaceChildren(h("section", { class: "card stack", "aria-labelledby": "missing" },
+        h("h1", { id: "missing" }, `There is no model ${name}`),
+        h("p", { class: "muted" }, "It was never made here, or this page may not see it. Names are case sensitive."),
+        h("div", { class: "row" }, h("a", { class: "button main", href: "/#" }, "All models"))));
+      gone = true;
+    },
   };
 }
 
-function build(model, loop, refresh) {
+function build(model, loop, refresh, again) {
   const tiles = Object.fromEntries(["quality", "version", "decisions", "answered", "late", "lag"].map((id) => [id, { value: h("div", { class: "value", id: `tile-${id}` }), label: h("div", { class: "label" }) }]));
   const curve = chartCard(loop.words.curve, loop.words.about_curve, "wide");
   curve.chart.id = "curve";
@@ -62,6 +80,14 @@ function build(model, loop, refresh) {
   const recent = recentCard(model, loop);
   const health = healthCard(model.name);
   const past = pastLine();
+  const compare = compareCard(model.name, again);
+  const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether it is asked by its own name
+  const examination = examinationCard(chartCard);
+  const best = bestCard();
+  const charts = h("div", { class: "charts full" }, best.root, examination.root, second && second.root, strong.root, lag.root);
+  const calls = callsCard();
+  const back = loop.back.find((each) => each.feedback === model.feedback) ?? loop.back[0];
+  const asked = (request) => calls.update({ name: model.name, request, feedback: reaction(back, model, request), answer: loop.answer[0] });
   const state = h("span", { class: "chip", hidden: !model.archived_at }, "archived");
   const parts = [
     h("p", {}, h("a", { href: "/#" }, "← All models")),
@@ -69,10 +95,11 @@ function build(model, loop, refresh) {
       h("div", { class: "row" }, state, h("span", { class: "chip loop" }, model.loop), h("span", { class: "chip" }, model.learner), model.keyed && h("span", { class: "chip" }, "one learner per key"))),
     past.root,
     health.root,
+    compare.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
-    h("div", { class: "grid" }, curve.root, bound.root, second && second.root, strong.root, lag.root,
-      model.archived_at ? null : tryCard(model, loop, refresh), settingsCard(model), recent.root),
+    h("div", { class: "grid" }, curve.root, bound.root, charts,
+      asks && tryCard(model, loop, refresh, asked), settingsCard(model, back, again), asks && calls.root, recent.root),
   ];
 
   const update = async () => {
@@ -86,9 +113,15 @@ function build(model, loop, refresh) {
     tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} ${loop.words.waiting}`);
     tell("late", whole(now.late), "answers too late");
     tell("lag", span(told.lag.median_s), "median lag of feedback");
+    await compare.update(now);
     drawCurve(curve, loop, told, now, nothing);
     drawBound(bound, told.bound);
     second?.update(told);
+    examination.update(now.examination, now.perturbation, now.unexamined);
+    best.update(now.best);
+    strong.root.hidden = Boolean(now.best?.knobs); // the same, in other words
+    const many = [...charts.children].filter((card) => !card.hidden).length;
+    charts.style.setProperty("--columns", many === 4 ? 2 : Math.min(3, many));
     drawLag(lag, told.lag);
     await Promise.all([strong.update(), recent.update()]);
   };
@@ -163,6 +196,10 @@ function secondCard(loop) {
   return { root: card.root, update };
 }
 
+// The name of a weight beside its bar; a cross of two features has a line for each.
+const CROSS = " × ";
+const tick = (name) => name.split(CROSS).map((part, i) => plain((i ? "× " : "") + part, 26)).join("<br>");
+
 function weightsCard(model, loop) {
   const card = chartCard(loop.words.weights, loop.words.about_weights, loop.figure ? "third" : "half", "bars");
   const label = h("select", { id: "weights-label", "aria-label": "Label whose weights are shown" });
@@ -196,10 +233,10 @@ function weightsCard(model, loop) {
     drawn = content;
     set(card.empty, told.why_not ?? "All weights are zero: nothing has been learnt.");
     const bars = told.weights.slice(0, 14).reverse();
-    card.chart.style.setProperty("--bars", `${Math.max(150, 26 * bars.length + 40)}px`);
+    card.chart.style.setProperty("--bars", `${Math.max(150, bars.reduce((sum, bar) => sum + (bar.name.includes(CROSS) ? 36 : 26), 40))}px`);
     card.show(bars.length ? (c) => ({
       traces: [{ type: "bar", orientation: "h", y: bars.map((_, i) => String(i)), customdata: bars.map((bar) => plain(bar.name)), x: bars.map((bar) => bar.weight), marker: { color: bars.map((bar) => (bar.weight > 0 ? c.accent : c.second)), cornerradius: 4 }, hovertemplate: "%{customdata}<br><b>%{x:.4g}</b><extra></extra>" }],
-      layout: { bargap: 0.42, hovermode: "closest", margin: { l: 8, r: 12, t: 4, b: 30 }, xaxis: { showgrid: true, zeroline: true, zerolinecolor: c.muted, zerolinewidth: 1, nticks: 5 }, yaxis: { type: "category", tickvals: bars.map((_, i) => String(i)), ticktext: bars.map((bar) => plain(bar.name, 24)), showgrid: false, tickfont: { color: c.ink, size: 12 }, ticks: "outside", ticklen: 6, tickcolor: faded("#000000", 0) } },
+      layout: { bargap: 0.42, hovermode: "closest", margin: { l: 8, r: 12, t: 4, b: 30 }, xaxis: { showgrid: true, zeroline: true, zerolinecolor: c.muted, zerolinewidth: 1, nticks: 5 }, yaxis: { type: "category", tickvals: bars.map((_, i) => String(i)), ticktext: bars.map((bar) => tick(bar.name)), showgrid: false, tickfont: { color: c.ink, size: 12 }, ticks: "outside", ticklen: 6, tickcolor: faded("#000000", 0) } },
     }) : null, bars.slice(-3).reverse().map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), told);
     return undefined;
   };
@@ -219,11 +256,20 @@ function drawLag(card, lag) {
   }) : null, `median ${span(lag.median_s)}`, lag.bars);
 }
 
-function settingsCard(model) {
+function settingsCard(model, back, again) {
   const features = Array.isArray(model.features) ? model.features.join(", ") : model.features?.auto ? `records, up to ${whole(model.features.auto.dim)} names of their own` : model.features ? `hashed into ${whole(model.features.hashed)} columns` : positions(model) ? `${positions(model)}, by position` : "none";
-  const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Settings", Object.keys(model.params).length ? JSON.stringify(model.params) : "as they come"],
-    ["Feedback is learnt for", span(model.window_s)], ["Events are kept for", model.retention_s && span(model.retention_s)], ["The log begins", logBegins(model.base)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
+  const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Knobs", model.knobs && Object.entries(model.knobs).map(([name, limits]) => `${name} ${limitsOf(limits)}`).join(", ")],
+    ["Settings", Object.keys(model.params).length ? JSON.stringify(model.params) : "as they come"],
+    ["Feedback is learnt for", span(model.window_s)], ["Silence counts as", model.default_reward === null ? null : `a reward of ${short(model.default_reward)}`],
+    ["Share of exploration", model.explore === null ? null : short(model.explore)], ["Least share of each", model.min_share ? short(model.min_share) : null], ["Events are kept for", model.retention_s && span(model.retention_s)], ["The log begins", logBegins(model.base)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
   return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),
     h("dl", { class: "stack" }, rows.filter(([, value]) => value).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
+    !model.archived_at && h("div", { class: "row" }, h("button", { type: "button", id: "edit-model", onclick: () => editDialog(model, back?.settings ?? [], again) }, "Change"), h("button", { type: "button", class: "quiet", id: "archive-model", onclick: () => archiveDialog(model, again) }, "Archive")),
     h("details", {}, h("summary", {}, "Its whole log"), h("pre", { tabindex: "0" }, h("code", {}, `curl ${location.origin}/v1/models/${model.name}/log`))));
+}
+
+// The limits of a knob as its model has them: a pair, or one under its kind.
+function limitsOf(limits) {
+  const [kind, pair] = Array.isArray(limits) ? ["", limits] : Object.entries(limits)[0];
+  return Array.isArray(pair) ? `from ${pair[0]} to ${pair[1]}${kind && ` (${kind})`}` : JSON.stringify(limits);
 }

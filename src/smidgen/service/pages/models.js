@@ -1,21 +1,24 @@
-// All models at a glance, the form for another one, and what a newcomer sees.
+// All models at a glance, sorted and filtered, the form for another one, and what a newcomer sees.
 import { get } from "./api.js";
 import { createForm } from "./create.js";
-import { announce, figure, h, interval, set, sparkline, whole } from "./dom.js";
+import { ago, announce, figure, h, interval, set, sparkline, whole } from "./dom.js";
 import { guests } from "./guests.js";
 import { badge, idle } from "./health.js";
 import { loopOf, loops } from "./loops.js";
 import { playSample } from "./sample.js";
 
+const FEW = 7; // up to so many need no sorting
+const ORDERS = [["created", "newest first"], ["activity", "last active"], ["name", "name"], ["loop", "loop"], ["decisions", "most decisions"], ["quality", "quality, best first"], ["health", "health, worst first"]];
+
 function card(name) {
   const parts = {
     loop: h("span", { class: "chip loop" }), learner: h("span", { class: "chip" }), state: h("span", { class: "chip", hidden: true }),
     value: h("div", { class: "big" }), measure: h("div", { class: "hint" }), ends: h("div", { class: "hint" }), spark: h("div"),
-    health: badge(), version: h("dd"), decisions: h("dd"), answered: h("dd"), late: h("dd"),
+    health: badge(), version: h("dd"), decisions: h("dd"), answered: h("dd"), active: h("dd"),
   };
-  const counts = [["learnt", parts.version], ["decisions", parts.decisions], ["answered", parts.answered], ["late", parts.late]];
+  const counts = [["learnt", parts.version], ["decisions", parts.decisions], ["answered", parts.answered], ["last active", parts.active]];
   const root = h("li", {}, h("a", { class: "card", href: `/#model=${encodeURIComponent(name)}` },
-    h("div", { class: "row between" }, h("span", { class: "name" }, name), h("span", { class: "row" }, parts.state, parts.loop)),
+    h("div", { class: "row between title" }, h("span", { class: "name" }, name), h("span", { class: "row" }, parts.state, parts.loop)),
     h("div", { class: "row" }, parts.learner, parts.health.root),
     h("div", { class: "figure" }, h("div", {}, parts.measure, parts.value, parts.ends), parts.spark),
     h("dl", {}, counts.map(([term, value]) => h("div", {}, h("dt", {}, term), value)))));
@@ -26,14 +29,14 @@ function card(name) {
     parts.state.hidden = !model.archived_at;
     set(parts.state, "archived");
     set(parts.measure, model.quality.measure);
-    const nothing = idle(model.findings);
+    const nothing = idle(model.findings) || (!model.judged && model.decisions > 0);
     set(parts.value, nothing ? "–" : figure(loop, model.quality.value));
-    set(parts.ends, nothing ? "nothing to learn from" : interval(loop, model.quality));
+    set(parts.ends, !nothing ? interval(loop, model.quality) : model.judged ? "nothing to learn from" : "its health has not been looked at yet");
     parts.health.update(model.findings);
     set(parts.version, whole(model.model_version));
     set(parts.decisions, whole(model.decisions));
     set(parts.answered, model.decisions ? `${Math.round((100 * model.answered) / model.decisions)} %` : "–");
-    set(parts.late, whole(model.late));
+    set(parts.active, ago(model.last_activity_at));
     const values = nothing ? [] : model.sparkline;
     const line = JSON.stringify(values);
     if (line !== drawn) parts.spark.replaceChildren(sparkline(values));
@@ -43,8 +46,11 @@ function card(name) {
 }
 
 function welcome(onSample, onCreate) {
-  const can = h("p", { class: "muted" }, "Say what it should do and which features it sees.");
-  loops().then((known) => set(can, `Say what it should do (${Object.keys(known).join(", ").replace(/, ([^,]*)$/, " or $1")}) and which features it sees.`));
+  const can = h("p", { class: "muted" }, "Say what goes out and what comes back.");
+  loops().then((known) => {
+    const out = Object.values(known).map(({ name, words }) => (words.out ? words.out[0].toLowerCase() + words.out.slice(1) : name));
+    set(can, `Say what goes out (${out.join(", ").replace(/, ([^,]*)$/, " or $1")}) and what comes back.`);
+  });
   const visits = h("span", { class: "row" });
   guests().then((known) => visits.append(...known.map(({ title, path }) => h("a", { href: path }, `Try the ${title[0].toLowerCase()}${title.slice(1)}`))));
   const play = h("button", { class: "main", type: "button", id: "play-sample", onclick: onSample }, "Start a sample model");
@@ -54,7 +60,7 @@ function welcome(onSample, onCreate) {
     h("ol", { class: "steps" },
       h("li", {}, h("h2", {}, "Create a model"), can,
         h("pre", {}, h("code", {}, "PUT /v1/models/news"))),
-      h("li", {}, h("h2", {}, "Ask it, and show what it says"), h("p", { class: "muted" }, "Your app sends candidates and gets a decision with an id."),
+      h("li", {}, h("h2", {}, "Ask it, and show what it says"), h("p", { class: "muted" }, "Your app sends what it knows and gets a decision with an id."),
         h("pre", {}, h("code", {}, "POST /v1/models/news/decisions"))),
       h("li", {}, h("h2", {}, "Tell it what the user did"), h("p", { class: "muted" }, "A click, a correction, a yes or no: now, tomorrow, or twice. It learns once."),
         h("pre", {}, h("code", {}, "POST /v1/decisions/ID/feedback")))),
@@ -63,11 +69,44 @@ function welcome(onSample, onCreate) {
     h("p", { class: "hint" }, "The sample is a ranking of articles for 300 simulated readers with a taste that the model does not know. It goes through the same engine as your own app, and you can watch it learn."));
 }
 
+// How the list is sorted and which of it is shown; the address keeps it, so that it can be sent to somebody.
+function controls(changed) {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const search = h("input", { type: "search", id: "search", placeholder: "Filter by name", "aria-label": "Filter models by name", value: asked.get("q") ?? "" });
+  const sort = h("select", { id: "sort", "aria-label": "Sort models by" }, ORDERS.map(([value, text]) => h("option", { value }, text)));
+  const loop = h("select", { id: "only-loop", "aria-label": "Only models of the loop" }, h("option", { value: "" }, "all loops"));
+  const ill = h("input", { type: "checkbox", id: "only-ill", checked: asked.get("health") === "ill" });
+  sort.value = ORDERS.some(([value]) => value === asked.get("sort")) ? asked.get("sort") : "created";
+  let wanted = asked.get("loop") ?? "";
+  const query = () => {
+    const said = { q: search.value, loop: wanted, health: ill.checked ? "ill" : "", sort: sort.value === "created" ? "" : sort.value };
+    return new URLSearchParams(Object.entries(said).filter(([, value]) => value)).toString();
+  };
+  const moved = () => {
+    wanted = loop.value;
+    const text = query();
+    history.replaceState(null, "", text ? `/#${text}` : "/#");
+    changed();
+  };
+  for (const control of [search, sort, loop, ill]) control.addEventListener("input", moved);
+  const root = h("div", { class: "row sorting", hidden: true }, search, sort, loop, h("label", { class: "row", for: "only-ill" }, ill, "only ill ones"));
+  const update = (told) => {
+    root.hidden = told.all < FEW && !query();
+    const names = ["", ...told.loops];
+    if (loop.options.length !== names.length) loop.replaceChildren(...names.map((name) => h("option", { value: name }, name || "all loops")));
+    if (names.includes(wanted)) loop.value = wanted;
+  };
+  const clear = () => { [search.value, loop.value, ill.checked] = ["", "", false]; moved(); };
+  return { root, query, update, clear };
+}
+
 export function modelsView(refresh) {
   const cards = new Map();
   const list = h("ul", { class: "models" });
-  const more = h("p", { class: "hint", hidden: true });
-  const search = h("input", { type: "search", id: "search", placeholder: "Filter by name", "aria-label": "Filter models by name", oninput: () => refresh() });
+  const none = h("p", { class: "card empty", hidden: true }, h("span", {}, "No model is like that."), h("button", { type: "button", class: "link", onclick: () => sorting.clear() }, "Show all of them"));
+  const more = h("button", { type: "button", hidden: true, onclick: () => { shown += 100; refresh(); } });
+  let shown = 100;
+  const sorting = controls(() => { shown = 100; refresh(); });
   const toggle = h("button", { type: "button", class: "main", id: "new-model", "aria-expanded": "false", onclick: () => open(form.root.hidden) }, "New model");
   const form = createForm(refresh);
   form.root.hidden = true;
@@ -82,29 +121,34 @@ export function modelsView(refresh) {
   };
   const greeting = welcome(sample, () => open(true));
   greeting.hidden = true;
-  const head = h("div", { class: "row between" }, h("h1", {}, "Models"), h("div", { class: "row" }, h("div", {}, search), toggle));
-  const root = h("div", { class: "page" }, greeting, head, form.root, list, more);
+  const count = h("span", { class: "hint" });
+  const head = h("div", { class: "row between" }, h("h1", {}, "Models ", count), toggle);
+  const root = h("div", { class: "page" }, greeting, head, sorting.root, form.root, list, none, h("div", { class: "row" }, more));
 
   return {
     root,
     async refresh() {
-      const [told, known] = await Promise.all([get(`/ui/models.json?q=${encodeURIComponent(search.value)}`), loops()]);
-      const none = told.all === 0;
-      greeting.hidden = !none;
-      head.hidden = none;
-      search.parentElement.hidden = told.all < 7;
-      const seen = new Set(told.models.map((model) => model.name));
+      const pages = Array.from({ length: shown / 100 }, (_, i) => get(`/ui/models.json?${sorting.query()}&after=${100 * i}`));
+      const [known, told, ...rest] = await Promise.all([loops(), ...pages]);
+      const models = [told, ...rest].flatMap((page) => page.models);
+      const empty = told.all === 0;
+      greeting.hidden = !empty;
+      head.hidden = empty;
+      sorting.update(told);
+      set(count, told.all >= FEW ? (told.of < told.all ? `${whole(told.of)} of ${whole(told.all)}` : whole(told.all)) : "");
+      const seen = new Set(models.map((model) => model.name));
       for (const [name, old] of cards) {
         if (!seen.has(name)) { old.root.remove(); cards.delete(name); }
       }
-      told.models.forEach((model, place) => {
+      models.forEach((model, place) => {
         if (!cards.has(model.name)) cards.set(model.name, card(model.name));
         const mine = cards.get(model.name);
         mine.update(model, loopOf(model, known));
         if (list.children[place] !== mine.root) list.insertBefore(mine.root, list.children[place] ?? null);
       });
-      more.hidden = told.of <= told.models.length && told.of > 0 || none;
-      set(more, told.of === 0 ? "No model has that name." : `${whole(told.of - told.models.length)} more: filter by name.`);
+      none.hidden = empty || told.of > 0;
+      more.hidden = told.of <= models.length;
+      set(more, `${whole(told.of - models.length)} more`);
     },
   };
 }

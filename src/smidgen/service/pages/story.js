@@ -19,7 +19,7 @@ export function recentCard(model, loop) {
   const rows = h("tbody");
   const older = h("button", { type: "button", class: "quiet", hidden: true }, "Older");
   const newest = h("button", { type: "button", class: "quiet", hidden: true }, "Newest");
-  const empty = h("p", { class: "empty" }, "No decision yet. Take one below, or from your app.");
+  const empty = h("p", { class: "empty" }, "No decision yet. Take one above, or from your app.");
   const table = h("div", {}, h("table", { class: "recent" },
     h("thead", {}, h("tr", {}, ["When", "Answer", "What the user did", "Lag", "State"].map((text) => h("th", { scope: "col" }, text)))), rows));
   const root = h("section", { class: "card stack full", "aria-labelledby": "recent-title" },
@@ -52,9 +52,9 @@ function row(one, mayExplore) {
   const place = one.position ? `, at position ${one.position}` : "";
   return h("tr", {},
     h("td", { class: "muted" }, clock(one.made_at)),
-    h("td", { class: "grow" }, h("button", { type: "button", class: "link", "data-id": one.decision, onclick: () => tell(one.decision) }, one.answer),
+    h("td", { class: "grow" }, h("button", { type: "button", class: "link clip", "data-id": one.decision, onclick: () => tell(one.decision) }, one.answer),
       one.key && h("span", { class: "hint" }, ` for ${one.key}`), one.explored && mayExplore && h("span", { class: "hint" }, " · explored")),
-    h("td", {}, one.feedback ? one.feedback + place : h("span", { class: "muted" }, "–")),
+    h("td", {}, one.feedback ? h("span", { class: "clip" }, one.feedback + place) : h("span", { class: "muted" }, "–")),
     h("td", { class: "muted" }, span(one.lag_s)),
     h("td", {}, chip));
 }

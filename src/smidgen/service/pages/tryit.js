@@ -1,89 +1,156 @@
 // Take a decision by hand and answer it, through the same calls that an app makes.
-import { call, get, sentence } from "./api.js";
-import { announce, h } from "./dom.js";
+import { call, get, model as path, sentence } from "./api.js";
+import { announce, h, whole } from "./dom.js";
+import { field, named } from "./fields.js";
+import { knobsTable } from "./knobs.js";
+import { byRecords, known, positions, random, request, samples } from "./request.js";
+import { whyList } from "./why.js";
 
 const WIDEST = 8;
-const random = () => +(Math.random() * 2 - 1).toFixed(2);
 
-export function tryCard(model, loop, refresh) {
-  const names = featureNames(model);
+export function tryCard(model, loop, refresh, asked) {
+  const numbers = featureNames(model);
   const shape = loop.words.asks;
   const candidates = shape === "candidates";
-  const grid = shape !== "json" && names !== null && names.length <= WIDEST;
-  const asks = shape === "json" || (shape !== "nothing" && !(names !== null && names.length === 0));
-  const table = h("div", { class: "scroll" });
-  const free = h("textarea", { class: "code", rows: 6, spellcheck: "false", id: "try-body", "aria-label": "The request as JSON" });
+  const grid = shape !== "json" && numbers !== null && numbers.length <= WIDEST;
+  const asks = shape === "json" || (shape !== "nothing" && !(numbers !== null && numbers.length === 0));
+  const input = !asks ? null : grid ? table(numbers, candidates, Array.isArray(model.features)) : written(model, loop, candidates);
   const key = h("input", { id: "try-key", value: "ann", required: true, maxlength: 200 });
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
   const answer = h("div", { class: "stack", id: "try-answer" });
-  const curl = h("code");
 
-  const fill = () => {
-    if (!asks) return;
-    if (!grid) { free.value = JSON.stringify(guess(model, loop), null, 1); return; }
-    const ids = candidates ? ["a", "b", "c", "d"] : ["item"];
-    table.replaceChildren(h("table", { class: "candidates" },
-      h("thead", {}, h("tr", {}, candidates && h("th", { scope: "col" }, "id"), names.map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, ids.map((id) => h("tr", { "data-id": id }, candidates && h("th", { scope: "row" }, id), names.map((name) => h("td", {},
-        h("input", { type: "number", step: "any", required: true, value: String(random()), "data-name": name, "aria-label": candidates ? `${name} of ${id}` : name }))))))));
-  };
   const body = () => {
     const whose = model.keyed ? { key: key.value } : {};
-    if (!asks) return whose;
-    if (!grid) return { ...JSON.parse(free.value), ...whose };
-    const rows = [...table.querySelectorAll("tbody tr")].map((row) => {
-      const inputs = [...row.querySelectorAll("input")];
-      const named = Array.isArray(model.features);
-      return { id: row.dataset.id, features: named ? Object.fromEntries(inputs.map((input) => [input.dataset.name, input.valueAsNumber])) : inputs.map((input) => input.valueAsNumber) };
-    });
-    return candidates ? { candidates: rows, ...whose } : { features: rows[0].features, ...whose };
+    const given = input ? input.value() : {};
+    return given === null ? null : { ...whose, ...given };
   };
+  const tell = () => { const now = body(); if (now) asked(now); };
   const refuse = (error) => {
+    const at = input?.fields ? named(error.message, input.fields) : null;
+    if (at) return at.fail(sentence(error));
     wrong.textContent = sentence(error);
     wrong.hidden = false;
+    return null;
+  };
+  const explain = async (decision, place) => {
+    const { contributions } = await get(`/v1/decisions/${decision.decision}`);
+    place.replaceChildren(...(contributions?.items.length ? [whyList(contributions)] : []));
   };
   const take = async (event) => {
     event.preventDefault();
     wrong.hidden = true;
+    input?.clear?.();
+    const sent = body();
+    if (sent === null) return;
+    asked(sent);
     try {
-      const asked = body();
-      curl.textContent = `curl -X POST ${location.origin}/v1/models/${model.name}/decisions \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(asked)}'`;
-      const decision = await call("POST", `/v1/models/${encodeURIComponent(model.name)}/decisions`, asked);
+      const decision = await call("POST", `/v1/models/${encodeURIComponent(model.name)}/decisions`, sent);
       const told = await get(`/ui/decisions/${decision.decision}/answers.json`);
-      answer.replaceChildren(...reactions(told, decision.explored && loop.words.tells_exploring, (feedback) => react(decision, feedback)));
+      const why = h("div");
+      answer.replaceChildren(...reactions(told, decision, loop, (feedback) => react(decision, feedback, why)), why);
       announce("A decision was taken. Say what the user did.");
       answer.querySelector("button, input, select")?.focus();
-      await refresh();
+      await Promise.all([explain(decision, why), refresh()]);
     } catch (error) { refuse(error); }
   };
-  const react = async (decision, feedback) => {
+  const react = async (decision, feedback, why) => {
     wrong.hidden = true;
     try {
       const told = await call("POST", `/v1/decisions/${decision.decision}/feedback`, feedback);
-      const words = { learnt: `Learnt: the model is at version ${told.model_version.toLocaleString("en")}.`, duplicate: "It knew that already.", late: "Too late: logged, not learnt." }[told.status];
+      const before = decision.model_version;
+      const rise = told.model_version === before + 1 ? ` It was at ${whole(before)}.` : "";
+      const words = { learnt: `Learnt: the model is at version ${whole(told.model_version)}.${rise}`, duplicate: "It knew that already.", late: "Too late: logged, not learnt." }[told.status];
       answer.querySelectorAll("button, input, select").forEach((control) => { control.disabled = true; });
-      answer.append(h("p", { class: "said", id: "try-said" }, words));
+      why.before(h("p", { class: "said", id: "try-said" }, words));
       announce(words);
       ask.focus();
-      await refresh();
+      await Promise.all([explain(decision, why), refresh()]);
     } catch (error) { refuse(error); }
   };
 
   const ask = h("button", { class: "main", type: "submit", id: "try-ask" }, "Take a decision");
-  const form = h("form", { class: "stack", onsubmit: take },
+  const again = () => { input.fill(); tell(); };
+  const form = h("form", { class: "stack", onsubmit: take, onchange: tell },
     model.keyed && h("div", { class: "field" }, h("label", { for: "try-key" }, "Whose decision (key)"), key),
-    asks && (grid ? table : free),
-    h("div", { class: "row" }, ask, asks && h("button", { type: "button", id: "try-shuffle", onclick: fill }, grid ? "Other numbers" : "Another guess")));
-  fill();
-  const hint = asks ? "Change the numbers, take a decision, then play the user: the curve moves with your feedback." : "Take a decision, then play the user: the curve moves with your feedback.";
+    input?.root,
+    h("div", { class: "row" }, ask, asks && h("button", { type: "button", id: "try-shuffle", onclick: again }, grid ? "Other numbers" : "Another guess")));
+  tell();
+  if (input?.learnt) input.learnt().then(tell).catch(() => {}); // until names are known, the guess stands
+  const what = !asks ? "Take" : grid ? "Change the numbers, take" : "Write or paste what your app would send, take";
   return h("section", { class: "card stack wide", "aria-labelledby": "try-title" },
-    h("div", {}, h("h2", { id: "try-title" }, "Try it"), h("p", { class: "hint" }, hint)),
-    form, wrong, answer,
-    h("details", {}, h("summary", {}, "The same with curl"), h("pre", { tabindex: "0" }, curl)));
+    h("div", {}, h("h2", { id: "try-title" }, "Try it"), h("p", { class: "hint" }, `${what} a decision, then play the user: the curve moves with your feedback.`)),
+    form, wrong, answer);
 }
 
-// How many features by position; a learner that wraps another takes what the other takes.
-export const positions = (model) => model.params.dim ?? model.params.learner?.dim;
+// Few numbers by name or by position: a table of them.
+function table(names, candidates, named) {
+  const root = h("div", { class: "scroll" });
+  const fill = () => {
+    const ids = candidates ? ["a", "b", "c", "d"] : ["item"];
+    root.replaceChildren(h("table", { class: "candidates" },
+      h("thead", {}, h("tr", {}, candidates && h("th", { scope: "col" }, "id"), names.map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ids.map((id) => h("tr", { "data-id": id }, candidates && h("th", { scope: "row" }, id), names.map((name) => h("td", {},
+        h("input", { type: "number", step: "any", required: true, value: String(random()), "data-name": name, "aria-label": candidates ? `${name} of ${id}` : name }))))))));
+  };
+  const value = () => {
+    const rows = [...root.querySelectorAll("tbody tr")].map((row) => {
+      const inputs = [...row.querySelectorAll("input")];
+      return { id: row.dataset.id, features: named ? Object.fromEntries(inputs.map((input) => [input.dataset.name, input.valueAsNumber])) : inputs.map((input) => input.valueAsNumber) };
+    });
+    return candidates ? { candidates: rows } : { features: rows[0].features };
+  };
+  fill();
+  return { root, fill, value };
+}
+
+// Anything else as JSON, part by part: what the app knows of the moment, and what there is to decide on.
+function written(model, loop, candidates) {
+  const records = byRecords(model, loop);
+  const area = (rows) => h("textarea", { class: "code", rows, spellcheck: "false" });
+  const whole = loop.words.asks === "json";
+  const parts = whole ? { "": field("The request as JSON", "try-body", area(6)) }
+    : candidates ? { ...(records && { context: field("Context: what is the same for all of them", "try-context", area(2)) }), candidates: field("Candidates", "try-candidates", area(5), records ? "A list; each with an id and what your app knows of it. Ids alone will do." : "A list; each with an id and its features.") }
+      : { features: field(records ? "The record: what your app knows of it" : "Features", "try-record", area(5)) };
+  let fields = null;
+  const fill = () => {
+    const guess = request(model, loop, { sample: samples.get(model.name), fields });
+    if (whole) { parts[""].control.value = JSON.stringify(guess, null, 1); return; }
+    for (const [name, part] of Object.entries(parts)) part.control.value = pretty(guess[name] ?? {});
+  };
+  const value = () => {
+    const out = {};
+    for (const [name, part] of Object.entries(parts)) {
+      part.clear();
+      if (!part.control.value.trim()) continue;
+      try {
+        const given = JSON.parse(part.control.value);
+        if (name) out[name] = given;
+        else Object.assign(out, given);
+      } catch (error) {
+        part.fail(`This is not JSON: ${error.message}.`);
+        return null;
+      }
+    }
+    if (out.context && !Object.keys(out.context).length) delete out.context;
+    return out;
+  };
+  fill();
+  // The names that the model has learnt say what its app sends.
+  const learnt = async () => {
+    if (!records) return;
+    const { names } = await get(`${path(model.name)}/names.json`);
+    const found = known(names);
+    if (!Object.keys(found.item).length && !Object.keys(found.context).length) return;
+    fields = found;
+    if (!root.contains(document.activeElement) && !samples.get(model.name)) fill();
+  };
+  const root = h("div", { class: "stack" }, Object.values(parts).map((part) => part.root));
+  const clear = () => Object.values(parts).forEach((part) => part.clear());
+  return { root, fill, value, clear, fields: parts, learnt };
+}
+
+// One candidate per line, so that a list can be read and mended.
+const pretty = (value) => (Array.isArray(value) ? `[\n${value.map((each) => ` ${JSON.stringify(each)}`).join(",\n")}\n]` : JSON.stringify(value));
 
 function featureNames(model) {
   if (Array.isArray(model.features)) return model.features;
@@ -92,19 +159,10 @@ function featureNames(model) {
   return dim === undefined ? [] : dim > WIDEST ? null : Array.from({ length: dim }, (_, i) => `feature ${i + 1}`);
 }
 
-function guess(model, loop) {
-  if (loop.words.asks === "json") return loop.example.request;
-  const one = () => {
-    if (model.features?.auto) return { number: random(), word: ["red", "green", "blue"][Math.floor(3 * Math.random())], flag: Math.random() < 0.5 };
-    if (model.features?.hashed) return Object.fromEntries(["apple", "banana", "cherry"].map((name) => [name, random()]));
-    if (Array.isArray(model.features)) return Object.fromEntries(model.features.map((name) => [name, random()]));
-    return Array.from({ length: Math.min(positions(model), 1000) }, random);
-  };
-  return loop.words.asks === "candidates" ? { candidates: ["a", "b", "c"].map((id) => ({ id, features: one() })) } : { features: one() };
-}
-
-function reactions(told, explored, react) {
-  const parts = [h("p", {}, told.text, explored && h("span", { class: "hint" }, " It explored."))];
+function reactions(told, decision, loop, react) {
+  const explored = decision.explored && loop.words.tells_exploring;
+  const parts = [h("p", {}, decision.knobs ? "It proposes:" : told.text, explored && h("span", { class: "hint" }, " It explored."))];
+  if (decision.knobs) parts.push(knobsTable(decision.knobs));
   if (told.ordered) {
     parts.push(h("ol", { class: "answers" }, told.options.map((one) => h("li", {}, h("button", { type: "button", "data-candidate": one.text, onclick: () => react(one.feedback) },
       h("span", {}, one.text), h("span", { class: "hint" }, one.hint))))));
@@ -116,14 +174,14 @@ function reactions(told, explored, react) {
   return parts;
 }
 
-// Something to type in: a number, several of them, or (without a field) the whole feedback as JSON.
-function entry({ label, field, many }, react) {
-  const one = field && !many;
-  const value = h("input", { id: "try-value", required: true, type: one ? "number" : "text", step: "any", placeholder: one ? "0.5" : field ? "0.1, -0.2, …" : "{ }" });
+// Something to type in: a number, several of them, a text, or (without a field) the whole feedback as JSON.
+function entry({ label, field, many, text }, react) {
+  const one = field && !many && !text;
+  const value = text ? h("textarea", { id: "try-value", rows: 6 }) : h("input", { id: "try-value", required: true, type: one ? "number" : "text", step: "any", placeholder: one ? "0.5" : field ? "0.1, -0.2, …" : "{ }" });
   const send = (event) => {
     event.preventDefault();
     try {
-      react(field ? { [field]: many ? value.value.split(",").map(Number) : value.valueAsNumber } : JSON.parse(value.value));
+      react(text ? { [field]: value.value } : field ? { [field]: many ? value.value.split(",").map(Number) : value.valueAsNumber } : JSON.parse(value.value));
       value.setCustomValidity("");
     } catch (error) {
       value.setCustomValidity(error.message);
@@ -131,5 +189,5 @@ function entry({ label, field, many }, react) {
     }
   };
   value.addEventListener("input", () => value.setCustomValidity(""));
-  return h("form", { class: "row", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Tell it"));
+  return h("form", { class: "row bottom", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Tell it"));
 }

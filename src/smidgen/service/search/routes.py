@@ -18,10 +18,11 @@ from smidgen.service.http.running import Service, reply, service
 from smidgen.service.insight.curve import LEARNT
 from smidgen.service.messages import Message
 from smidgen.service.models.engine import Engine
+from smidgen.service.search.comparison import CompareBody, compare
 from smidgen.service.search.features import NAMES
 from smidgen.service.search.library import with_library
 from smidgen.service.search.progress import progress
-from smidgen.service.search.searches import MODEL, SHOWN, decide, demo_name, search, shown, start_anew
+from smidgen.service.search.searches import MODEL, SHOWN, decide, demo_name, scales, search, shown, start_anew
 from smidgen.service.search.visitors import TASTE, VisitorsBody, visit, visitor
 
 PAGES = Path(__file__).parent / "pages"
@@ -57,7 +58,8 @@ async def query(request: Request) -> Response:
     answer = await here.writer.do(lambda: decide(here.engine, name, asked))
     told = {"model": name, "decision": answer["decision"], "model_version": answer["model_version"]}
     counts = {"of": len(asked.documents), "decisions": here.engine.model(name).decisions}
-    return _told({**told, "words": asked.words, "results": shown(asked, answer), **counts}, 201)
+    results = shown(asked, answer, scaled=scales(here.engine, name))
+    return _told({**told, "words": asked.words, "results": results, **counts}, 201)
 
 
 async def weights(request: Request) -> Response:
@@ -84,6 +86,13 @@ async def simulate(request: Request) -> Response:
     return _told({"model": name, "played": body.users, "clicked": clicked, **await _figures(here, name)})
 
 
+async def side_by_side(request: Request) -> Response:
+    """POST /demo/search/compare: users who only look at the top, played aside with two learners."""
+    here, _ = await _admitted(request, makes=False)
+    body = await json_body(request, CompareBody, here.options.max_body)
+    return _told(await with_library(partial(compare, body.run)))
+
+
 async def reset(request: Request) -> Response:
     """POST /demo/search/reset: archive the model and begin with the next."""
     here, _ = await _admitted(request)
@@ -100,6 +109,7 @@ def routes() -> list[Route]:
         Route("/demo/search/weights", weights, methods=["GET"]),
         Route("/demo/search/documents", documents, methods=["GET"]),
         Route("/demo/search/simulate", simulate, methods=["POST"]),
+        Route("/demo/search/compare", side_by_side, methods=["POST"]),
         Route("/demo/search/reset", reset, methods=["POST"]),
     ]
 

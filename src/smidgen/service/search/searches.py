@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from smidgen.learners import Feedback, Loop
-from smidgen.learners.recommended import find
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Candidate, DecisionBody, ModelBody
 from smidgen.service.models.building import canonical
@@ -14,9 +15,8 @@ from smidgen.service.search.documents import Document
 from smidgen.service.search.features import NAMES, features
 from smidgen.service.search.index import Index
 
-MODEL = ModelBody(
-    loop=Loop.RANK, learner=find(Loop.RANK, Feedback.BETTER)[0].__name__, features=list(NAMES), window_s=86400.0
-)
+#: The learner to begin with for clicks, with its settings to begin with.
+MODEL = ModelBody(loop=Loop.RANK, feedback=Feedback.CLICKS, features=list(NAMES), window_s=86400.0)
 STEM = "demo-search"
 SHOWN = 10
 
@@ -40,7 +40,7 @@ class Search(NamedTuple):
     rows: list[list[float]]
 
     def body(self) -> DecisionBody:
-        """The request for a decision. All weights being equal, a ranking keeps the order of the names."""
+        """The request for a decision."""
         pairs = zip(self.documents, self.rows, strict=True)
         candidates = [Candidate(id=document.name, features=row) for document, row in pairs]
         body: DecisionBody = loops.decision(candidates=candidates, top=SHOWN)
@@ -84,12 +84,21 @@ def start_anew(engine: Engine) -> str:
     return name
 
 
-def shown(asked: Search, reply: dict[str, Any]) -> list[dict[str, Any]]:
-    """The first results as the page shows them, best first."""
+def scales(engine: Engine, name: str) -> bool:
+    """Whether the model's learner brings each feature to [0, 1] over the candidates of a query."""
+    return bool(engine.model(name).blueprint.settings.get("normalize"))
+
+
+def shown(asked: Search, reply: dict[str, Any], *, scaled: bool) -> list[dict[str, Any]]:
+    """The first results as the page shows them, best first, with what the learner reads: scaled or as they are."""
+    rows = np.array(asked.rows)
+    if scaled:
+        low, width = rows.min(axis=0), np.ptp(rows, axis=0)
+        rows = np.divide(rows - low, width, out=np.zeros_like(rows), where=width > 0)
     place = {document.name: i for i, document in enumerate(asked.documents)}
     out = []
     for id, score in zip(reply["ranking"][:SHOWN], reply["scores"][:SHOWN], strict=True):
         document = asked.documents[place[id]]
         told = {"name": id, "kind": document.kind, "signature": document.signature, "summary": document.summary}
-        out.append({**told, "text": document.text, "score": score, "features": asked.rows[place[id]]})
+        out.append({**told, "text": document.text, "score": score, "features": rows[place[id]].tolist()})
     return out

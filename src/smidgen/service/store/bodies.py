@@ -1,9 +1,9 @@
 """What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
 
-A decision's body is ``[number, model_version, window_s, ids, record]``; the reply is told anew from the record. A
-feedback's body is ``[feedback, learn]``, and so is that of silence that was learnt; whether it was learnt, and which
-version it made, stands in the envelope. All other bodies are maps, whose fields are those of the exported line; what a
-learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
+A decision's body is ``[number, model_version, window_s, ids, record, shared]``; the reply is told anew from the record.
+A feedback's body is ``[feedback, learn, places]``, and so is that of silence that was learnt; whether it was learnt,
+and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the exported
+line; what a learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ class DecisionBody(msgspec.Struct, array_like=True):
         The candidates' ids, in the order of their features.
     record
         The learner's own record, all that learning needs.
+    shared
+        Of a keyed model, where there is something to say: ``start``, what the key begins with, and ``names``, of
+        columns that it had not told before (`smidgen.features.memory.Carried`).
     """
 
     number: int
@@ -44,6 +47,7 @@ class DecisionBody(msgspec.Struct, array_like=True):
     window_s: float
     ids: Sequence[Any]
     record: bytes
+    shared: dict[str, Any] | None = None
 
 
 class FeedbackBody(msgspec.Struct, array_like=True):
@@ -55,10 +59,13 @@ class FeedbackBody(msgspec.Struct, array_like=True):
         What the app sent.
     learn
         What the learner was told.
+    places
+        Of a keyed model that takes records: where new names of the decision went (`smidgen.features.memory.Places`).
     """
 
     feedback: dict[str, Any]
     learn: bytes
+    places: tuple[list[int], list[int]] | None = None
 
 
 _decisions = msgspec.msgpack.Decoder(DecisionBody)
@@ -103,6 +110,15 @@ def read_told(event: Event) -> Any:
         return read_value(read_feedback(event.body, event.seq).learn, event.seq)
     content = read_fields(event.body, event.seq).get("learn")
     return read_value(content, event.seq) if isinstance(content, bytes) else None
+
+
+def carried(shared: dict[str, Any] | None, seq: int) -> list[tuple[int, str, int]]:
+    """The names that an event tells again."""
+    names = (shared or {}).get("names") or []
+    try:
+        return msgspec.convert(names, list[tuple[int, str, int]])
+    except msgspec.ValidationError as error:
+        raise _unreadable(seq, error) from error
 
 
 def recall(learner: Learner, record: bytes, seq: int) -> Decision:

@@ -24,15 +24,21 @@ POINTS = (
 LIFE = (
     "event-appended",
     "taught",
-    "showing-appended",
-    "expiry-appended",
-    "silence-learnt",
     "retraction-appended",
     "rollback-appended",
     "forgetting-appended",
     "base-staged",
     "base-made",
     "base-tidied",
+)
+#: Every place that silence, a showing, those who stand beside a champion, and a promotion pass.
+TRIALS = (
+    "showing-appended",
+    "lesson-appended",
+    "passed-on",
+    "expiry-appended",
+    "silence-learnt",
+    "promoted",
 )
 #: Every place that a backup passes, and then those of restoring it.
 KEEPING = (

@@ -42,6 +42,8 @@ class DecisionEvent(NamedTuple):
         The candidates' ids, in the order of their features.
     decision
         The learner's own record, all that learning needs.
+    shared
+        Of a keyed model: what the key begins with, names of columns.
     """
 
     number: int
@@ -51,6 +53,12 @@ class DecisionEvent(NamedTuple):
     reply: Reply
     ids: list[Any]
     decision: Decision
+    shared: dict[str, Any] | None = None
+
+    @property
+    def names(self) -> list[tuple[int, str, int]]:
+        """Names of columns that it tells."""
+        return bodies.carried(self.shared, 0)
 
 
 class Answered(NamedTuple):
@@ -68,6 +76,8 @@ class Answered(NamedTuple):
         What the learner was told.
     model_version
         The model's version after it was learnt.
+    places
+        Where new names went.
     """
 
     at: float
@@ -75,6 +85,7 @@ class Answered(NamedTuple):
     status: str
     learn: Any
     model_version: int | None
+    places: tuple[list[int], list[int]] | None = None
 
 
 class EventLog:
@@ -88,7 +99,7 @@ class EventLog:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self._learners: OrderedDict[tuple[int, str | None], Learner] = OrderedDict()
+        self._learners: OrderedDict[tuple[int, str | None, int], Learner] = OrderedDict()
 
     def decision(self, model: Served, seq: int) -> DecisionEvent:
         """A decision's event."""
@@ -100,7 +111,8 @@ class EventLog:
 
     def let_go(self, model: Served, key: str) -> None:
         """Keep nothing of a key in memory."""
-        self._learners.pop((model.id, key), None)
+        for place in [each for each in self._learners if each[:2] == (model.id, key)]:
+            del self._learners[place]
 
     def answered(self, model: Served, seq: int) -> Answered:
         """A feedback's event."""
@@ -108,18 +120,16 @@ class EventLog:
 
     def made(self, model: Served, event: Event) -> Decision:
         """The learner's own record of a decision."""
-        return bodies.recall(
-            self._learner(model, event.key), bodies.read_decision(event.body, event.seq).record, event.seq
-        )
+        return bodies.recall(self._learner(model, event), bodies.read_decision(event.body, event.seq).record, event.seq)
 
     def told(self, model: Served, event: Event) -> DecisionEvent:
         """What the event of a decision says, the reply told anew."""
         body = bodies.read_decision(event.body, event.seq)
-        decision = bodies.recall(self._learner(model, event.key), body.record, event.seq)
+        decision = bodies.recall(self._learner(model, event), body.record, event.seq)
         ids, expires = list(body.ids), event.at + body.window_s
-        told = reply(event.decision or "", body.model_version, decision, expires)
-        told |= model.blueprint.loop.answer(decision, ids)
-        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision)
+        told = reply(event.decision or "", model.name, body.model_version, decision, expires)
+        told |= model.at(event.seq).loop.answer(decision, ids)
+        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, body.shared)
 
     def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
         """The model's next events as lines of JSON; fewer than asked for, if they are large."""
@@ -187,7 +197,8 @@ class EventLog:
         if event.type == "decision":
             told = self.told(model, event)
             record = msgspec.Raw(told.decision.to_json())
-            return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record}
+            shared = {} if told.shared is None else {"shared": told.shared}
+            return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record, **shared}
         if event.type in ("feedback", "expired"):
             heard = answered(event)
             return {
@@ -195,6 +206,7 @@ class EventLog:
                 "status": heard.status,
                 "learn": records.pack(heard.learn),
                 "model_version": heard.model_version,
+                **({} if heard.places is None else {"places": heard.places}),
             }
         if event.type == ERASED and event.salt is None:
             return {"digest": (event.body or b"").hex()} | made
@@ -211,20 +223,21 @@ class EventLog:
             raise InvalidRecord(f"event {seq} of {model.name} is missing", "restore the database from a backup")
         return event
 
-    def _learner(self, model: Served, key: str | None) -> Learner:
+    def _learner(self, model: Served, event: Event) -> Learner:
         """A learner with the settings of the one that decided."""
-        place = (model.id, key)
+        place = (model.id, event.key, model.era(event.seq))
         if (found := self._learners.get(place)) is None:
-            found = self._learners[place] = model.blueprint.learner(key)
+            found = self._learners[place] = model.at(event.seq).learner(event.key)
             if len(self._learners) > _KEPT:
                 self._learners.popitem(last=False)
         return found
 
 
-def reply(name: str, version: int, decision: Decision, expires_at: float) -> Reply:
+def reply(name: str, model: str, version: int, decision: Decision, expires_at: float) -> Reply:
     """What the app is told of every decision; the loop's answer goes beside it."""
     return {
         "decision": name,
+        "model": model,
         "model_version": version,
         "explored": decision.explored,
         "propensity": decision.propensity,
@@ -236,4 +249,5 @@ def answered(event: Event) -> Answered:
     """What the event of a feedback says."""
     body = bodies.read_feedback(event.body, event.seq)
     status = "learnt" if event.made is not None else "late"
-    return Answered(event.at, body.feedback, status, bodies.read_value(body.learn, event.seq), event.made)
+    learn = bodies.read_value(body.learn, event.seq)
+    return Answered(event.at, body.feedback, status, learn, event.made, body.places)

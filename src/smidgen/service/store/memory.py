@@ -115,6 +115,13 @@ class MemoryStore(MemoryRetaining):
                 older = [kept for kept in tables.states.get((slot, None), []) if kept.seq < seq]
                 tables.states[slot, None] = [state, *older][:3]
 
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event."""
+        with self.shelf.lock:
+            for tables in (self.shelf.tables, self._tables):
+                found = tables.states.get((slot, None), [])
+                tables.states[slot, None] = [state for state in found if state.seq >= before]
+
     def add_token(self, token: TokenRow) -> None:
         """Enter a token."""
         self._do(lambda tables: tables.tokens.__setitem__(token.id, token))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from smidgen.service.store.events import REWINDS, Event
+from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.memory_bases import MemoryBases
 from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.protocol import Question
@@ -53,6 +53,13 @@ class MemoryReads(MemoryBases):
         with self._lock:
             id = self._tables.requests.get((slot, request))
             return self.decision(id) if id is not None else None
+
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that were made beside this one, by slot."""
+        with self._lock:
+            rows = [row for row in self._tables.decisions.values() if row.beside == decision]
+            found = [row for row in rows if self._tables.seen(row.slot, row.seq)]
+        return sorted(found, key=lambda row: row.slot)
 
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
@@ -100,6 +107,18 @@ class MemoryReads(MemoryBases):
         with self._lock:
             events = self._tables.events.get(slot, [])[self._tables.floor(slot) :]
         return [event for event in events if event.type in REWINDS]
+
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        with self._lock:
+            events = self._tables.events.get(slot, [])[self._tables.floor(slot) :]
+        yield from [event for event in events if event.key == key]
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        with self._lock:
+            events = self._tables.events.get(slot, [])
+            return next((event.seq for event in reversed(events) if event.type == ERASED and event.salt is not None), 0)
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
@@ -244,7 +263,27 @@ def _lately(tables: Tables, slot: int, *, limit: int, now: float = math.inf) -> 
 
 
 def _answers(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
-    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0))][:limit])
+    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0)) if row.beside is None][:limit])
+
+
+def _later(tables: Tables, slot: int, after: int) -> list[DecisionRow]:
+    return sorted((row for row in _of(tables, slot) if row.seq > after), key=lambda row: row.seq)
+
+
+def _pairs(tables: Tables, slot: int, *, after: int, limit: int) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    for row in _later(tables, slot, after):
+        shown = tables.decisions.get(row.beside) if row.beside is not None else None
+        if shown is not None:
+            head = (row.seq, row.agreed, *tables.shares[row.id])
+            end = (shown.shown, shown.forwarded, shown.agreed, shown.feedback_seq, shown.measure)
+            found.append((*head, shown.slot, shown.seq, shown.expires_at, *end))
+    return found[:limit]
+
+
+def _agreement(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
+    rows = [row.agreed for row in _later(tables, slot, 0) if row.agreed is not None][-limit:]
+    return [(len(rows), float(sum(rows)))]
 
 
 _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
@@ -258,4 +297,6 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "lately": _lately,
     "ended": _lately,
     "answers": _answers,
+    "pairs": _pairs,
+    "agreement": _agreement,
 }

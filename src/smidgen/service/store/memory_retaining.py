@@ -58,7 +58,7 @@ class MemoryRetaining(MemoryWrites):
         mine = {kept.seq for kept in self.carried(slot) if events[kept.seq - 1].key == key}
         rows = [row for row in self._tables.decisions.values() if row.slot == slot and row.seq in mine]
         counts.decisions -= len(mine)
-        counts.answered -= sum(row.status in ("learnt", "late") for row in rows)
+        counts.answered -= sum(row.status in ("learnt", "late") and row.beside is None for row in rows)
         counts.late -= sum(row.status == "late" or row.late_hash is not None for row in rows)
         fresh = base._replace(decisions=base.decisions - len(mine), erased=0)
 
@@ -92,6 +92,7 @@ class MemoryRetaining(MemoryWrites):
             for row in [row for row in tables.decisions.values() if row.slot == slot and row.seq in dead]:
                 tables.gone[row.id] = slot
                 del tables.decisions[row.id]
+                tables.shares.pop(row.id, None)
             tables.requests = {place: id for place, id in tables.requests.items() if id in tables.decisions}
             tables.calls = {
                 place: row for place, row in tables.calls.items() if place[0] != slot or row.seq not in dead

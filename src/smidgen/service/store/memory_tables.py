@@ -31,6 +31,8 @@ class Tables:
         The slots of decisions that are erased, by id.
     lineage
         By the slots of copy and source.
+    shares
+        Target and chance of decisions, by id.
     """
 
     models: dict[int, ModelRow] = field(default_factory=dict)
@@ -48,6 +50,7 @@ class Tables:
     carried: dict[int, list[Carried]] = field(default_factory=dict)
     gone: dict[str, int] = field(default_factory=dict)
     lineage: dict[tuple[int, int], Lineage] = field(default_factory=dict)
+    shares: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     def fork(self) -> Tables:
         """A copy that can change without this one."""

@@ -154,6 +154,18 @@ class MemoryWrites(MemoryReads):
         self._close(row, seq, None, counts.version)
         return Verdict("learnt", seq, counts.version)
 
+    def taught(self, slot: int, row: Told) -> Verdict:
+        """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
+        made, counts = self._own(slot, row.decision), self._after(slot)
+        if made is None or made.beside is None:
+            return Verdict("unknown", None, counts.version)
+        if made.feedback_seq is not None:
+            return Verdict("duplicate", None, counts.version)
+        counts.version += 1
+        seq = self._append(slot, counts, "taught", 1, row.at, row.decision, row.key, counts.version, row.body)
+        self._note(row.decision, feedback_seq=seq, feedback_hash=row.hash, version=counts.version)
+        return Verdict("learnt", seq, counts.version)
+
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
         for row in list(self._tables.decisions.values()):
@@ -179,7 +191,7 @@ class MemoryWrites(MemoryReads):
         if made is None or made.version is None:
             return Verdict("unknown", None, counts.version)
         counts.version += 1
-        counts.answered -= made.status == "learnt"
+        counts.answered -= made.status == "learnt" and made.beside is None
         body = msgspec.msgpack.encode({"version": made.version})
         seq = self._append(slot, counts, "retracted", 1, at, decision, key, counts.version, body)
         self._note(
@@ -213,7 +225,7 @@ class MemoryWrites(MemoryReads):
         made = {event.decision for event in mine if event.type == "decision"}
         gone = [row for id, row in self._tables.decisions.items() if id in made]
         counts.decisions -= len(gone)
-        counts.answered -= sum(row.status in ("learnt", "late") for row in gone)
+        counts.answered -= sum(row.status in ("learnt", "late") and row.beside is None for row in gone)
         counts.late -= sum(row.status == "late" or row.late_hash is not None for row in gone)
         counts.keys -= bool(mine)
 
@@ -222,6 +234,7 @@ class MemoryWrites(MemoryReads):
                 tables.events[slot][event.seq - 1] = erased(event)
             for row in gone:
                 tables.decisions.pop(row.id)
+                tables.shares.pop(row.id)
             numbers = {event.seq for event in mine}
             tables.requests = {place: id for place, id in tables.requests.items() if id not in made}
             tables.calls = {
@@ -318,10 +331,13 @@ def _entering(slot: int, seq: int, row: Asked) -> Callable[[Tables], None]:
         position=None,
         waits=row.waits,
         shown=row.shown,
+        beside=row.beside,
+        agreed=row.agreed,
     )
 
     def enter(tables: Tables) -> None:
         tables.decisions[row.decision] = made
+        tables.shares[row.decision] = (row.target, row.chance)
         tables.numbers[slot, row.key] = tables.given[row.decision] = row.number
         if row.request is not None:
             tables.requests[slot, row.request] = row.decision

@@ -31,7 +31,18 @@ from smidgen.service.store.rows import (
 
 #: What can be asked of the decisions of a slot; each gives rows.
 Question = Literal[
-    "learnt_blocks", "made_blocks", "waits", "measures", "latest", "keys", "tally", "lately", "ended", "answers"
+    "learnt_blocks",
+    "made_blocks",
+    "waits",
+    "measures",
+    "latest",
+    "keys",
+    "tally",
+    "lately",
+    "ended",
+    "answers",
+    "pairs",
+    "agreement",
 ]
 
 
@@ -58,6 +69,10 @@ class Reading(BaseReading, Protocol):
         """The decision that the app asked for under this id of its own."""
         ...
 
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that other models made beside this one, by slot; any text may be asked for."""
+        ...
+
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own, if it made an event about no decision."""
         ...
@@ -79,6 +94,14 @@ class Reading(BaseReading, Protocol):
 
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order (`smidgen.service.store.events.REWINDS`)."""
+        ...
+
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        ...
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
         ...
 
     def version_at(self, slot: int, seq: int) -> int:
@@ -128,7 +151,14 @@ class Reading(BaseReading, Protocol):
             The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
             decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
         ``answers(limit)``
-            The same of the latest decisions from which something was learnt, by falling version.
+            The same of the latest decisions from which something was learnt, by falling version; not of those that
+            were made beside others.
+        ``pairs(after, limit)``
+            The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
+            what was shown: slot, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
+            measure.
+        ``agreement(limit)``
+            One row: of the latest decisions that could agree with what was shown, how many there are and how many do.
         """
         ...
 
@@ -223,6 +253,13 @@ class Store(Reading, Retaining, Protocol):
         """
         ...
 
+    def taught(self, slot: int, row: Told) -> Verdict:
+        """Write that a decision beside another was taught what came of that one, if it is open; this closes it.
+
+        The verdict is ``"duplicate"`` if it is closed, ``"unknown"`` if there is no such decision beside another.
+        """
+        ...
+
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
         ...
@@ -256,6 +293,10 @@ class Store(Reading, Retaining, Protocol):
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
         """Keep what a learner has become after an event. A key's state joins the open batch."""
+        ...
+
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event; what keys became is kept."""
         ...
 
     def add_token(self, token: TokenRow) -> None:

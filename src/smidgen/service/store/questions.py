@@ -76,7 +76,7 @@ QUESTIONS: dict[Question, str] = {
     """,
     "latest": """
         SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash,
-            version, measure, position, waits, shown, late_hash
+            version, measure, position, waits, shown, late_hash, beside, agreed
         FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq < :before ORDER BY seq DESC LIMIT :limit
     """,
     "keys": """
@@ -111,7 +111,21 @@ QUESTIONS: dict[Question, str] = {
             AND x.seq >= ({_NOT_BEFORE.format(end=f"({_LAST_ENDED})")})""",
         order="x.seq",
     ),
-    "answers": _OUTCOMES.format(index="decision_versions", which="x.version IS NOT NULL", order="x.version"),
+    "answers": _OUTCOMES.format(
+        index="decision_versions", which="x.version IS NOT NULL AND x.beside IS NULL", order="x.version"
+    ),
+    "pairs": """
+        SELECT s.seq, s.agreed, s.target, s.chance, d.slot, d.seq, d.expires_at, d.shown, d.forwarded, d.agreed,
+            d.feedback_seq, d.measure
+        FROM decisions s INDEXED BY decision_order JOIN decisions d ON d.id = s.beside
+        WHERE s.slot = :slot AND s.seq > :after ORDER BY s.seq LIMIT :limit
+    """,
+    "agreement": """
+        SELECT count(*), total(agreed) FROM (
+            SELECT agreed FROM decisions INDEXED BY decision_agreed WHERE slot = :slot AND agreed IS NOT NULL
+            ORDER BY seq DESC LIMIT :limit
+        )
+    """,
 }
 #: Slots whose last event is not where their counts say, or not what they say.
 TORN = """

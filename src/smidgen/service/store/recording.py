@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,12 @@ from smidgen.service.clock import stamp
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.fold import Undone, take, undone
+from smidgen.service.models.group import Group
+from smidgen.service.models.hashed_names import told
+from smidgen.service.models.keyed_rows import Change, begin, told_to
 from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
+from smidgen.service.store import formats
 from smidgen.service.store.events import REWINDS, Event
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.log import answered
@@ -55,8 +60,9 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     ----------
     seq, type, decision, key, at
         The head of every event.
-    model, resolved
-        Of ``created`` and ``base``: the model's settings, and what was left open in them and settled then.
+    format, model, resolved
+        Of ``created`` and ``base``: the format of the log (None: from before it was fixed), the model's settings, and
+        what was left open in them and settled then.
     number, reply, ids, record
         Of ``decision``: see `smidgen.service.store.log.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
@@ -67,6 +73,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         of the log's beginning.
     amendments, decisions, late
         Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
+    shared, places, names, start, group, hashed
+        What keys share, where names of records went, and names of hashed features (`smidgen.service.store.bodies`).
     """
 
     seq: int
@@ -74,6 +82,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     decision: str | None = None
     key: str | None = None
     at: str = ""
+    format: str | None = None
     model: ModelBody | None = None
     resolved: dict[str, Any] | None = None
     number: int = 0
@@ -88,6 +97,12 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     amendments: list[Any] = msgspec.field(default_factory=list)
     decisions: int = 0
     late: int = 0
+    shared: dict[str, Any] | None = None
+    places: Any = None
+    names: list[Any] = msgspec.field(default_factory=list)
+    start: str | None = None
+    group: str | None = None
+    hashed: list[str] = msgspec.field(default_factory=list)
 
     @property
     def learnt(self) -> bool:
@@ -153,6 +168,15 @@ class Recording(ABC):
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
 
+    @abstractmethod
+    def count(self) -> int:
+        """How many events there are."""
+
+    def text(self, event: Line) -> bytes:
+        """An event of `lines` as the log's own line of JSON."""
+        text: bytes = event.__dict__["its text"]
+        return text.rstrip(b"\n")
+
 
 class FileRecording(Recording):
     """A log that was exported as NDJSON. Decisions are looked up in the file, so a long log needs little memory.
@@ -194,6 +218,11 @@ class FileRecording(Recording):
         self._file.seek(self._places[id])
         return parse(self._file.readline(), f"decision {id} of {self._path}")
 
+    def count(self) -> int:
+        """How many lines the file has."""
+        with self._path.open("rb") as file:
+            return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
+
     def undone(self) -> Undone:
         """What was taken back, in all of the file."""
         rewinds: list[tuple[str, int, int]] = []
@@ -227,7 +256,13 @@ class DatabaseRecording(Recording):
         for text in self._log.base_lines(self._model):
             yield parse(text, f"the base of {self.name}")
         for event in self.events():
-            yield self.line(event)
+            line = self.line(event)
+            line.__dict__["its event"] = event
+            yield line
+
+    def text(self, event: Line) -> bytes:
+        """An event of `lines` as the log's own line of JSON."""
+        return self._log.line(self._model, event.__dict__["its event"])
 
     def events(self) -> Iterator[Event]:
         """The events in order, in their envelopes."""
@@ -239,12 +274,13 @@ class DatabaseRecording(Recording):
         head["at"] = stamp(event.at)
         if event.type == "decision":
             told = self._log.told(self._model, event)
-            out = Line(**head, number=told.number, reply=told.reply, ids=told.ids)
+            out = Line(**head, number=told.number, reply=told.reply, ids=told.ids, shared=told.shared)
             out.__dict__["its decision"] = told.decision
         elif event.type in ("feedback", "expired"):
             heard = answered(event)
             version = heard.model_version
-            out = Line(**head, feedback=heard.feedback, status=heard.status, model_version=version)
+            head["feedback"], head["status"] = heard.feedback, heard.status
+            out = Line(**head, model_version=version, places=heard.places)
             out.__dict__["its feedback"] = heard.learn
         else:
             out = parse(self._log.line(self._model, event), f"event {event.seq} of {self.name}")
@@ -257,6 +293,10 @@ class DatabaseRecording(Recording):
             return None
         event = self._log.reading.event(row.slot, row.seq)
         return self.line(event) if event is not None else None
+
+    def count(self) -> int:
+        """How many events the model has."""
+        return self._model.seq
 
     def undone(self) -> Undone:
         """What was taken back, in all of the log."""
@@ -274,11 +314,15 @@ class Rebuilding:
     Attributes
     ----------
     blueprint
-        The model's settings, once its first event was taken.
+        The model's settings, once its first event was taken; those of another, once that was promoted.
     learners
         By key; None is the key of a model without keys.
     numbers
         The number of each learner's latest decision.
+    group
+        What the keys share, if they do.
+    hashed
+        The names of hashed features that the log tells.
     undone
         What was taken back, in all of the log; it is left out from the beginning.
     seq, version
@@ -290,8 +334,12 @@ class Rebuilding:
         self.blueprint: Blueprint | None = None
         self.learners: dict[str | None, Learner] = {}
         self.numbers: dict[str | None, int] = {}
+        self.group: Group | None = None
+        self._begun: set[str | None] = set()
+        self.hashed: dict[str, None] = {}
         self.undone = recording.undone()
-        self._amendments: list[tuple[int, Any]] = []
+        self._origin: Blueprint | None = None
+        self._wide: list[tuple[str, int, Any]] = []  # what every learner takes, also one that comes later
         self.seq = 0
         self.version = 0
 
@@ -299,59 +347,111 @@ class Rebuilding:
         """Take the next event."""
         self.seq = event.seq
         if event.type == "created":
+            formats.check(event.format, self._recording.name)
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
-            self.blueprint = recorded(event.model, event.resolved)
+            self.blueprint = self._origin = recorded(event.model, event.resolved)
+            self.group = Group(self.blueprint) if self.blueprint.grouped else None
         elif event.type in ("base", "base_state"):
-            self._begin(event)
+            self._based(event)
         elif event.type == "decision":
             self.numbers[event.key] = max(event.number, self.numbers.get(event.key, 0))
+            self.hashed |= dict.fromkeys(told(event.shared))
+            self._begin(event.key, (event.shared or {}).get("start"), event.reply.get("model_version", 0))
         elif event.type == "amended":
-            self._amendments.append((event.seq, event.told()))
+            self._wide.append((event.type, event.seq, event.told()))
             for key in list(self.learners):
                 self.learners[key] = take(self.learners[key], event.type, event.seq, None, event.told())
+            if self.group is not None:
+                self.group.amend(event.told())
         elif event.changes:
             self.version = event.model_version or 0
+            self.hashed |= dict.fromkeys(event.hashed)
             if self.version not in self.undone:
                 self._change(event)
+                if event.type == "promoted" and event.model is not None:
+                    self._wide.append((event.type, event.seq, event.told()))
+                    self.blueprint = recorded(event.model, event.resolved)
+                    self.group = Group(self.blueprint) if self.blueprint.grouped else None
 
-    def _begin(self, event: Line) -> None:
+    def _based(self, event: Line) -> None:
         """Begin with what was folded, where the first events are erased."""
-        if event.type == "base_state":
+        if event.type == "base":
+            formats.check(event.format, self._recording.name)
+            if event.model is None:
+                raise InvalidRecord("the base has no settings", "export the log again")
+            self.blueprint = self._origin = recorded(event.model, event.resolved)
+            self.group = Group(self.blueprint) if self.blueprint.grouped else None
+            self.version = event.version
+            self.hashed |= dict.fromkeys(event.hashed)
+            self._wide = [("amended", event.seq, records.unpack(told)) for told in event.amendments]
+        elif self.blueprint is not None and self.blueprint.grouped and event.key is None:
+            self.group = Group.from_bytes(event.told().tobytes(), self.blueprint, "the base state of what keys share")
+        else:
             self.learners[event.key] = Learner.from_bytes(event.told().tobytes(), f"the base state of {event.key}")
             self.numbers[event.key] = event.number
-            return
-        if event.model is None:
-            raise InvalidRecord("the base has no settings", "export the log again")
-        self.blueprint, self.version = recorded(event.model, event.resolved), event.version
-        self._amendments = [(event.seq, records.unpack(told)) for told in event.amendments]
 
     def _change(self, event: Line) -> None:
         """Let those learners take the event whom it is about."""
-        decision = None
+        decision, names = None, event.names
         if event.decision is not None and event.type not in REWINDS:
             made = self._recording.decision(event.decision)
             if made is None:
                 raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
-            decision = made.made()
+            decision, names = made.made(), (made.shared or {}).get("names", [])
+        if self.group is not None and event.group is not None and self.blueprint is not None:
+            self.group = Group.from_bytes(_bytes(event.group), self.blueprint, f"event {event.seq}")
+        if self.group is not None and event.key is not None:
+            self._grouped(event, Change(event.type, decision, event.told(), event.places, names))
+            return
         keyed = self.blueprint is not None and self.blueprint.body.keyed
         keys = list(self.learners) if keyed and event.key is None else [event.key]
         for key in keys:
-            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told())
+            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told(), key)
+
+    def _grouped(self, event: Line, change: Change) -> None:
+        """Let a learner of a key take the event, and what it shares with others."""
+        if self.group is None:
+            return
+        if event.type in ("taught", "imported"):
+            self._begin(event.key, event.start, (event.model_version or 1) - 1)
+        learner = self.learner(event.key)
+        before = learner.start() if self.group.mean is not None and learner.rounds else None
+        told = told_to(learner, change)
+        self.learners[event.key] = learner = take(learner, event.type, event.seq, *told, event.key)
+        self.group.take(change)
+        self.group.moved(before, learner)
+
+    def _begin(self, key: str | None, start: str | bytes | None, version: int) -> None:
+        """Let a key begin with what its first event says, unless what it says was rolled back."""
+        if self._origin is None or self._origin.shared_start is None or key in self._begun:
+            return
+        if not self.undone.begins_anew(version):
+            self._begun.add(key)
+            if start is not None:
+                begin(self.learner(key), _bytes(start))
 
     def learner(self, key: str | None) -> Learner:
         """The learner of a key, with the numbers of its decisions taken."""
         if key not in self.learners:
-            if self.blueprint is None:
+            if self._origin is None:
                 raise InvalidRecord(
                     f"{self._recording.name} does not begin with the model's settings", "export the log from its start"
                 )
-            self.learners[key] = self.blueprint.learner(key)
-            for seq, told in self._amendments:
-                self.learners[key] = take(self.learners[key], "amended", seq, None, told)
+            self.learners[key] = self._origin.learner(key)
+            for type, seq, told in self._wide:
+                self.learners[key] = take(self.learners[key], type, seq, None, told, key)
         learner = self.learners[key]
         learner.reserve(self.numbers.get(key, 0))
         return learner
+
+
+def _bytes(said: str | bytes) -> bytes:
+    """Bytes as an exported line has them, or as they are."""
+    try:
+        return said if isinstance(said, bytes) else base64.b64decode(said, validate=True)
+    except ValueError as error:
+        raise InvalidRecord(f"what keys share cannot be read: {error}", "export the log again") from error
 
 
 def rebuild(recording: Recording) -> Rebuilding:

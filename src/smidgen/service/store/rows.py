@@ -87,6 +87,12 @@ class Asked(NamedTuple):
         Whether something is learnt when its window closes without feedback.
     shown
         Whether it counts already; one that does not counts once `Store.shown` says so, or feedback comes.
+    beside
+        The decision that was shown in the place of this one, if another model made that.
+    agreed
+        Whether it is what was shown all the same.
+    target, chance
+        The probability with which it would have shown what was shown, and the one with which that was shown.
     """
 
     decision: str
@@ -101,6 +107,10 @@ class Asked(NamedTuple):
     body: bytes
     waits: bool = False
     shown: bool = True
+    beside: str | None = None
+    agreed: bool | None = None
+    target: float | None = None
+    chance: float | None = None
 
 
 class Told(NamedTuple):
@@ -200,6 +210,8 @@ class DecisionRow(NamedTuple):
         Whether something is learnt when its window closes without feedback; whether it counts.
     late_hash
         The digest of feedback that came after its silence was learnt.
+    beside, agreed
+        As it was asked for.
     """
 
     id: str
@@ -217,6 +229,8 @@ class DecisionRow(NamedTuple):
     waits: bool = False
     shown: bool = True
     late_hash: bytes | None = None
+    beside: str | None = None
+    agreed: bool | None = None
 
     @property
     def status(self) -> Literal["learnt", "late", "expired"] | None:

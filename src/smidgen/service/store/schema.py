@@ -97,6 +97,17 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         CREATE TABLE gone (id BLOB PRIMARY KEY, slot INTEGER NOT NULL REFERENCES slots) STRICT, WITHOUT ROWID;
         """,
     ),
+    5: (
+        "decisions beside others, and what agrees with what was shown",
+        """
+        ALTER TABLE decisions ADD COLUMN beside BLOB;
+        ALTER TABLE decisions ADD COLUMN agreed INTEGER;
+        ALTER TABLE decisions ADD COLUMN target REAL;
+        ALTER TABLE decisions ADD COLUMN chance REAL;
+        CREATE INDEX decision_beside ON decisions (beside) WHERE beside IS NOT NULL;
+        CREATE INDEX decision_agreed ON decisions (slot, seq, agreed) WHERE agreed IS NOT NULL;
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 #: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.

@@ -46,7 +46,8 @@ _RULES = (
         "the answer of event {} is not the one that the table of decisions has",
         """
         SELECT e.slot, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE e.type IN ('feedback', 'expired') AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
+        WHERE (e.type IN ('feedback', 'expired') OR (e.type = 'taught' AND e.decision IS NOT NULL))
+            AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
             AND NOT (e.type = 'feedback' AND e.made IS NULL AND x.late_hash IS NOT NULL)
             AND NOT EXISTS (
                 SELECT 1 FROM events r INDEXED BY event_rewinds WHERE r.slot = e.slot AND r.seq > e.seq
@@ -60,7 +61,7 @@ _RULES = (
         SELECT x.slot, x.feedback_seq FROM decisions x
         LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.feedback_seq
         WHERE x.feedback_seq IS NOT NULL AND e.type IS NOT 'erased'
-            AND (e.type IS NULL OR e.type NOT IN ('feedback', 'expired') OR e.decision IS NOT x.id)
+            AND (e.type IS NULL OR e.type NOT IN ('feedback', 'expired', 'taught') OR e.decision IS NOT x.id)
         """,
     ),
     _Rule("the log does not end with event {}, as its counts say", TORN),

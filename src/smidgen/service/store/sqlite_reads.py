@@ -26,7 +26,7 @@ _ID = re.compile(r"[0-9a-f]{24}")
 _EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
 _DECISIONS = (
     "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
-    " measure, position, waits, shown, late_hash FROM decisions"
+    " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
 )
 _COUNTS = "SELECT seq, version, decisions, late, keys, number, chain, answered FROM slots WHERE id = ?"
 _CHANGES = """
@@ -43,6 +43,11 @@ _CHANGES_BY_KEY = (
     + _CHANGES.format(index="INDEXED BY event_wide", key="f.decision IS NULL AND f.key IS NULL")
     + " ORDER BY 1"
 )
+OF_KEY = f"{_EVENTS} INDEXED BY event_keys WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
+_FORGOTTEN = """
+    SELECT seq FROM events INDEXED BY event_wide
+    WHERE slot = ? AND decision IS NULL AND type = 'erased' AND salt IS NOT NULL ORDER BY seq DESC LIMIT 1
+"""
 _REWINDS = (
     f"{_EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND seq > ?"
     " AND type IN ('retracted', 'rolled_back') ORDER BY seq"
@@ -54,6 +59,7 @@ _EVENT = f"{_EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')
 _DECISION = f"{_DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
 _REQUESTED = f"{_DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
 _NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+_BESIDE = f"{_DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
 _KEYS_NUMBER = (
     "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
     " WHERE e.slot = ? AND e.key = ? AND e.seq <= ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1"
@@ -114,6 +120,12 @@ class SQLiteReads(SQLiteBases):
         """The decision that the app asked for under this id of its own."""
         return _decision(self._row(_REQUESTED, (slot, request)))
 
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that were made beside this one, by slot."""
+        if _ID.fullmatch(decision) is None:
+            return []
+        return [DecisionRow(*_decided(row)) for row in self._rows(_BESIDE, (bytes.fromhex(decision),))]
+
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
         row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
@@ -145,6 +157,18 @@ class SQLiteReads(SQLiteBases):
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
         return [event_of(row) for row in self._rows(_REWINDS, (slot, self._floor(slot)))]
+
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        after = self._floor(slot)
+        while rows := self._rows(OF_KEY, (slot, key, after)):
+            yield from map(event_of, rows)
+            after = rows[-1][0]
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        row = self._row(_FORGOTTEN, (slot,))
+        return int(row[0]) if row is not None else 0
 
     def version_at(self, slot: int, seq: int) -> int:
         """The version after an event."""
@@ -312,7 +336,7 @@ def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, s
 
 
 def _decided(row: Any) -> Any:
-    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash = row
+    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash, beside, agreed = row
     went = bool(forwarded) if forwarded is not None else None
     return (
         id.hex(),
@@ -326,4 +350,6 @@ def _decided(row: Any) -> Any:
         bool(waits),
         bool(shown),
         late_hash,
+        beside.hex() if beside is not None else None,
+        bool(agreed) if agreed is not None else None,
     )

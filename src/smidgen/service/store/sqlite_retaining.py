@@ -89,7 +89,7 @@ class SQLiteRetaining(SQLiteWrites):
         for seq, decision in kept:
             row = self.decision(decision.hex())
             counts.decisions -= 1
-            counts.answered -= row is not None and row.status in ("learnt", "late")
+            counts.answered -= row is not None and row.status in ("learnt", "late") and row.beside is None
             counts.late -= row is not None and (row.status == "late" or row.late_hash is not None)
             self._run("DELETE FROM carried WHERE slot = ? AND seq = ?", (slot, seq))
         self._run("DELETE FROM base_states WHERE slot = ? AND key = ?", (slot, key))

@@ -14,24 +14,23 @@ from smidgen.service.store.events import ERASED, Salts, content, digest_of, link
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
 from smidgen.service.store.schema import of_disk, refusal, told
 from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite_reads import SQLiteReads, event_of
+from smidgen.service.store.sqlite_reads import OF_KEY, SQLiteReads, event_of
 
 _EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DECISION = """
-    INSERT INTO decisions (id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO decisions (
+        id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown,
+        beside, agreed, target, chance
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_TAUGHT = "UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ? WHERE id = ?"
 _CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
     WHERE id = ?
 """
-_OF_KEY = (
-    "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events INDEXED BY event_keys"
-    " WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
-)
 #: What is told of the decisions of a key, and what goes with it; ``?3`` is the base, under which there are none.
 _DECISIONS_OF_KEY = """
-    SELECT count(*), count(*) FILTER (WHERE feedback_hash IS NOT NULL),
+    SELECT count(*), count(*) FILTER (WHERE feedback_hash IS NOT NULL AND beside IS NULL),
         count(*) FILTER (WHERE (feedback_hash IS NOT NULL AND version IS NULL) OR late_hash IS NOT NULL)
     FROM decisions WHERE id IN (
         SELECT e.decision FROM events e INDEXED BY event_keys
@@ -120,6 +119,10 @@ class SQLiteWrites(SQLiteReads):
                     row.forwarded,
                     row.waits,
                     row.shown,
+                    bytes.fromhex(row.beside) if row.beside is not None else None,
+                    row.agreed,
+                    row.target,
+                    row.chance,
                 ),
             )
             counts.decisions += 1
@@ -174,6 +177,19 @@ class SQLiteWrites(SQLiteReads):
         reach("expiry-appended")
         return Verdict("learnt", seq, counts.version)
 
+    def taught(self, slot: int, row: Told) -> Verdict:
+        """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
+        counts, made = self._touched(slot), self._own(slot, row.decision)
+        if made is None or made.beside is None:
+            return Verdict("unknown", None, counts.version)
+        if made.feedback_seq is not None:
+            return Verdict("duplicate", None, counts.version)
+        counts.version += 1
+        seq = self._append(slot, counts, "taught", 1, row.at, row.decision, row.key, counts.version, row.body)
+        self._run(_TAUGHT, (seq, row.hash, counts.version, bytes.fromhex(row.decision)))
+        reach("lesson-appended")
+        return Verdict("learnt", seq, counts.version)
+
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
         self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
@@ -198,7 +214,7 @@ class SQLiteWrites(SQLiteReads):
         if made is None or made.version is None:
             return Verdict("unknown", None, counts.version)
         counts.version += 1
-        counts.answered -= made.status == "learnt"
+        counts.answered -= made.status == "learnt" and made.beside is None
         body = msgspec.msgpack.encode({"version": made.version})
         seq = self._append(slot, counts, "retracted", 1, at, decision, key, counts.version, body)
         self._run(_OPEN, (bytes.fromhex(decision),))
@@ -230,7 +246,7 @@ class SQLiteWrites(SQLiteReads):
         counts.late -= late
         for sql in _LEAVE_KEY:
             self._run(sql, (slot, key, after))
-        while rows := self._rows(_OF_KEY, (slot, key, after)):
+        while rows := self._rows(OF_KEY, (slot, key, after)):
             events = [event_of(row) for row in rows]
             self._run_many(_ERASE, [(digest_of(event), slot, event.seq) for event in events])
             erased_now, after = erased_now + len(events), events[-1].seq
@@ -242,6 +258,12 @@ class SQLiteWrites(SQLiteReads):
         seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
         reach("forgetting-appended")
         return erased_now, Verdict("learnt", seq, counts.version)
+
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event."""
+        for found in self.snapshots.of(slot):
+            if found.seq < before:
+                found.path.unlink(missing_ok=True)
 
     def cleanse(self) -> bool:
         """Between batches: let nothing that was erased stay in the files."""

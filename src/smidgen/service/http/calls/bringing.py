@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from smidgen.service.http.call import MODEL, Call
 from smidgen.service.http.reading import json_body, raw_body
-from smidgen.service.http.running import model_name, reply, service
+from smidgen.service.http.running import Service, model_name, reply, service
 from smidgen.service.messages import CopyBody, ModelReply
+from smidgen.service.models import dsjson
 from smidgen.service.models.bringing import from_learner, from_log
 
 #: What can be imported, and what reads it.
 READERS = {"application/octet-stream": from_learner, "application/x-ndjson": from_log}
+#: What an existing model is taught by.
+DSJSON = "application/x-dsjson"
 
 
 async def copy_model(request: Request) -> Response:
@@ -30,12 +35,25 @@ async def import_model(request: Request) -> Response:
     """POST /v1/models/{name}:import."""
     here, name = service(request), model_name(request)
     await here.rights(request, "admin", name)
-    media, content = await raw_body(request, tuple(READERS), here.options.max_body)
+    media, content = await raw_body(request, (*READERS, DSJSON), here.options.max_body)
+    if media == DSJSON:
+        return await _teach(here, name, content)
     new = name not in here.engine.models
-    blueprint, learners = await asyncio.to_thread(READERS[media], content)
-    await here.warm(blueprint.body)
-    told = await here.writer.do(lambda: here.engine.fill(name, blueprint, learners, media))
+    brought = await asyncio.to_thread(READERS[media], content)
+    await here.warm(brought.blueprint.body)
+    told = await here.writer.do(lambda: here.engine.fill(name, brought, media))
     return reply(told, 201 if new else 200)
+
+
+async def _teach(here: Service, name: str, content: bytes) -> Response:
+    """Teach a model what another system has shown; the same content again changes nothing."""
+    here.engine.model(name)
+    lessons = await asyncio.to_thread(dsjson.read, content, f"dsjson:{hashlib.sha256(content).hexdigest()}")
+    taught = 0
+    if (body := lessons.body) is not None:
+        taught = (await here.writer.do(lambda: here.engine.teach(name, body))).taught
+    told = msgspec.to_builtins(await here.writer.do(lambda: here.engine.describe(name)))
+    return reply({**told, "taught": taught, "passed_over": lessons.passed_over})
 
 
 CALLS = [
@@ -54,9 +72,9 @@ CALLS = [
         path=MODEL + ":import",
         answer=import_model,
         name="importModel",
-        summary="make a model of a saved learner, or of an exported log",
+        summary="make a model of a saved learner or an exported log; or teach one what another system has shown",
         reply=ModelReply,
         status=(200, 201),
-        takes=tuple(READERS),
+        takes=(*READERS, DSJSON),
     ),
 ]

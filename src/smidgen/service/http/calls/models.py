@@ -10,6 +10,7 @@ from starlette.responses import Response
 from smidgen.service.http.call import MODEL, Call
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import any_right, model_name, reply, service
+from smidgen.service.insight.closely import closely
 from smidgen.service.insight.quality import at_a_glance
 from smidgen.service.messages import AmendBody, ModelBody, ModelReply, ModelsReply
 
@@ -20,7 +21,7 @@ async def create_model(request: Request) -> Response:
     await here.rights(request, "admin", name)
     body = await json_body(request, ModelBody, here.options.max_body)
     if name not in here.engine.models:
-        await here.warm(body)
+        await here.warm(here.engine.settled(body))
     new, model = await here.writer.do(lambda: here.engine.create(name, body))
     return reply(model, 201 if new else 200)
 
@@ -42,7 +43,7 @@ async def show_model(request: Request) -> Response:
     """GET /v1/models/{name}."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    return reply(await asyncio.to_thread(at_a_glance, here.reading, here.engine.model(name), here.engine.clock()))
+    return reply(await closely(here, here.engine.model(name)))
 
 
 async def archive_model(request: Request) -> Response:

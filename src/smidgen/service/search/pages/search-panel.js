@@ -1,6 +1,7 @@
 // Beside the results: the weights as they move, the ranking as it improves, and visitors to order.
 import { call, get } from "/ui/files/api.js";
 import { announce, h, percent, set, svg, whole } from "/ui/files/dom.js";
+import { topUsers } from "./search-top.js";
 
 const USERS = 200;
 const BATCH = 10;
@@ -72,7 +73,8 @@ export function panel(root, { complain, again }) {
     h("section", { class: "card lines", "aria-label": "The ranking over time, each point a mean over the last 50 clicks" }, positions.root, same.root),
     h("section", { class: "card", "aria-label": "The weights" },
       h("h2", {}, "What it goes by"), weights,
-      h("label", { class: "check", for: "reveal" }, reveal, "mark the simulated users' hidden taste")));
+      h("label", { class: "check", for: "reveal" }, reveal, "mark the simulated users' hidden taste")),
+    topUsers(complain));
   let [state, drawn, running] = [{ features: [], weights: [] }, null, false];
 
   const draw = (told) => {

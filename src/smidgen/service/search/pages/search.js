@@ -7,7 +7,7 @@ const TRIES = ["read csv", "parse json", "open file", "random choice", "http ser
 const PAUSE_MS = 250;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const [box, list, count, wrong] = ["q", "results", "count", "wrong"].map(by);
-let shown = { decision: null, q: "", names: [] };
+let shown = { decision: null, q: "", names: [], told: null };
 let cards = new Map();
 let asked = 0;
 let typing = 0;
@@ -33,7 +33,7 @@ function why(result) {
   const parts = result.features.map((x, i) => ({ name: features[i], part: x * weights[i] })).filter(({ part }) => Math.abs(part) >= 0.005);
   parts.sort((a, b) => Math.abs(b.part) - Math.abs(a.part));
   const chips = parts.slice(0, 5).map(({ name, part }) => h("span", { class: `chip ${part > 0 ? "plus" : "minus"}` }, `${name} ${part > 0 ? "+" : "−"}${Math.abs(part).toFixed(2)}`));
-  return ["Why here:", ...(chips.length ? chips : ["the alphabet; it has learnt nothing yet"])];
+  return ["Why here:", ...(chips.length ? chips : ["chance; it has learnt nothing yet"])];
 }
 
 function card(name) {
@@ -95,7 +95,7 @@ async function ask(again = false) {
   const [q, mine] = [box.value.trim(), ++asked];
   history.replaceState(null, "", q ? `#q=${encodeURIComponent(q)}` : location.pathname);
   if (!q) {
-    [shown, cards] = [{ decision: null, q: "", names: [] }, new Map()];
+    [shown, cards] = [{ decision: null, q: "", names: [], told: null }, new Map()];
     list.replaceChildren();
     [count.hidden, by("intro").hidden] = [true, false];
     by("intro-title").textContent = side.now().learnt ? `It has learnt from ${whole(side.now().learnt)} clicks so far` : "It knows nothing yet, except what you click";
@@ -106,7 +106,7 @@ async function ask(again = false) {
     if (mine !== asked) return;
     complain(null);
     rearrange(told, again && q === shown.q);
-    shown = { decision: told.decision, q, names: told.results.map(({ name }) => name) };
+    shown = { decision: told.decision, q, names: told.results.map(({ name }) => name), told };
     [count.hidden, by("intro").hidden] = [false, true];
     const of = told.of > told.results.length ? `The first ${told.results.length} of ${told.of} candidates` : `${told.of} found`;
     count.textContent = told.of ? `${of}, ranked by version ${told.model_version} of ${told.model}. Click what you wanted.` : "Nothing has these words.";
@@ -118,7 +118,17 @@ async function ask(again = false) {
   }
 }
 
-// Open a result. The click is the feedback to the decision that showed it; the list is then ranked anew.
+// The same results by the weights as they are now, without chance: what the click has changed.
+function reorder() {
+  const { weights, learnt, model } = side.now();
+  const score = ({ features }) => features.reduce((sum, x, i) => sum + x * weights[i], 0);
+  const results = shown.told.results.map((result) => ({ ...result, score: score(result) })).sort((a, b) => b.score - a.score);
+  rearrange({ ...shown.told, results }, true);
+  shown = { ...shown, decision: null, names: results.map(({ name }) => name), told: { ...shown.told, results } };
+  count.replaceChildren(`These ${results.length}, ranked by version ${learnt} of ${model} without chance. `, h("button", { type: "button", class: "link", id: "search-again", onclick: () => ask() }, "Search again"), " to teach it more.");
+}
+
+// Open a result. The click is the feedback to the decision that showed it, once; the list then shows what it taught.
 async function choose(name) {
   const mine = cards.get(name);
   if (mine.isOpen()) return mine.open(false);
@@ -129,8 +139,8 @@ async function choose(name) {
     const place = shown.names.indexOf(name) + 1;
     await call("POST", `/v1/decisions/${shown.decision}/feedback`, { clicked: [name] });
     await side.refresh();
-    announce(place === 1 ? `${name} was first already` : `It learnt that ${name}, ${ordinal(place)}, should have come first`);
-    await ask(true);
+    announce(`It learnt that ${name}, at place ${place}, was wanted`);
+    reorder();
   } catch (error) {
     complain(error);
   } finally {
@@ -157,7 +167,7 @@ function step(event) {
 
 const side = panel(by("panel"), { complain, again: () => ask(true) });
 by("tries").append(...TRIES.map((q) => h("button", { type: "button", onclick: () => { box.value = q; ask(); } }, q)));
-by("form").addEventListener("submit", (event) => { event.preventDefault(); if (box.value.trim() !== shown.q) ask(); });
+by("form").addEventListener("submit", (event) => { event.preventDefault(); if (box.value.trim() !== shown.q || !shown.decision) ask(); });
 box.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => ask(), PAUSE_MS); });
 document.addEventListener("keydown", step);
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); box.focus(); });

@@ -1,0 +1,254 @@
+/** The client: every call of the service. */
+import { refusal } from "./errors.js";
+import { Model } from "./model.js";
+import { patiently } from "./patience.js";
+import type {
+  Answer, Changes, Compact, Comparison, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Settings, Story, Taste,
+  Ubi, UbiReply, Weight,
+} from "./types.js";
+
+export type Options = {
+  /** What `smidgen token create` printed. Never put one into a page: let a proxy of the same origin add it. */
+  readonly token?: string;
+  /** Milliseconds to wait for an answer before the attempt counts as lost. */
+  readonly timeout?: number;
+  /** How many attempts after the first. */
+  readonly retries?: number;
+  /** Another `fetch`, for tests and for runtimes that bring their own. */
+  readonly fetch?: typeof globalThis.fetch;
+};
+
+/** A decision, or its id. */
+export type Decided = Answer | string;
+
+/**
+ * A decision service: the same two verbs over HTTP.
+ *
+ * Each decision has an idempotency id, and the first feedback on a decision counts: so every call may be sent twice and is
+ * carried out once, and lost connections and "not now" (429, 502, 503, 504) are tried again with growing pauses.
+ */
+export class Client {
+  readonly #base: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #timeout: number;
+  readonly #retries: number;
+  readonly #fetch: typeof globalThis.fetch;
+
+  /**
+   * @param url the service's address, e.g. `"http://127.0.0.1:8470"`; in a page `""` or a path of the same origin
+   * @param options token, limits of time, retries
+   */
+  constructor(url: string, options: Options = {}) {
+    if (url && !/^(https?:\/\/[^/]|\/)/.test(url)) {
+      throw new TypeError(`the address is ${JSON.stringify(url)}; give one like "http://127.0.0.1:8470", or a path of this origin`);
+    }
+    this.#base = url.replace(/\/+$/, "");
+    this.#headers = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
+    this.#timeout = options.timeout ?? 10_000;
+    this.#retries = options.retries ?? 4;
+    this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+  }
+
+  /** Make a model, or find it if it is there with the same settings. */
+  async create(name: string, settings: Settings): Promise<Model> {
+    await this.#json("PUT", model(name), settings);
+    return new Model(this, name);
+  }
+
+  /** A handle for a model; asks nothing of the service yet. */
+  model(name: string): Model {
+    return new Model(this, name);
+  }
+
+  /** The models at a glance. */
+  async models(): Promise<Description[]> {
+    return (await this.#json<{ models: Description[] }>("GET", "/v1/models")).models;
+  }
+
+  /** A model at a glance: settings, version, counts, how well it does. */
+  describe(name: string): Promise<Description> {
+    return this.#json("GET", model(name));
+  }
+
+  /** Ask for a decision. The same `id` and request give the same decision; one is made if you give none. */
+  decide(name: string, request: Request = {}): Promise<Answer> {
+    return this.#json("POST", `${model(name)}/decisions`, { id: crypto.randomUUID(), ...request });
+  }
+
+  /** Ask for many decisions in one call, or for one for each row of a `matrix` (label, filter): all of them, or a refusal. */
+  async decideMany(name: string, given: readonly Request[] | Compact, options: { key?: string } = {}): Promise<Answer[]> {
+    const body = Array.isArray(given)
+      ? { decisions: given.map((each: Request) => ({ id: crypto.randomUUID(), ...options, ...each })) }
+      : { id: crypto.randomUUID(), features: given, ...options };
+    return (await this.#json<{ decisions: Answer[] }>("POST", `${model(name)}/decisions:batch`, body)).decisions;
+  }
+
+  /** Tell what people did, in a second or in a day; once is enough, and twice does no harm. */
+  learn(decided: Decided, feedback: Feedback): Promise<Learnt> {
+    return this.#json("POST", `${decision(decided)}/feedback`, feedback);
+  }
+
+  /** Tell what many people did, in one call; for each, in order, what became of it. */
+  async learnMany(feedback: readonly (Feedback & { readonly decision: Decided })[]): Promise<Result[]> {
+    const told = feedback.map((each) => ({ ...each, decision: id(each.decision) }));
+    return (await this.#json<{ results: Result[] }>("POST", "/v1/feedback:batch", { feedback: told })).results;
+  }
+
+  /** Let a decision count that was asked for with `activate: false`. */
+  async shown(decided: Decided): Promise<"shown" | "duplicate" | "late"> {
+    return (await this.#json<{ status: "shown" | "duplicate" | "late" }>("POST", `${decision(decided)}/shown`)).status;
+  }
+
+  /** A decision from beginning to end: shown, answered, learnt at which version, or why not. */
+  story(decided: Decided): Promise<Story> {
+    return this.#json("GET", decision(decided));
+  }
+
+  /** Undo what was learnt of a decision, which is open again; the model's version. */
+  async retract(decided: Decided): Promise<number> {
+    return (await this.#json<Versioned>("POST", `${decision(decided)}:retract`)).model_version;
+  }
+
+  /** Names and weights of a model, or of one of its keys, strongest first. */
+  async weights(name: string, asked: { key?: string; limit?: number } = {}): Promise<Weight[]> {
+    return (await this.#json<{ weights: Weight[] }>("GET", `${model(name)}/weights${query(asked)}`)).weights;
+  }
+
+  /** What was found about a model, the worst first, each with its figures and the way out. */
+  async health(name: string): Promise<Finding[]> {
+    return (await this.#json<{ findings: Finding[] }>("GET", `${model(name)}/health`)).findings;
+  }
+
+  /** Teach examples whose answers are known; all of them, once. */
+  teach(name: string, examples: readonly Example[], options: { key?: string; id?: string } = {}): Promise<{ taught: number; model_version: number }> {
+    return this.#json("POST", `${model(name)}/examples`, { id: crypto.randomUUID(), ...options, examples });
+  }
+
+  /** Change a model that lives: `add_labels`, `add_text`, `window_s`, `default_reward`, `explore`, …. */
+  amend(name: string, changes: Changes): Promise<Description> {
+    return this.#json("PATCH", model(name), changes);
+  }
+
+  /** Make a copy of a model under another name, with or without what it has learnt. */
+  copy(name: string, to: string, options: { learnt?: boolean } = {}): Promise<Description> {
+    return this.#json("POST", `${model(name)}:copy`, { to, ...options });
+  }
+
+  /** Make a model of a saved learner, or of a log (`application/x-ndjson`). */
+  async bring(name: string, content: Uint8Array | string, media = "application/octet-stream"): Promise<Description> {
+    return read(await this.#send("POST", `${model(name)}:import`, content, media));
+  }
+
+  /** Go back to the weights of a version; the version that this makes. */
+  async rollback(name: string, version: number): Promise<number> {
+    return (await this.#json<Versioned>("POST", `${model(name)}:rollback`, { version })).model_version;
+  }
+
+  /** Forget a key of a model exactly: its events are erased; how many there were. */
+  async forget(name: string, key: string): Promise<number> {
+    return (await this.#json<{ forgotten: number }>("DELETE", `${model(name)}/keys/${encodeURIComponent(key)}`)).forgotten;
+  }
+
+  /** What a draft model's user's edits say, in sentences and by trait. */
+  taste(name: string, asked: { key?: string } = {}): Promise<Taste> {
+    return this.#json("GET", `${model(name)}/taste${query(asked)}`);
+  }
+
+  /** A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet. */
+  compare(name: string): Promise<Comparison> {
+    return this.#json("GET", `${model(name)}/compare`);
+  }
+
+  /** Let the champion of this challenger, or shadow, decide with its settings and state from now on. */
+  promote(name: string): Promise<Promoted> {
+    return this.#json("POST", `${model(name)}:promote`);
+  }
+
+  /** Let an archived model decide again. */
+  revive(name: string): Promise<Description> {
+    return this.#json("POST", `${model(name)}:revive`);
+  }
+
+  /** Give an archived model another name, so that its own is free. */
+  rename(name: string, to: string): Promise<Description> {
+    return this.#json("POST", `${model(name)}:rename`, { to });
+  }
+
+  /** Click events as search engines collect them (user behaviour insights), whose queries are decisions. */
+  ubi(events: Ubi): Promise<UbiReply> {
+    return this.#json("POST", "/v1/ubi", events);
+  }
+
+  /** No more decisions; the log stays, and feedback is taken until its window ends. */
+  archive(name: string): Promise<Description> {
+    return this.#json("DELETE", model(name));
+  }
+
+  /** The model's events after one, in order, as they come. */
+  async *log(name: string, after = 0): AsyncGenerator<Event> {
+    const response = await this.#send("GET", `${model(name)}/log${query({ after })}`);
+    let rest = "";
+    const lines = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    try {
+      for (;;) {
+        const { done, value } = await lines.read();
+        rest += value ?? "";
+        const whole = rest.split("\n");
+        rest = done ? "" : (whole.pop() as string);
+        for (const line of whole) if (line) yield JSON.parse(line) as Event;
+        if (done) return;
+      }
+    } finally {
+      await lines.cancel();
+    }
+  }
+
+  /** Whether the service can decide. */
+  async ready(): Promise<boolean> {
+    return (await this.#attempt("GET", "/readyz", undefined, "", AbortSignal.timeout(this.#timeout))).ok;
+  }
+
+  async #json<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
+    return read(await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body), "application/json"));
+  }
+
+  async #send(method: string, path: string, body?: Uint8Array | string, media = ""): Promise<Response> {
+    const response = await patiently((signal) => this.#attempt(method, path, body, media, signal), this.#retries, this.#timeout);
+    if (!response.ok) throw refusal(response.status, await response.text());
+    return response;
+  }
+
+  #attempt(method: string, path: string, body: Uint8Array | string | undefined, media: string, signal: AbortSignal): Promise<Response> {
+    const headers = body === undefined ? this.#headers : { ...this.#headers, "content-type": media };
+    const told = body === undefined ? {} : { body: body as BodyInit };
+    return this.#fetch(this.#base + path, { method, headers, signal, credentials: "same-origin", ...told });
+  }
+}
+
+type Versioned = { model_version: number };
+
+async function read<Reply>(response: Response): Promise<Reply> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text) as Reply;
+  } catch {
+    throw refusal(502, text);
+  }
+}
+
+function id(decided: Decided): string {
+  return typeof decided === "string" ? decided : decided.decision;
+}
+
+function decision(decided: Decided): string {
+  return `/v1/decisions/${encodeURIComponent(id(decided))}`;
+}
+
+function model(name: string): string {
+  return `/v1/models/${encodeURIComponent(name)}`;
+}
+
+function query(asked: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+  return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+}

@@ -1,0 +1,41 @@
+/** What goes wrong between an app and its service. */
+import type { Problem } from "./types.js";
+
+/** The service refused: `code` is a word of the contract, `hint` the way out. */
+export class ServiceError extends Error {
+  override readonly name: string = "ServiceError";
+
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint: string,
+  ) {
+    super(hint ? `${message}; ${hint}` : message);
+  }
+}
+
+/** The service could not be reached, however often it was tried. */
+export class Unreachable extends ServiceError {
+  override readonly name = "Unreachable";
+
+  constructor(message: string) {
+    super(503, "unreachable", message, "check that the service runs and that its address is right");
+  }
+}
+
+/** A refusal from a reply: what the service says of it, or what can be said of a stranger's answer. */
+export function refusal(status: number, text: string): ServiceError {
+  const problem = read(text);
+  if (problem) return new ServiceError(status, problem.code, problem.message, problem.hint);
+  return new ServiceError(status, "not_smidgen", `the reply (${status}) is not one of a smidgen service`, "check the address");
+}
+
+function read(text: string): Problem | undefined {
+  try {
+    const told = (JSON.parse(text) as { error?: Partial<Problem> }).error;
+    return told?.code && told.message ? { code: told.code, message: told.message, hint: told.hint ?? "" } : undefined;
+  } catch {
+    return undefined;
+  }
+}

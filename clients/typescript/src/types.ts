@@ -1,0 +1,66 @@
+/** The service's own types, by the names that this client uses. They are made from its OpenAPI document. */
+import type { components, operations } from "./schema.js";
+
+type Schemas = components["schemas"];
+
+/** What JSON can say of a thing: numbers, words, yes or no, lists of words, objects, nothing. */
+export type Value = number | string | boolean | null | readonly Value[] | { readonly [name: string]: Value };
+/** A record: fields by name. `device: { os: "ios" }` is the feature `device.os=ios`. */
+export type Features = { readonly [name: string]: Value };
+/** The id of a candidate; it comes back as it was given. */
+export type Id = string | number;
+
+/** One of the things to rank or to choose from. */
+export type Candidate = { readonly id: Id; readonly features?: Features | readonly number[] };
+/** Candidates whose features are the rows of a matrix: made by `matrix`. */
+export type CompactCandidates = { readonly ids: readonly Id[]; readonly features: Compact };
+/** A matrix of float32 numbers in base64: a third of the bytes, and quicker to read. */
+export type Compact = { readonly shape: readonly [number, number]; readonly f32: string };
+
+/** Settings of a model: `loop` says what goes out; all else may be left out. */
+export type Settings = Partial<Omit<Schemas["ModelBody"], "loop">> & { loop: string };
+/** A request for a decision; which fields belong depends on the loop. An `id` is made if you give none. */
+export type Request = Readonly<Record<string, unknown>> & {
+  readonly id?: string;
+  readonly key?: string;
+  readonly candidates?: readonly Candidate[] | CompactCandidates;
+  readonly context?: Features;
+  readonly features?: Features | readonly number[];
+  readonly top?: number;
+  readonly exclude?: readonly Id[];
+  readonly activate?: boolean;
+};
+/** A decision: its id, the version that decided, and the answer of its loop. */
+export type Answer = operations["decide"]["responses"][201]["content"]["application/json"];
+/** What people did: exactly one field, which the loop names. */
+export type Feedback = Readonly<Partial<Schemas["FeedbackBody"]>>;
+/** What became of feedback. */
+export type Learnt = Schemas["FeedbackReply"];
+/** Of feedback in a batch: what became of it, or why it was refused. */
+export type Result = Learnt | { error: Problem };
+/** What was wrong, and the way out. */
+export type Problem = Schemas["ErrorDetail"];
+/** A model at a glance: settings, version, counts, quality. */
+export type Description = Schemas["ModelReply"];
+/** A decision from beginning to end. */
+export type Story = Schemas["Story"];
+/** A weight under its name. */
+export type Weight = Schemas["Weight"];
+/** Something about a model that its owner should know. */
+export type Finding = Schemas["Finding"];
+/** A change to a model that lives. */
+export type Changes = Partial<Schemas["AmendBody"]>;
+/** What a request holds, with the answer that is known to be right. */
+export type Example = Readonly<Record<string, unknown>> & { readonly answer: unknown };
+/** An event of a model's log. */
+export type Event = Readonly<Record<string, unknown>> & { readonly seq: number; readonly type: string };
+/** What a user's edits say: in sentences, and by trait. */
+export type Taste = Schemas["TasteReply"];
+/** A champion and the one beside it. */
+export type Comparison = Schemas["CompareReply"];
+/** What a promotion came to. */
+export type Promoted = Schemas["PromotedReply"];
+/** Click events of search engines: one, several, or several in an object. */
+export type Ubi = operations["takeUbiEvents"]["requestBody"]["content"]["application/json"];
+/** What became of click events. */
+export type UbiReply = Schemas["UbiReply"];

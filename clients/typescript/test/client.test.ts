@@ -1,0 +1,99 @@
+/** What needs no service: when it tries again, what it sends, what it refuses. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Client, ServiceError, Unreachable, matrix } from "../src/index.js";
+
+type Sent = { url: string; init: RequestInit };
+
+function scripted(...replies: (Response | Error)[]): { fetch: typeof fetch; sent: Sent[] } {
+  const sent: Sent[] = [];
+  const answer = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    sent.push({ url: String(url), init: init ?? {} });
+    const reply = replies.shift();
+    if (reply === undefined) throw new Error("sent more often than expected");
+    if (reply instanceof Error) throw reply;
+    return reply;
+  };
+  return { fetch: answer as typeof fetch, sent };
+}
+
+const json = (status: number, body: unknown, headers: Record<string, string> = {}): Response => new Response(JSON.stringify(body), { status, headers });
+const refused = (code: string): unknown => ({ error: { code, message: "it cannot be", hint: "do otherwise" } });
+
+test("a lost connection and a 503 are tried again with the same idempotency id", async () => {
+  const { fetch, sent } = scripted(new TypeError("fetch failed"), json(503, refused("busy")), json(201, { decision: "d" }));
+  const answer = await new Client("http://here", { fetch }).decide("m", { features: { a: 1 } });
+  assert.equal(answer.decision, "d");
+  const ids = sent.map(({ init }) => (JSON.parse(String(init.body)) as { id: string }).id);
+  assert.equal(ids.length, 3);
+  assert.equal(new Set(ids).size, 1);
+});
+
+test("an id of one's own is kept, and a new one is made for each decision", async () => {
+  const { fetch, sent } = scripted(...[1, 2, 3].map(() => json(201, { decision: "d" })));
+  const client = new Client("http://here", { fetch });
+  await client.decide("m", { id: "mine" });
+  await client.decide("m");
+  await client.decide("m");
+  const ids = sent.map(({ init }) => (JSON.parse(String(init.body)) as { id: string }).id);
+  assert.equal(ids[0], "mine");
+  assert.equal(new Set(ids).size, 3);
+});
+
+test("a refusal is typed, says the way out, and is not tried again", async () => {
+  const { fetch, sent } = scripted(json(422, refused("impossible")));
+  await assert.rejects(new Client("http://here", { fetch }).learn("d", { reward: 7 }), (error: unknown) => {
+    assert.ok(error instanceof ServiceError);
+    assert.deepEqual([error.status, error.code, error.hint], [422, "impossible", "do otherwise"]);
+    assert.match(error.message, /it cannot be; do otherwise/);
+    return true;
+  });
+  assert.equal(sent.length, 1);
+});
+
+test("what cannot be reached is said so after the last attempt", async () => {
+  const { fetch, sent } = scripted(new TypeError("fetch failed"), new TypeError("fetch failed"));
+  await assert.rejects(new Client("http://here", { fetch, retries: 1 }).models(), Unreachable);
+  assert.equal(sent.length, 2);
+});
+
+test("Retry-After is heeded", async () => {
+  const { fetch } = scripted(json(429, refused("busy"), { "retry-after": "1" }), json(200, { models: [] }));
+  const before = performance.now();
+  await new Client("http://here", { fetch }).models();
+  assert.ok(performance.now() - before >= 990);
+});
+
+test("an answer of something else is not taken for a decision", async () => {
+  const { fetch } = scripted(new Response("<html>", { status: 200 }), new Response("<html>", { status: 404 }));
+  const client = new Client("http://here", { fetch });
+  await assert.rejects(client.decide("m"), { code: "not_smidgen" });
+  await assert.rejects(client.decide("m"), { code: "not_smidgen", status: 404 });
+});
+
+test("names and keys are never paths", async () => {
+  const { fetch, sent } = scripted(json(200, { forgotten: 3 }));
+  assert.equal(await new Client("http://here/", { fetch }).forget("a/b", "../x?y"), 3);
+  assert.equal(sent[0]?.url, "http://here/v1/models/a%2Fb/keys/..%2Fx%3Fy");
+});
+
+test("the token goes in its header, and only then", async () => {
+  const { fetch, sent } = scripted(json(200, { models: [] }), json(200, { models: [] }));
+  await new Client("http://here", { fetch, token: "secret" }).models();
+  await new Client("http://here", { fetch }).models();
+  const headers = sent.map(({ init }) => new Headers(init.headers).get("authorization"));
+  assert.deepEqual(headers, ["Bearer secret", null]);
+});
+
+test("an address must be one", () => {
+  for (const wrong of ["127.0.0.1:8470", "ftp://x", "http:///"]) assert.throws(() => new Client(wrong), TypeError);
+});
+
+test("a matrix is little-endian float32, row by row", () => {
+  const told = matrix([[1, -2], new Float64Array([0.5, 3])]);
+  assert.deepEqual(told.shape, [2, 2]);
+  const bytes = Uint8Array.from(atob(told.f32), (c) => c.charCodeAt(0));
+  assert.deepEqual([...new Float32Array(bytes.buffer)], [1, -2, 0.5, 3]);
+  assert.equal(matrix([new Float32Array(40_000)]).shape[1], 40_000);
+  for (const wrong of [[], [[]], [[1], [1, 2]], [[NaN]], [[1e300]]]) assert.throws(() => matrix(wrong), TypeError);
+});

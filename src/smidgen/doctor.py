@@ -1,0 +1,179 @@
+"""``smidgen doctor``: whether this machine has what smidgen needs, and what to do where it has not."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import socket
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from smidgen import __version__
+
+State = Literal["ok", "note", "problem"]
+#: Below so many bytes a disk is soon full.
+ROOM = 1 << 30
+#: Connections need open files; so many should be allowed.
+FILES = 4_096
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    what, found
+        What it is, and what was found.
+    state
+        ``"problem"`` if smidgen cannot work so, ``"note"`` if something is missing that may be wanted.
+    hint
+        The way out.
+    """
+
+    what: str
+    found: str
+    state: State = "ok"
+    hint: str = ""
+
+
+def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[Finding]:
+    """Look at everything, in order; nothing is changed.
+
+    Parameters
+    ----------
+    data
+        The service's data folder; it need not be there.
+    host, port
+        Where the service would listen.
+    """
+    looks: list[Callable[[], Finding]] = [
+        _python,
+        lambda: _package("numpy"),
+        lambda: _package("numba"),
+        _kernels,
+        *(_extra(name) for name in _extras()),
+        _sqlite,
+        lambda: _folder(data),
+        lambda: _disk(data),
+        lambda: _port(host, port),
+        _open_files,
+    ]
+    for look in looks:
+        yield look()
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    told = f"Python {version}, smidgen {__version__}"
+    good = sys.version_info >= (3, 11)
+    return Finding("versions", told) if good else Finding("versions", told, "problem", "install Python 3.11 or newer")
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(name, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "not installed", "problem", "pip install smidgen")
+
+
+def _kernels() -> Finding:
+    """Where compiled kernels are kept, and whether they can be."""
+    here = Path(__file__).parent
+    place = Path(os.environ.get("NUMBA_CACHE_DIR", here))
+    kept = sum(1 for _ in place.rglob("*.nbc"))
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return Finding("kernels", "NUMBA_DISABLE_JIT is set", "note", "unset it: plain Python is 100 times slower")
+    if not os.access(place, os.W_OK):
+        return Finding(
+            "kernels", f"{place} is read-only", "note", "set NUMBA_CACHE_DIR to a folder that can be written"
+        )
+    return Finding(
+        "kernels", f"{kept} compiled and kept" if kept else "none compiled yet: the first start takes longer"
+    )
+
+
+def _extras() -> dict[str, list[str]]:
+    """The extras that people choose, and the packages that each needs."""
+    wanted: dict[str, list[str]] = {}
+    for line in importlib.metadata.requires("smidgen") or []:
+        found = re.match(r"([A-Za-z0-9_-]+).*extra == ['\"](\w+)['\"]", line)
+        if found and found[2] in ("service", "client", "plots", "svm", "parquet", "papers"):
+            wanted.setdefault(found[2], []).append(found[1])
+    return {name: [each for each in packages if each != "smidgen"] for name, packages in wanted.items()}
+
+
+def _extra(name: str) -> Callable[[], Finding]:
+    def look() -> Finding:
+        missing = [package for package in _extras()[name] if not _installed(package)]
+        if not missing:
+            return Finding(f"smidgen[{name}]", "installed")
+        return Finding(
+            f"smidgen[{name}]", f"without {', '.join(missing)}", "note", f'pip install "smidgen[{name}]" if you need it'
+        )
+
+    return look
+
+
+def _installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _sqlite() -> Finding:
+    version = sqlite3.sqlite_version_info
+    if version < (3, 37):
+        return Finding("SQLite", sqlite3.sqlite_version, "problem", "use a Python with SQLite 3.37 or newer")
+    return Finding("SQLite", sqlite3.sqlite_version)
+
+
+def _folder(data: Path) -> Finding:
+    if not data.exists():
+        parent = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
+        if os.access(parent, os.W_OK):
+            return Finding("data", f"{data} is not there yet; smidgen serve makes it")
+        return Finding("data", f"{parent} cannot be written to", "problem", "give another folder with --data")
+    if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
+        return Finding("data", f"{data} is no folder that can be written to", "problem", "give another with --data")
+    if data.stat().st_mode & 0o077:
+        return Finding("data", f"{data} can be read by others", "note", f"chmod -R go= {data}")
+    return Finding("data", f"{data}; check it with smidgen fsck --data {data}")
+
+
+def _disk(data: Path) -> Finding:
+    place = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
+    free = shutil.disk_usage(place).free
+    told = f"{free / (1 << 30):.1f} GiB free"
+    return Finding("disk", told) if free > ROOM else Finding("disk", told, "note", "a full disk refuses decisions")
+
+
+def _port(host: str, port: int) -> Finding:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            hint = "a service may be running there already; choose another with --port"
+            return Finding("port", f"{host}:{port}: {error.strerror}", "note", hint)
+    return Finding("port", f"{host}:{port} is free")
+
+
+def _open_files() -> Finding:
+    if importlib.util.find_spec("resource") is None:
+        return Finding("open files", "not limited here")
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < FILES:
+        return Finding("open files", f"at most {soft}", "note", f"ulimit -n {FILES}: each connection needs one")
+    return Finding("open files", "as many as needed" if soft < 0 else f"at most {soft}")

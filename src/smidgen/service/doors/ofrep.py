@@ -1,0 +1,173 @@
+"""OpenFeature's remote evaluation (OFREP 0.3): a choose model that keeps its candidates is a flag.
+
+Each evaluation is a decision with ``activate: false``, whose id is in the answer's metadata: a reward for it, given
+when the flag's value has had its effect, implies that it was shown. ``targetingKey`` is the key where the model is
+keyed; all else of the evaluation context is the decision's context.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from smidgen.errors import SmidgenError
+from smidgen.service.http.mounting import mount
+from smidgen.service.http.reading import json_body
+from smidgen.service.http.running import reply, service
+from smidgen.service.http.tokens import Rights, require
+from smidgen.service.lenient import record
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import DecisionBody, Variant
+from smidgen.service.models.served import Served
+from smidgen.service.refusals import BadRequest, NotAllowed, OutOfScope
+
+PREFIX = "/ofrep/v1/evaluate/flags"
+_BOOLEANS = {"true": True, "false": False}
+
+
+class Evaluation(Struct, kw_only=True):
+    """Whom a flag is evaluated for; fields that we do not know are left alone."""
+
+    context: dict[str, Any] = {}
+
+
+class _Flawed(SmidgenError):
+    """A refusal by one of the protocol's own codes."""
+
+    def __init__(self, status: int, code: str, problem: str) -> None:
+        super().__init__(problem, "")
+        self.status, self.code = status, code
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def _protocol(endpoint: Endpoint) -> Endpoint:
+    """Refusals in the protocol's own shape."""
+
+    @functools.wraps(endpoint)
+    async def answering(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except (NotAllowed, OutOfScope):
+            raise
+        except SmidgenError as error:
+            service(request).metrics.count("refused", type(error).__name__)
+            if error.status == 503:
+                raise
+            told = _told(error)
+            if key := request.path_params.get("key"):
+                told = {"key": key, **told}
+            return reply(told, 404 if told["errorCode"] == "FLAG_NOT_FOUND" else 400)
+
+    return answering
+
+
+@_protocol
+async def evaluate(request: Request) -> Response:
+    """POST /ofrep/v1/evaluate/flags/{key}."""
+    here, rights = service(request), _rights(request)
+    name = request.path_params["key"]
+    context = (await json_body(request, Evaluation, here.options.max_body)).context
+    if rights.model not in (None, name) or not _is_flag(here.engine.models.get(name)):
+        raise _Flawed(404, "FLAG_NOT_FOUND", f"there is no choose model {name!r} that keeps its candidates")
+    asked = _asked(here.engine.model(name), context)
+    told = await here.writer.do(lambda: here.engine.decide(name, asked))
+    return reply(_answer(here.engine.model(name), told))
+
+
+@_protocol
+async def evaluate_all(request: Request) -> Response:
+    """POST /ofrep/v1/evaluate/flags: every flag at once; the same answer until a model has learnt."""
+    here, rights = service(request), _rights(request)
+    context = (await json_body(request, Evaluation, here.options.max_body)).context
+    flags = [model for model in here.models() if _is_flag(model) and rights.model in (None, model.name)]
+    answers = []
+    for model in flags:
+        try:
+            asked = _asked(model, context, once=True, now=here.engine.clock())
+            answers.append(
+                _answer(model, await here.writer.do(functools.partial(here.engine.decide, model.name, asked)))
+            )
+        except SmidgenError as error:
+            if error.status == 503:
+                raise
+            answers.append({"key": model.name, **_told(error)})
+    content = msgspec.json.encode({"flags": answers})
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"etag": tag})
+    return Response(content, headers={"etag": tag}, media_type="application/json")
+
+
+def _told(error: SmidgenError) -> dict[str, str]:
+    """A refusal by the protocol's words."""
+    code = getattr(error, "code", "PARSE_ERROR" if isinstance(error, BadRequest) else "INVALID_CONTEXT")
+    return {"errorCode": code, "errorDetails": "; ".join(filter(None, (error.problem, error.hint)))}
+
+
+def _rights(request: Request) -> Rights:
+    """What the caller may do: a bearer token, or an API key, which is the same."""
+    here, key = service(request), request.headers.get("x-api-key")
+    rights = here.tokens.rights(f"Bearer {key}" if key else request.headers.get("authorization"))
+    require(rights, "decide", rights.model)
+    return rights
+
+
+def _is_flag(model: Served | None) -> bool:
+    return model is not None and model.blueprint.body.candidates is not None and model.archived_at is None
+
+
+def _asked(model: Served, context: dict[str, Any], *, once: bool = False, now: float = 0.0) -> DecisionBody:
+    """The request of an evaluation; ``once``: the same for as long as the model has not learnt and its window lasts."""
+    target = context.get("targetingKey")
+    if model.keyed and not (isinstance(target, str) and 0 < len(target) <= 256):
+        raise _Flawed(400, "TARGETING_KEY_MISSING", f"the flag {model.name!r} has one learner per targetingKey")
+    about = record({name: value for name, value in context.items() if name != "targetingKey"})
+    id = None
+    if once:
+        moment = int(now // model.blueprint.terms.window_s)
+        whole = msgspec.json.encode([context, model.version, moment], order="sorted")
+        id = f"ofrep:{hashlib.sha256(whole).hexdigest()}"
+    asked: DecisionBody = loops.decision(
+        id=id, key=target if model.keyed else None, context=about or None, activate=False
+    )
+    return asked
+
+
+def _answer(model: Served, told: dict[str, Any]) -> dict[str, Any]:
+    """An evaluation as the protocol says it."""
+    kept = model.blueprint.body.candidates or []
+    metadata = {"decision": told["decision"], "model_version": told["model_version"]}
+    if told["propensity"] is not None:
+        metadata["propensity"] = told["propensity"]
+    return {
+        "key": model.name,
+        "value": _values(kept)[str(told["choice"])],
+        "variant": str(told["choice"]),
+        "reason": "SPLIT",
+        "metadata": metadata,
+    }
+
+
+def _values(kept: list[Variant]) -> dict[str, Any]:
+    """The value of each variant: the one it was given, else its id; variants called true and false are that."""
+    truths = all(each.id in _BOOLEANS for each in kept)
+    return {
+        str(each.id): (_BOOLEANS[str(each.id)] if truths else each.id) if each.value is UNSET else each.value
+        for each in kept
+    }
+
+
+mount(
+    "ofrep",
+    [Route(f"{PREFIX}/{{key}}", evaluate, methods=["POST"]), Route(PREFIX, evaluate_all, methods=["POST"])],
+)

@@ -1,0 +1,223 @@
+"""All learners on the way along one log: each event is read once, and told to each of them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from smidgen.decision import Decision
+from smidgen.errors import InvalidRecord
+from smidgen.learners import Learner
+from smidgen.learners.records.around import on_rows, rows_of
+from smidgen.service.insight.shared_rows import ALONE, SharedRows
+from smidgen.service.insight.specs import other_body
+from smidgen.service.loops.evaluator import Companion, Evaluator
+from smidgen.service.loops.lesson import Lesson
+from smidgen.service.models.building import Blueprint
+from smidgen.service.models.fold import STEPS, take
+from smidgen.service.store.recording import Line, Recording
+
+#: The log's own learner.
+OWN = "as logged"
+#: So many of the latest decisions are kept, so that they need not be looked up again.
+RECENT = 4096
+
+
+class Bench:
+    """The learners that are compared, and what the log has told them so far.
+
+    Parameters
+    ----------
+    own
+        The log's own settings.
+    others
+        Other learners, as people write them.
+    recording
+        The log, for decisions long ago, and for what was taken back.
+
+    Attributes
+    ----------
+    evaluators
+        By what was asked for; the log's own first.
+    companion
+        What they share.
+    decisions, answered
+        How many there were.
+    measures
+        The loop's own figure of each answered decision.
+    """
+
+    def __init__(self, own: Blueprint, others: Sequence[str], recording: Recording) -> None:
+        self._own = own
+        self._recording = recording
+        self._undone = recording.undone()
+        self._recent: OrderedDict[str, Line] = OrderedDict()
+        self.evaluators, self._about = _evaluators(own.bare(), others)
+        evaluator = own.loop.evaluator
+        self.companion = Companion() if evaluator is None else evaluator.companion_of(own)
+        for each in self.evaluators.values():
+            each.companion, each.moves = self.companion, own.features is not None
+        self._rows: _RowsOfRecords | SharedRows | None = None
+        if own.features is not None:
+            self._rows = SharedRows(own) if own.shared.names else _RowsOfRecords(own)
+        self.decisions = self.answered = self._back = self._elsewhere = 0
+        self.measures: list[float] = []
+
+    def take(self, event: Line) -> None:
+        """Take the next event."""
+        if event.type == "decision":
+            self._decided(event)
+        elif event.type == "amended":
+            self._amended(event)
+        elif event.model_version is None:
+            return
+        elif event.model_version in self._undone:
+            self._back += event.type in ("feedback", "expired")
+        elif event.type in ("feedback", "expired"):
+            self._answered(event)
+        elif event.type == "taught":
+            self._taught(event)
+        elif event.type in ("imported", "promoted"):
+            self._elsewhere += 1
+            if self._rows is not None and event.type in STEPS:
+                self._rows.take(event, None)
+
+    def notes(self) -> list[str]:
+        """What is to be said of the log."""
+        found = [*self._about, *([ALONE] if self._own.shared.start else [])]
+        if self._back:
+            found.append(f"{self._back} answers were taken back later (retracted, or rolled back) and are left out")
+        if self._elsewhere:
+            found.append(
+                "the log's learner was once replaced by one from elsewhere; others know nothing of what it knew"
+            )
+        return found
+
+    def _decided(self, event: Line) -> None:
+        self.decisions += 1
+        made = event.made()
+        event.__dict__["its decision"] = made
+        event.__dict__["as it was made"] = made
+        if self._rows is not None:
+            event.__dict__["its decision"] = self._rows.of(event.key, made)
+        self._recent[event.decision or ""] = event
+        if len(self._recent) > RECENT:
+            self._recent.popitem(last=False)
+        self.companion.decided(event)
+        for evaluator in self.evaluators.values():
+            evaluator.decided(event)
+
+    def _answered(self, event: Line) -> None:
+        decision = self._recent.pop(event.decision or "", None)
+        if decision is None:
+            decision = self._recording.decision(event.decision or "")
+        if decision is None:
+            raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
+        made: Decision = decision.__dict__.get("as it was made") or decision.made()
+        said = event.told()
+        told = event.__dict__["its feedback"] = _plain(said)
+        self.answered += 1
+        measure = self._measure(event, made, told, decision)
+        if measure is not None:
+            self.measures.append(measure)
+        shown = made if self._rows is None else self._rows.of(event.key, made)
+        for evaluator in self.evaluators.values():
+            evaluator.answered(event, shown)
+        self.companion.answered(event, shown)
+        if self._rows is not None:
+            event.__dict__["its feedback"] = said
+            self._rows.take(event, made)
+
+    def _measure(self, event: Line, made: Decision, told: Any, decision: Line) -> float | None:
+        if event.type == "expired":
+            return float(event.feedback.get("default_reward", told))
+        return self._own.loop.logged(made, told, event.feedback, decision.reply)
+
+    def _taught(self, event: Line) -> None:
+        told, made = event.told(), None
+        if event.decision is not None:
+            line = self._recent.get(event.decision) or self._recording.decision(event.decision)
+            made = None if line is None else line.__dict__.get("as it was made") or line.made()
+        shown = made if made is None or self._rows is None else self._rows.of(event.key, made)
+        for evaluator in self.evaluators.values():
+            if isinstance(told, Lesson):
+                evaluator.given(event.key, told, shown)
+            else:
+                evaluator.taught(event.key, [(self._context(event.key, each), answer) for each, answer in told])
+        if self._rows is not None:
+            self._rows.take(event, made)
+
+    def _context(self, key: str | None, context: Any) -> Any:
+        return context if self._rows is None else self._rows.context(key, context)
+
+    def _amended(self, event: Line) -> None:
+        told = event.told()
+        if isinstance(told, dict) and told.get("labels") is not None:
+            names = event.more.get("changes", {}).get("add_labels", [])
+            numbers = list(range(*told["labels"]))
+            for evaluator in self.evaluators.values():
+                evaluator.labelled(numbers, names[-len(numbers) :])
+        if self._rows is not None:
+            self._rows.take(event, None)
+
+
+class _RowsOfRecords:
+    """The records of a log as the rows that its own vectorizers made of them: others read the same.
+
+    The log's own learners are learnt again beside the others, so that names get the columns that they had.
+    """
+
+    def __init__(self, own: Blueprint) -> None:
+        self._own = own
+        self._learners: dict[str | None, Learner] = {}
+        self._amendments: list[Line] = []
+
+    def of(self, key: str | None, made: Decision) -> Decision:
+        """A decision on rows."""
+        return on_rows(self._learner(key), made)
+
+    def context(self, key: str | None, context: Any) -> Any:
+        """The context of an example on rows."""
+        return rows_of(self._learner(key), context)
+
+    def take(self, event: Line, made: Decision | None) -> None:
+        """Learn what the log's own learner has learnt."""
+        wide = event.type == "amended"
+        if wide:
+            self._amendments.append(event)
+        for key in list(self._learners) if wide else [event.key]:
+            learner = self._learner(key)
+            decision = None if made is None else learner.adopt(made)
+            self._learners[key] = take(learner, event.type, event.seq, decision, event.told(), key)
+
+    def _learner(self, key: str | None) -> Learner:
+        if key not in self._learners:
+            made = self._own.learner(key)
+            for event in self._amendments:
+                made = take(made, event.type, event.seq, None, event.told(), key)
+            self._learners[key] = made
+        return self._learners[key]
+
+
+def _plain(told: Any) -> Any:
+    """What a learner was told; of a lesson about what others have shown, what came of it."""
+    if not isinstance(told, Lesson):
+        return told
+    return told.answer[1] if isinstance(told.answer, tuple | list) and len(told.answer) == 2 else told.answer
+
+
+def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:
+    """An evaluator for each learner, where the loop has any, and what is to be said of the log's own learner."""
+    blueprints = {spec: Blueprint(other_body(own.body, spec)) for spec in others}  # refuses what makes no sense
+    for blueprint in blueprints.values():
+        blueprint.guarded = own.guarded
+    if (evaluator := own.loop.evaluator) is None:
+        return {}, []
+    found: dict[str, Evaluator] = {}
+    notes = evaluator.about(own)
+    if (why := evaluator.why_not(own.card, own.kind)) is None:
+        found[OWN] = evaluator(own)
+    else:
+        notes.append(f"the log's own learner is not among those compared: {why}")
+    return found | {spec: evaluator(blueprint) for spec, blueprint in blueprints.items()}, notes

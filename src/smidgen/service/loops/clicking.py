@@ -1,0 +1,264 @@
+"""Other learners on a log of clicks: what each ranking would have got, by how likely every place is looked at."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from smidgen.decision import Decision, FloatArray, IntArray
+from smidgen.errors import InvalidArgument
+from smidgen.evaluate.click_offline import position_ips
+from smidgen.evaluate.examination_curve import Examination, Looks
+from smidgen.evaluate.offline import estimate as offline
+from smidgen.evaluate.offline.lists import log_chance
+from smidgen.learners import Feedback
+from smidgen.service.insight.estimates import Estimate
+from smidgen.service.insight.weighing import Overlapping, Point, Weighing, over_time
+from smidgen.service.loops.candidates import CoactiveEvaluator
+from smidgen.service.loops.evaluator import Companion, Held
+from smidgen.structures import Clicks
+
+if TYPE_CHECKING:
+    from smidgen.service.models.building import Blueprint
+    from smidgen.service.store.recording import Line
+
+#: So many places are told of.
+PLACES = 10
+#: Lists that were rarer than this are not weighed as a whole.
+RAREST = math.log(1e-9)
+BY_PLACE = "clicks per page (by place)"
+UNKNOWN = (
+    "the places of this log were not drawn at random: how far people look is not known, so clicks cannot be weighed by "
+    "place and no number is given; rank with a learner that randomises (PDGD, FairPairs with alternate=true), or say "
+    "how likely each place is looked at with --examined"
+)
+AS_ITS_OWN = (
+    "it learns along from the lists that the log showed as if it had shown them itself; a learner that corrects for "
+    "its own draws does so approximately then"
+)
+ONE_CURVE = (
+    "clicks per page count on the examination curve (its own error is not in the interval) and on clicks that depend "
+    "on the document and its place only"
+)
+
+
+class Clicked(Companion):
+    """The clicks of a log with the lists that were shown, and how far people look.
+
+    Parameters
+    ----------
+    blueprint
+        The log's own learner, whose draws tell.
+
+    Attributes
+    ----------
+    given
+        The curve as the caller knows it; estimated from the log if left out.
+    pages
+        How many answered lists there were.
+    """
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        settings = blueprint.settings
+        self.depth = int(settings.get("depth", PLACES))
+        self._looks = Looks(places=max(2, min(PLACES, self.depth)), swap=float(settings.get("swap", 0.5)))
+        self._drawn = self._rounds = 0
+        self.given: FloatArray | None = None
+        self.pages = 0
+
+    def answered(self, event: Line, made: Decision) -> None:
+        """Take note of what was clicked."""
+        clicks = clicks_of(event, made)
+        if clicks is None:
+            return
+        self.pages += 1
+        if made.log_propensity is not None and made.scores is not None and math.exp(made.log_propensity) < 1.0:
+            self._drawn += 1
+            self._looks.add(made, clicks)
+
+    def examination(self) -> Examination | None:
+        """How far people look: as it was given, or as drawn lists tell; None if nothing does."""
+        if self.given is not None:
+            return Examination(read=self.given, low=self.given, high=self.given, rounds=0)
+        if not self._drawn:
+            return None
+        found = self._looks.curve()
+        reach = _reach(found.read)
+        if reach < 2:
+            return None
+        return Examination(found.read[:reach], found.low[:reach], found.high[:reach], found.rounds)
+
+
+class Placed(NamedTuple):
+    """Where a learner would have put the documents of a page: as it would have shown them, and without its draws."""
+
+    shown: IntArray
+    greedy: IntArray
+    chance: float
+
+
+class ClickEvaluator(CoactiveEvaluator):
+    """What the other learner's rankings would have got in clicks, and how often it puts the better above the shown."""
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        super().__init__(blueprint)
+        self._mine: Held[Decision] = Held(4096)
+        self._placed: Held[Placed] = Held(50_000)
+        self._page, self._old = array("q"), array("q")
+        self._new: tuple[array[int], array[int]] = (array("q"), array("q"))
+        self._lists = Weighing("pages with a click")
+        self._rare = self._pages = 0
+
+    @classmethod
+    def companion_of(cls, blueprint: Blueprint) -> Companion:
+        """The clicks."""
+        return Clicked(blueprint)
+
+    def decided(self, event: Line) -> None:
+        """Rank the same documents."""
+        made, id = event.made(), event.decision or ""
+        mine = self.learner(event.key).decide(made.context)
+        self._mine.put(id, mine)
+        if not isinstance(made.action, np.ndarray) or not isinstance(mine.action, np.ndarray):
+            return
+        chance = -math.inf
+        if made.log_propensity is not None:
+            settings = dict(self.blueprint.settings)
+            if mine.teams is None and isinstance(self.companion, Clicked):
+                settings["depth"] = self.companion.depth
+            chance = log_chance(mine, made.action, settings)
+        self._placed.put(id, Placed(_places(mine.action), _places(mine.greedy), chance))
+
+    def answered(self, event: Line, made: Decision) -> None:
+        """Note where the clicked would have stood, then compare and learn."""
+        placed, clicks = self._placed.take(event.decision or ""), clicks_of(event, made)
+        if placed is not None and clicks is not None:
+            old = _places(made.action)
+            for document in clicks.documents.tolist():
+                self._page.append(self._pages)
+                self._old.append(int(old[document]))
+                self._new[0].append(int(placed.shown[document]))
+                self._new[1].append(int(placed.greedy[document]))
+            self._pages += 1
+            if made.log_propensity is not None:
+                if made.log_propensity < RAREST:
+                    self._rare += 1
+                else:
+                    target = min(1.0, math.exp(placed.chance))
+                    self._lists.add(float(len(clicks) > 0), math.exp(made.log_propensity), target, math.nan, math.nan)
+        super().answered(event, made)
+
+    def mine(self, event: Line, made: Decision) -> Decision:
+        """What it decided when the log did."""
+        return self.anew(event.key, self._mine.take(event.decision or ""), made)
+
+    def learn(self, event: Line, decision: Decision, better: Any) -> None:
+        """Those that learn from clicks as such hear them as such."""
+        learner, clicks = self.learner(event.key), clicks_of(event, decision)
+        told = clicks if clicks is not None and learner.card.kinds[0] == Feedback.CLICKS else better
+        learner.learn(decision, told)
+
+    def figures(self) -> list[Estimate]:
+        """Clicks per page where places can be weighed; then the share of better ones above the shown."""
+        found, curve = [], self._curve()
+        if self._pages and curve is None:
+            self.notes.append(UNKNOWN)
+        if curve is not None and self._pages:
+            whole = self._clicks(curve, 0)
+            found.append(_told(BY_PLACE, whole))
+            if self.blueprint.card.draws:
+                found.append(_told(f"{BY_PLACE}, without its draws", self._clicks(curve, 1)))
+            self.notes += [ONE_CURVE, AS_ITS_OWN]
+            if (beyond := int((np.array(self._old) >= len(curve)).sum())) > 0:
+                self.notes.append(
+                    f"{beyond} clicks below place {len(curve)}, of which the curve says nothing, are left out"
+                )
+        if len(self._lists) and self._lists_tell():
+            found += self._lists.estimates()
+        elif self._pages and (len(self._lists) or self._rare):
+            self.notes.append(
+                "whole lists are too rarely the same to be weighed by their propensities; places are weighed instead"
+            )
+        return [*found, *super().figures()]
+
+    @property
+    def main(self) -> str:
+        """Which of the figures is shown over time."""
+        return BY_PLACE if self._pages and self._curve() is not None else self.measure
+
+    def band(self) -> list[Point]:
+        """Clicks per page over time."""
+        curve = self._curve()
+        if curve is None or not self._pages:
+            return []
+        return over_time(self._pages, lambda n: _told("", self._clicks(curve, 0, n)))
+
+    def overlapping(self) -> Overlapping | None:
+        """The weights of whole lists, where there are any."""
+        return self._lists.overlapping([]) if len(self._lists) and self._lists_tell() else None
+
+    def _lists_tell(self) -> bool:
+        """Whether lists come again often enough to weigh them as a whole."""
+        return not self._rare and (self._lists.overlapping([]) or _NOTHING).matched >= 30
+
+    def _curve(self) -> FloatArray | None:
+        found = self.companion.examination() if isinstance(self.companion, Clicked) else None
+        return None if found is None else found.read
+
+    def _clicks(self, curve: FloatArray, which: int, pages: int | None = None) -> offline.Estimate:
+        page, old, new = (np.array(each, np.int64) for each in (self._page, self._old, self._new[which]))
+        kept = (old < len(curve)) & (page < (self._pages if pages is None else pages))
+        return position_ips(page[kept], old[kept], new[kept], n=pages or self._pages, read=curve)
+
+
+_NOTHING = Overlapping(
+    effective=0.0, share=0.0, largest=0.0, mean=0.0, matched=0, of=0, impossible=0.0, weights=[], words=[]
+)
+
+
+def clicks_of(event: Line, made: Decision) -> Clicks | None:
+    """The clicks that an answer tells of, by document; None if it tells of something else."""
+    if "clicked" not in event.feedback:
+        return None
+    told = event.told()
+    if isinstance(told, Clicks):
+        return told
+    count = len(event.feedback["clicked"])
+    return Clicks([int(document) for document in np.asarray(told)[:count]])
+
+
+def as_curve(text: str) -> FloatArray:
+    """How likely each place is looked at, as a command line says it: numbers with commas between them."""
+    hint = "give numbers from 0 to 1, the first place first, e.g. 1,0.6,0.4"
+    try:
+        curve = np.array([float(each) for each in text.split(",")])
+    except ValueError as error:
+        raise InvalidArgument(f"the curve is {text!r}", hint) from error
+    if not ((curve > 0.0) & (curve <= 1.0)).all():
+        raise InvalidArgument(f"the curve is {text!r}, and every place must be looked at", hint)
+    return curve
+
+
+def _places(order: Any) -> IntArray:
+    """The place of each document in a list."""
+    ranked = np.asarray(order, np.int64)
+    out = np.empty(len(ranked), np.int64)
+    out[ranked] = np.arange(len(ranked))
+    return out
+
+
+def _reach(read: FloatArray) -> int:
+    """As far as the curve is known, and not zero."""
+    known = np.isfinite(read) & (read > 0.0)
+    return int(np.logical_and.accumulate(known).sum())
+
+
+def _told(measure: str, found: offline.Estimate) -> Estimate:
+    if not found.enough:
+        return Estimate(measure=measure, value=None, low=None, high=None, of=found.n, effective=found.effective)
+    return Estimate(
+        measure=measure, value=found.value, low=found.low, high=found.high, of=found.n, effective=found.effective
+    )

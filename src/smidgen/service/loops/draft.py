@@ -1,0 +1,189 @@
+"""Drafts of a text in, one out; the text that a person made of it back."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from smidgen.decision import Decision
+from smidgen.errors import InvalidFeatures
+from smidgen.features.prose import DIM as TEXT
+from smidgen.features.prose import LONGEST, column_name
+from smidgen.learners import Card, Feedback, Learner
+from smidgen.service.loops.candidates import CAVEATS, CoactiveEvaluator, places
+from smidgen.service.loops.lesson import Lesson
+from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
+from smidgen.service.loops.words import Entry, Example, Offered, Words
+from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Message, Numbers, Record
+from smidgen.service.refusals import Impossible
+from smidgen.structures import Drafts, Edit
+from smidgen.structures.drafts import MOST
+
+Text = Annotated[str, Meta(max_length=LONGEST)]
+
+
+class Draft(Message):
+    """A text that may be shown, and what the app knows of it beyond its words."""
+
+    id: AnyId
+    text: Text
+    features: Numbers | Record | None = None
+
+
+class Request(DecisionBody, kw_only=True):
+    """The drafts to choose from."""
+
+    drafts: Annotated[list[Draft], Meta(min_length=1, max_length=MOST)]
+    context: Record | None = None
+
+
+class Reply(Struct):
+    """The draft to show."""
+
+    choice: str | int
+
+
+class Told(FeedbackBody, kw_only=True):
+    """The final text, as the person left it."""
+
+    edited: Text | UnsetType = UNSET
+
+
+class DraftLoop(Loop):
+    """Drafts of a text in, one out; the text that a person made of it back."""
+
+    name = "draft"
+    served_by = ("choose",)
+    request = Request
+    reply = Reply
+    feedback = Told
+    kinds: ClassVar[Mapping[str, str]] = {"edited": Feedback.EDIT}
+    measure = "left unchanged"
+    dim = Drafts.dim
+    takes_texts = True
+    words = Words(
+        does="Draft: show one of several texts; learns from what people make of it",
+        curve="Left as it was",
+        about_curve="Share of drafts that people left unchanged, in windows of learnt feedback, with 95 % intervals.",
+        weights="What it goes by",
+        about_weights="Style by name; words and letters are hashed, and only their columns are known.",
+        asks="json",
+    )
+    example = Example(
+        title="Drafts that people edit",
+        name="replies",
+        model={},
+        request={
+            "drafts": [
+                {"id": "warm", "text": "Hello!\n\nThank you for writing. It ships on Friday, I think.\n\nBest regards"},
+                {"id": "plain", "text": "It ships on Friday."},
+            ]
+        },
+        feedback=(("the text that the user sent", {"edited": "It ships on Friday."}),),
+    )
+    evaluator = CoactiveEvaluator
+    caveats = CAVEATS
+
+    @classmethod
+    def fits(cls, card: Card) -> bool:
+        """Every learner that hears of something better, but for those that put a rival beside it."""
+        return super().fits(card) and _hears(card)
+
+    def takes(self, kind: str, card: Card) -> bool:
+        """An edited text is something better."""
+        return _hears(card)
+
+    def context(self, body: Request) -> tuple[Any, Sequence[str]]:
+        """The texts, or, of a model that keeps none, what is learnt from them."""
+        ids: list[Any] = [draft.id for draft in body.drafts]
+        if len({str(id) for id in ids}) < len(ids):
+            raise Impossible("two drafts have the same id", "give each draft an id of its own")
+        said = [draft.features for draft in body.drafts]
+        try:
+            made = Drafts([draft.text for draft in body.drafts], said if any(said) else None, body.context)
+        except InvalidFeatures as error:
+            raise Impossible(error.problem, error.hint) from error
+        return (made if self.keeps_texts else made.sealed(secrets.token_bytes(16))), ids
+
+    def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
+        """The draft to show."""
+        return {"choice": ids[decision.action]}
+
+    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+        """The final text; the figure is whether it is what was shown."""
+        drafts, edit = decision.context, Edit(value)
+        told = edit if drafts.salt is None else edit.sealed(drafts.salt)
+        return Reaction(told, float(drafts.weight(told, decision.action) == 0.0))
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """The text that came of the draft that was shown."""
+        salt = mine.context.salt
+        return Lesson(Edit(value) if salt is None else Edit(value).sealed(salt))
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """The draft that the app shows."""
+        if isinstance(value, list | bool):
+            raise Impossible(f"chosen is {value!r}", "give the id of one draft")
+        (place,) = places([value], ids, "chosen")
+        return Chosen(place, bool(self.agrees(mine, place)), [Lesson(place)])
+
+    def kept(self, given: dict[str, Any], reaction: Reaction) -> dict[str, Any]:
+        """The final text, or, of a model that keeps none, only whether it was changed."""
+        return given if self.keeps_texts else {"unchanged": reaction.measure == 1.0}
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether the log holds the texts."""
+        return self.model.keep_texts is not False
+
+    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+        """The drafts, and the text that would have been right, or which of them."""
+        drafts, ids = self.context(body)
+        if isinstance(answer, dict) and answer.keys() == {"choice"}:
+            return drafts, places([answer["choice"]], ids, "answer.choice")[0]
+        if not isinstance(answer, str) or len(answer) > LONGEST:
+            raise Impossible("the answer is no text, or too long", f"give the final text, of up to {LONGEST:,}")
+        return drafts, Edit(answer) if drafts.salt is None else Edit(answer).sealed(drafts.salt)
+
+    def asked(self, ids: Sequence[str]) -> str:
+        """How many drafts."""
+        return f"one of {len(ids)} drafts"
+
+    def brief(self, reply: Mapping[str, Any]) -> str:
+        """Which one."""
+        return str(reply["choice"])
+
+    def decided(self, reply: Mapping[str, Any]) -> str:
+        """Which one."""
+        return f"it chose the draft {reply['choice']}"
+
+    def reacted(self, field: str, value: Any) -> str:
+        """What the text became, if it was kept; else whether it was changed."""
+        if field == "unchanged":
+            return "left unchanged" if value else "changed; the text was not kept"
+        short = " ".join(value.split())
+        return f"the text became “{short if len(short) <= 80 else short[:79] + '…'}”"
+
+    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+        """A text to type in."""
+        return Offered(
+            text=f"It would show the draft {reply['choice']}. What would the user make of it?",
+            entry=Entry(label="The final text", field="edited", text=True),
+        )
+
+    def weight_name(self, index: int) -> str:
+        """A trait of style, or a column of hashed words, letters or features."""
+        return column_name(index) if index < TEXT else f"given #{index - TEXT}"
+
+    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+        """Whether the draft was left as it was."""
+        return float(made.context.weight(told, made.action) == 0.0)
+
+
+def _hears(card: Card) -> bool:
+    return Feedback.EDIT in card.kinds or (Feedback.BETTER in card.kinds and not card.shows_pairs)

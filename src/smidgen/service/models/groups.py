@@ -1,0 +1,94 @@
+"""What the keys of a slot share, brought into memory: the newest state that can be used, and the events after it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from smidgen.errors import SmidgenError
+from smidgen.learners import Learner
+from smidgen.service.models.fold import Undone, undone
+from smidgen.service.models.group import Group, fold
+from smidgen.service.models.mean import Mean
+from smidgen.service.refusals import StorageFailed
+from smidgen.service.store.events import Event
+from smidgen.service.store.protocol import Reading
+
+if TYPE_CHECKING:
+    from smidgen.service.models.served import Served
+
+_UNREADABLE = (SmidgenError, ValueError, KeyError, TypeError)
+
+
+def recovered(
+    reading: Reading, model: Served, learner: Callable[[Served, str], Learner], without: str | None = None
+) -> Group:
+    """What the keys of a model share.
+
+    Parameters
+    ----------
+    reading, model
+        The log, and whose it is.
+    learner
+        Gives the learner of a key, as it is.
+    without
+        A key that is about to be forgotten: all is folded as if it had never been.
+    """
+    gone = undone(reading, model.slot)
+    found = state_of(reading, model, gone) if without is None else None
+    group, seq = found if found is not None else first_of(reading, model)
+    last = [seq]
+    group = fold(group, model.blueprint, _passing(reading.changes(model.slot, seq), without, last), gone)
+    if group.mean is not None and (found is None or last[0] > seq):
+        group.mean = Mean()
+        for (key,) in reading.look("keys", model.slot, prefix="", limit=1 << 31):
+            if key != without:
+                group.moved(None, learner(model, key))
+    return group
+
+
+def at(reading: Reading, model: Served, gone: Undone, seq: int) -> Group:
+    """What the keys of a model shared after an event, but for the mean of their weights, which the keys make up."""
+    group, first = first_of(reading, model)
+    changes = itertools.takewhile(lambda change: change[0].seq <= seq, reading.changes(model.slot, first))
+    return fold(group, model.blueprint, changes, gone)
+
+
+def first_of(reading: Reading, model: Served) -> tuple[Group, int]:
+    """What a log begins with: nothing shared, or what was shared at its base."""
+    if (base := reading.base(model.slot)) is None:
+        return Group(model.blueprint), 0
+    found = reading.base_state(model.slot, None)
+    if found is None or not found.sound:
+        raise StorageFailed(
+            f"what the keys of {model.name!r} share is damaged in its base state, and its events are erased",
+            "restore a backup: smidgen restore FILE --force",
+        )
+    return Group.from_bytes(found.state, model.blueprint, f"the base state of {model.name}"), base.seq
+
+
+def state_of(reading: Reading, model: Served, gone: Undone) -> tuple[Group, int] | None:
+    """The newest state that can be read and holds nothing that was undone or forgotten, with its last event."""
+    forgotten = reading.forgotten(model.slot)
+    base = reading.base(model.slot)
+    for state in reading.states(model.slot):
+        if base is not None and state.seq < base.seq:
+            continue
+        spoilt = gone.spoils(reading.version_at(model.slot, state.seq))
+        if state.own and forgotten <= state.seq <= model.seq and not spoilt:
+            try:
+                return Group.from_bytes(state.content, model.blueprint, state.place), state.seq
+            except _UNREADABLE:
+                continue
+    return None
+
+
+def _passing(
+    changes: Iterator[tuple[Event, Event | None]], without: str | None, last: list[int]
+) -> Iterator[tuple[Event, Event | None]]:
+    """The events but for those of a key; the number of the last one is noted."""
+    for event, made in changes:
+        last[0] = event.seq
+        if without is None or event.key != without:
+            yield event, made

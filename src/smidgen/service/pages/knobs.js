@@ -1,0 +1,63 @@
+// Knobs: rows of a name and limits, in the app's own units.
+import { h, set, short, whole } from "./dom.js";
+
+const KINDS = [["plain", "a number"], ["integer", "a whole number"], ["log", "a number, by factors"]];
+
+export function knobsEditor(changed) {
+  const list = h("div", { class: "knobs" });
+  const add = (name = "", kind = "plain", low = "0", high = "1") => {
+    const n = list.children.length + 1;
+    const row = h("div", { class: "knob" },
+      h("input", { class: "knob-name", value: name, placeholder: "timeout", maxlength: 200, "aria-label": `Name of knob ${n}`, autocomplete: "off" }),
+      h("select", { class: "knob-kind", "aria-label": `Kind of knob ${n}` }, KINDS.map(([value, text]) => h("option", { value, selected: value === kind }, text))),
+      h("input", { class: "knob-low", type: "number", step: "any", value: low, "aria-label": `Least value of knob ${n}` }),
+      h("input", { class: "knob-high", type: "number", step: "any", value: high, "aria-label": `Greatest value of knob ${n}` }),
+      h("button", { type: "button", class: "quiet", "aria-label": `Remove knob ${n}`, onclick: () => { row.remove(); changed(); } }, "Remove"));
+    list.append(row);
+    return row;
+  };
+  add("timeout", "log", "0.01", "10");
+  add("threads", "integer", "1", "64");
+  const more = h("button", { type: "button", onclick: () => { add().querySelector("input").focus(); changed(); } }, "Another knob");
+  const root = h("div", { class: "stack tight" }, h("div", { class: "knob heads", "aria-hidden": "true" }, ["name", "kind", "from", "to", ""].map((text) => h("span", { class: "hint" }, text))), list, h("div", {}, more));
+
+  const rows = () => [...list.children].map((row) => {
+    const [name, kind, low, high] = ["name", "kind", "low", "high"].map((part) => row.querySelector(`.knob-${part}`));
+    return { name: name.value.trim(), kind: kind.value, low: low.valueAsNumber, high: high.valueAsNumber };
+  });
+  return {
+    root,
+    // As the service takes them: a pair, or {"integer": pair}, or {"log": pair}.
+    value: () => Object.fromEntries(rows().filter(({ name }) => name).map(({ name, kind, low, high }) => [name, kind === "plain" ? [low, high] : { [kind]: [low, high] }])),
+    // Where the service knows no knobs: a box in their own units.
+    space: () => ({ type: "Box", low: rows().map(({ low }) => low), high: rows().map(({ high }) => high) }),
+    wrong() {
+      const all = rows();
+      if (!all.length) return "Give at least one knob.";
+      const bad = all.find(({ name, low, high }) => !name || !(low < high));
+      if (bad) return bad.name ? `The limits of ${bad.name} are ${bad.low} and ${bad.high}: the first must be below the second.` : "Every knob needs a name.";
+      return new Set(all.map(({ name }) => name)).size < all.length ? "Two knobs have the same name." : null;
+    },
+  };
+}
+
+// What a tuner thinks best, with the loss that it expects there; hidden while it cannot say.
+export function bestCard() {
+  const [values, said] = [h("div"), h("p", { class: "hint" })];
+  const root = h("section", { class: "card stack third", "aria-labelledby": "best-title", hidden: true }, h("h2", { id: "best-title" }, "Best so far"), values, said);
+  let drawn = "";
+  const update = (best) => {
+    root.hidden = !best;
+    const content = JSON.stringify(best ?? null);
+    if (!best || content === drawn) return;
+    drawn = content;
+    values.replaceChildren(knobsTable(best.knobs ?? Object.fromEntries(best.point.map((x, i) => [`x${i + 1}`, x]))));
+    const interval = best.low === null || best.high === null ? "" : ` (${short(best.low)} to ${short(best.high)})`;
+    const beyond = best.clipped ? ` ${whole(best.clipped)} losses lay beyond the bound.` : "";
+    set(said, (best.loss === null ? "What the loss is there it cannot say yet." : `The loss expected there: ${short(best.loss)}${interval}.`) + beyond);
+  };
+  return { root, update };
+}
+
+// The knobs of an answer, in their own units.
+export const knobsTable = (knobs) => h("dl", { class: "own-units" }, Object.entries(knobs).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, typeof value === "number" ? String(+value.toPrecision(6)) : String(value)))));

@@ -1,0 +1,281 @@
+"""What the golden data folders hold: small stories, told to a service over its HTTP contract.
+
+There is one for each thing that a log can say. A type of event that no story writes is noticed (`missing`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from service.asgi import Caller
+from service.bodies import Clock
+from smidgen.service.http.calls import all_calls
+from smidgen.service.loops.registry import loops
+from smidgen.service.models.fold import STEPS
+from smidgen.service.store.recording import TYPES
+
+#: Types that change no weights, and yet are written.
+PLAIN = ("created", "decision", "shown", "archived")
+#: The same of calls that not every smidgen has.
+CALLED = {"revived": ":revive", "renamed": ":rename", "retained": ":retain", "promoted": ":promote"}
+#: Lines of an export that are no events: they tell of a base state.
+TOLD = ("base", "base_state")
+Scene = Callable[["Stage"], None]
+SCENES: dict[str, Scene] = {}
+
+
+def writable() -> set[str]:
+    """The types of events that this smidgen can write, by its code: those that it folds, and the plain ones.
+
+    A type that this file has not heard of counts: whoever adds one adds a story.
+    """
+    called = {type for type, end in CALLED.items() if any(call.path.endswith(end) for call in all_calls())}
+    unheard = set(TYPES) - {*STEPS, *PLAIN, *CALLED, *TOLD}
+    return unheard | (set(TYPES) - set(TOLD)) & ({*STEPS, *PLAIN} | called)
+
+
+def missing(written: set[str]) -> set[str]:
+    """The types that should have been written and were not; those that it cannot write yet are none."""
+    return writable() - written
+
+
+def scene(function: Scene) -> Scene:
+    """Enter a story under its name."""
+    SCENES[function.__name__] = function
+    return function
+
+
+class Stage:
+    """A service that stories are told to.
+
+    Attributes
+    ----------
+    call
+        Who calls it.
+    clock
+        Its time.
+    """
+
+    def __init__(self, call: Caller, clock: Clock) -> None:
+        self.call, self.clock = call, clock
+
+    def make(self, name: str, **body: Any) -> str:
+        self._good(self.call.put(f"/v1/models/{name}", body))
+        return name
+
+    def decide(self, model: str, **body: Any) -> dict[str, Any]:
+        self.clock.now += 1.0
+        return self._good(self.call.post(f"/v1/models/{model}/decisions", body))
+
+    def answer(self, reply: dict[str, Any], **body: Any) -> dict[str, Any]:
+        self.clock.now += 1.0
+        return self._good(self.call.post(f"/v1/decisions/{reply['decision']}/feedback", body))
+
+    def do(self, path: str, body: Any = None) -> dict[str, Any]:
+        self.clock.now += 1.0
+        return self._good(self.call.post(f"/v1/{path}", {} if body is None else body))
+
+    def has(self, path: str, method: str = "post") -> bool:
+        """Whether the service has this call at all, by its own description."""
+        return method in self.call.get("/openapi.json").json()["paths"].get(path, {})
+
+    def types(self, model: str) -> list[str]:
+        lines = self.call.get(f"/v1/models/{model}/log").text.splitlines()
+        return [line.split('"type":"', 1)[1].split('"', 1)[0] for line in lines if line]
+
+    def wait(self, model: str, type: str) -> None:
+        """Until the service has written it by itself."""
+        for _ in range(200):
+            if type in self.types(model):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{model} has no event of the type {type!r}")
+
+    @staticmethod
+    def _good(answer: Any) -> dict[str, Any]:
+        assert answer.status_code < 300, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+def requests() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], tuple[dict[str, Any], ...]]]:
+    """A model of every loop as the loop's own example has it: its name, settings, a request, and what may come back."""
+    for name, loop in loops.items():
+        if loop.__module__.startswith("smidgen."):
+            example = loop.example
+            (field, *_), *_ = (body for _, body in example.feedback)
+            yield (
+                f"{name}-example",
+                {"loop": name, "feedback": str(loop.kinds[field]), **example.model},
+                dict(example.request),
+                tuple(body for _, body in example.feedback),
+            )
+
+
+#: How models of other stories go on: a request, and what comes back.
+NEXT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "banners": (
+        {"candidates": [{"id": 1, "features": {"kind": "new"}}, {"id": "b"}], "context": {"device": "ios", "age": 44}},
+        {"reward": 0.5},
+    ),
+    "triage": ({"features": {"title": "an invoice crashes", "age": 2}}, {"correct": False}),
+    "undone": (
+        {"candidates": [{"id": "x", "features": [1.0, 0.5]}, {"id": "y", "features": [0.0, 1.0]}]},
+        {"clicked": ["y"]},
+    ),
+    "songs": (
+        {"candidates": [{"id": "x", "features": {"mood": "calm"}}, {"id": "z"}], "key": "ann"},
+        {"reward": 1.0},
+    ),
+    "feed": ({"features": {"w1": 1.0, "w9": 2.0}, "key": "cy"}, {"relevant": True}),
+    "brought": (
+        {"candidates": [{"id": "x", "features": [1.0, 0.5]}, {"id": "y", "features": [0.0, 1.0]}]},
+        {"clicked": ["x"]},
+    ),
+    "retained": ({"features": [1.0, 1.0]}, {"correct": True}),
+    "champion": ({"candidates": [{"id": "x"}, {"id": "y"}], "context": {"device": "web"}}, {"reward": 0.0}),
+}
+
+
+@scene
+def examples(stage: Stage) -> None:
+    """Every loop."""
+    for name, body, request, answers in requests():
+        stage.make(name, **body)
+        for turn in range(4):
+            reply = stage.decide(name, **request)
+            if turn < 3 and reply.get("forward", True):
+                stage.answer(reply, **answers[turn % len(answers)])
+
+
+@scene
+def people(stage: Stage) -> None:
+    """Records, with context, text, ids that are numbers; rewards, silence, activation, examples, amendments."""
+    stage.make("banners", loop="choose", default_reward=0.0, window_s=60, explore=0.2)
+    offered = [{"id": 1, "features": {"kind": "short"}}, {"id": "b", "features": {"kind": "long", "price": 3.5}}]
+    for turn in range(6):
+        context = {"device": "ios" if turn % 2 else "web", "tags": ["a", "b"], "age": 30 + turn, "note": None}
+        reply = stage.decide("banners", candidates=offered, context=context, exclude=["b"] if turn == 4 else None)
+        if turn % 3:
+            stage.answer(reply, reward=0.75 if reply["choice"] == 1 else 0.25)
+    ahead = stage.decide("banners", candidates=offered, activate=False)
+    stage.do(f"decisions/{ahead['decision']}/shown")
+    stage.clock.now += 1000.0
+    stage.wait("banners", "expired")
+    taught = [{"candidates": offered, "context": {"device": "ios"}, "answer": {"choice": "b", "reward": 1.0}}]
+    stage.do("models/banners/examples", {"id": "seed", "examples": taught})
+    assert stage.call("PATCH", "/v1/models/banners", json={"explore": 0.4}).status_code == 200
+    stage.make("triage", loop="label", labels=["bug", "billing"], features={"auto": {"dim": 64, "text": ["title"]}})
+    for turn in range(4):
+        reply = stage.decide("triage", features={"title": "it crashes" if turn % 2 else "wrong invoice", "age": turn})
+        stage.answer(reply, correct=turn != 1)
+    assert stage.call("PATCH", "/v1/models/triage", json={"add_labels": ["praise"]}).status_code == 200
+    stage.answer(stage.decide("triage", features={"title": "thank you"}), correct=False)
+
+
+@scene
+def undoing(stage: Stage) -> None:
+    """Feedback that is taken back, and a way back to an earlier version."""
+    stage.make("undone", loop="rank", features=["a", "b"], learner="PreferencePerceptron")
+    documents = [{"id": "x", "features": [1.0, 0.0]}, {"id": "y", "features": [0.0, 1.0]}]
+    replies = []
+    for turn in range(4):
+        replies.append(stage.decide("undone", candidates=documents))
+        stage.answer(replies[-1], better=["y", "x"] if turn % 2 else ["x", "y"])
+    stage.do(f"decisions/{replies[1]['decision']}:retract")
+    stage.answer(replies[1], clicked=["x"])
+    stage.do("models/undone:rollback", {"version": 2})
+    stage.answer(stage.decide("undone", candidates=documents), clicked=["y"])
+
+
+@scene
+def keys(stage: Stage) -> None:
+    """One learner per person; one of them is forgotten. Records and hashed names."""
+    stage.make("feed", loop="filter", features={"hashed": 16}, keyed=True, learner="RidgeFil")
+    stage.make("songs", loop="choose", keyed=True)
+    for turn in range(9):
+        key = ("ann", "bob", "cy")[turn % 3]
+        reply = stage.decide("feed", features={f"w{turn % 4}": 1.0}, key=key)
+        if reply["forward"]:
+            stage.answer(reply, relevant=turn % 2 == 0)
+        offered = [{"id": "x", "features": {"mood": "calm"}}, {"id": "y", "features": {"mood": "loud"}}]
+        stage.answer(stage.decide("songs", candidates=offered, key=key), reward=(turn % 5) / 4)
+    for model in ("feed", "songs"):
+        assert stage.call("DELETE", f"/v1/models/{model}/keys/bob").status_code == 200
+
+
+@scene
+def elsewhere(stage: Stage) -> None:
+    """Models that are copied, imported, archived."""
+    import smidgen
+
+    stage.do("models/undone:copy", {"to": "copied", "learnt": True})
+    learner = smidgen.PDGD(dim=2)
+    learner.learn(learner.decide(smidgen.Ranking([[1.0, 0.0], [0.0, 1.0]])), smidgen.Clicks([1]))
+    media = {"content-type": "application/octet-stream"}
+    answer = stage.call("POST", "/v1/models/brought:import", content=learner.to_bytes(), headers=media)
+    assert answer.status_code in (200, 201), answer.text
+    stage.make("closed", loop="tune", knobs={"threads": {"integer": [1, 8]}, "wait": {"log": [0.01, 10]}})
+    for turn in range(3):
+        stage.answer(stage.decide("closed"), loss=0.5 + 0.1 * turn)
+    assert stage.call("DELETE", "/v1/models/closed").status_code == 200
+
+
+@scene
+def names(stage: Stage) -> None:
+    """Archived models that decide again, or have another name."""
+    if not stage.has("/v1/models/{name}:revive"):
+        return
+    for name in ("rested", "called"):
+        stage.make(name, loop="filter", params={"dim": 2}, learner="RidgeFil")
+        stage.answer(stage.decide(name, features=[1.0, 0.5]), relevant=True)
+        assert stage.call("DELETE", f"/v1/models/{name}").status_code == 200
+    stage.do("models/rested:revive")
+    stage.decide("rested", features=[0.5, 1.0])
+    stage.do("models/called:rename", {"to": "renamed"})
+
+
+@scene
+def retaining(stage: Stage) -> None:
+    """Old events that were folded into a base state."""
+    if not stage.has("/v1/models/{name}:retain"):
+        return
+    for name, keyed in (("retained", False), ("retained-keys", True)):
+        stage.make(name, loop="label", params={"dim": 2}, labels=["a", "b"], learner="Confidit", keyed=keyed)
+        key = {"key": "ann"} if keyed else {}
+        for turn in range(4):
+            stage.answer(stage.decide(name, features=[1.0, float(turn)], **key), correct=turn % 2 == 0)
+        stage.clock.now += 100_000.0
+        stage.do(f"models/{name}:retain", {"older_than_s": 1000})
+        stage.answer(stage.decide(name, features=[0.0, 1.0], **key), correct=True)
+
+
+@scene
+def trials(stage: Stage) -> None:
+    """A challenger and a shadow beside a champion, and a promotion."""
+    if not stage.has("/v1/models/{name}:promote"):
+        return
+    stage.make("champion", loop="choose", learner="LinUCB")
+    stage.make("challenger", loop="choose", learner="SquareCB", challenger_of={"model": "champion", "share": 0.5})
+    stage.make("shadow", loop="choose", learner="ThompsonChoice", shadow_of={"model": "champion"})
+    offered = [{"id": "x", "features": {"kind": "p"}}, {"id": "y", "features": {"kind": "q"}}]
+    for turn in range(8):
+        reply = stage.decide("champion", candidates=offered, context={"device": "ios" if turn % 2 else "web"})
+        stage.answer(reply, reward=float(reply["choice"] == "y"))
+    stage.do("models/challenger:promote")
+    stage.answer(stage.decide("champion", candidates=offered, context={"device": "ios"}), reward=1.0)
+
+
+def tell(folder: Path) -> set[str]:
+    """Tell all stories to a service on a new folder; the types of events that were written."""
+    clock = Clock()
+    clock.now = 1_800_000_000.0
+    with Caller(folder, clock=clock) as call:
+        stage = Stage(call, clock)
+        for each in SCENES.values():
+            each(stage)
+        found = {type for model in call.get("/v1/models").json()["models"] for type in stage.types(model["name"])}
+    return found - set(TOLD)
