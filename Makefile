@@ -41,7 +41,7 @@ package: $(VENV)/.ready ## build wheel and sdist, install each into an empty env
 	bash .ci/smoke
 
 COVERING := stores store_edges heads snapshots upgrade service_commands tokens whatif learner_cache engine survivors \
-	fold forgetting undoing amending examples rewards fsck backup modes ready
+	fold forgetting undoing amending examples rewards fsck backup modes ready retention copies kinds_of_events
 coverage: $(VENV)/.ready ## every branch of store, log, snapshots and tokens is tested (which files: pyproject.toml)
 	$(BIN)/coverage run -m pytest -q -m "not long" $(COVERING:%=tests/service/test_%.py)
 	$(BIN)/coverage report

@@ -15,6 +15,7 @@ from smidgen.errors import SmidgenError
 from smidgen.service import commands as service
 from smidgen.service import keeping_commands as keeping
 from smidgen.service import life_commands as life
+from smidgen.service import past_commands as past
 from smidgen.service.commands import DATA, Data, Import
 from smidgen.service.log_commands import log, what_if
 
@@ -37,6 +38,9 @@ app.command()(keeping.fsck)
 app.command()(keeping.backup)
 app.command()(keeping.restore)
 app.command()(life.forget)
+app.command()(past.rollback)
+app.command()(past.retract)
+app.command()(past.retain)
 app.add_typer(service.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)

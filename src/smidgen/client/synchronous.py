@@ -251,6 +251,11 @@ class Client:
         made: int = replies.plain(self._send("POST", model_path(name) + ":rollback", body))["model_version"]
         return made
 
+    def retain(self, name: str, older_than_s: float) -> dict[str, Any]:
+        """Fold events of this age into the model's base state and erase them; where the log begins now."""
+        body = bodies.encode({"older_than_s": older_than_s})
+        return replies.plain(self._send("POST", model_path(name) + ":retain", body))
+
     def compare(self, name: str) -> dict[str, Any]:
         """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
 

@@ -69,6 +69,15 @@ def serve(
     keyed_in_memory: Annotated[
         int, typer.Option(envvar="SMIDGEN_KEYED_IN_MEMORY", min=1, help="How many keyed learners stay in memory.")
     ] = 2_000,
+    retention: Annotated[
+        float | None,
+        typer.Option(
+            envvar="SMIDGEN_RETENTION",
+            min=0.001,
+            metavar="DAYS",
+            help="Fold events of this age into base states and erase them; models may say otherwise. Left out: none.",
+        ),
+    ] = None,
     modules: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,6 +121,7 @@ def serve(
         max_connections=max_connections,
         snapshot_every=snapshot_every,
         keyed_in_memory=keyed_in_memory,
+        retention_s=retention * 86_400 if retention is not None else None,
         modules=tuple(modules or ()),
         personalizer=personalizer,
         apprentice=apprentice,

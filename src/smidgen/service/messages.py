@@ -26,6 +26,8 @@ ROWS = CANDIDATES = 10_000
 LABELS = 100_000
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+#: After how many seconds events are folded and erased: a minute at least.
+Age = Annotated[float, Meta(ge=60, le=1e10)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
 _LIMITS = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "minItems": 2, "maxItems": 2}
 _KNOB = {
@@ -101,6 +103,7 @@ class ModelBody(Message):
     default_reward: float | None = None
     explore: Share | None = None
     min_share: Share | None = None
+    retention_s: Age | None = None
     shared_start: bool | None = None
     candidates: Annotated[list[Variant], Meta(min_length=1, max_length=CANDIDATES)] | None = None
     shadow_of: Of | Name | None = None
@@ -117,6 +120,7 @@ class AmendBody(Message):
     default_reward: float | UnsetType | None = UNSET
     explore: Share | UnsetType = UNSET
     min_share: Share | UnsetType = UNSET
+    retention_s: Age | UnsetType | None = UNSET
     share: Share | UnsetType = UNSET
 
     def given(self) -> dict[str, Any]:
@@ -271,6 +275,27 @@ class RenameBody(Message, kw_only=True):
     to: Name
 
 
+class RetainBody(Message, kw_only=True):
+    """How old an event must be, in seconds, to be folded into the base state and erased."""
+
+    older_than_s: Annotated[float, Meta(ge=0, le=1e10)]
+
+
+class RetainedReply(Struct, kw_only=True):
+    """Where the log begins.
+
+    ``base`` is the last event that is folded, 0 if there is none, and ``base_version`` the version then; ``folded`` is
+    how many events were folded by this call, ``kept`` how many decisions under the base are kept, since they are open
+    or later events are about them.
+    """
+
+    base: int
+    base_version: int
+    folded: int
+    kept: int
+    model_version: int
+
+
 class ForgottenReply(Struct, kw_only=True):
     """How many events were erased, the version that this made, and how many in which copies of the model."""
 
@@ -408,6 +433,26 @@ class HealthReply(Struct, kw_only=True):
     findings: list[Finding]
 
 
+class BaseReply(Struct, kw_only=True):
+    """Where the log begins: the last event that retention has folded, the version then, and when that was done.
+
+    ``oldest_version`` is the oldest one that can be gone back to.
+    """
+
+    seq: int
+    version: int
+    oldest_version: int
+    at: str
+
+
+class UndoingReply(Struct, kw_only=True):
+    """Work on the model's past that is done aside: how much of how much is done; ``of`` is 0 while nobody knows."""
+
+    what: Literal["rollback", "retract", "forget", "retain"]
+    done: int
+    of: int
+
+
 class ShadowOf(Struct, kw_only=True):
     """The champion of a shadow."""
 
@@ -523,6 +568,7 @@ class ModelReply(Struct, kw_only=True):
     default_reward: float | None
     explore: float | None
     min_share: float | None
+    retention_s: float | None
     keep_texts: bool | None
     keyed: bool
     shared_start: bool | None
@@ -535,6 +581,8 @@ class ModelReply(Struct, kw_only=True):
     keys: int | None
     quality: Quality
     guarded: int | None
+    base: BaseReply | None
+    undoing: UndoingReply | None
     shadow_of: ShadowOf | None
     challenger_of: ChallengerOf | None
     shadow: str | None

@@ -142,3 +142,34 @@ def keys_have_bases_of_their_own(make: Callable[[], Store], store: Store) -> Non
     hold(found == {"a": b"a5", "b": b"b3"}, "older ones are erased, and no others")
     counts = store.counts(row.slot)
     hold(counts is not None and counts.keys == 2, "a key is counted once")
+    batch(store, lambda: store.stage(row.slot, [state("c", 9)]))
+    found = {each.key: each.state for each in store.base_states(row.slot)}
+    hold(found == {"a": b"a5", "b": b"b3"}, "what is staged for a key that was not there is not seen")
+
+
+def a_base_lets_go_of_a_key(make: Callable[[], Store], store: Store) -> None:
+    """What a base holds and keeps of a key can be dropped; the rest stays, and the log tells of it."""
+    row = model(store, "base drops")
+    batch(store, lambda: store.decided(row.slot, [asked(2800 + n, key=key, number=1) for n, key in enumerate("ab")]))
+    before = store.events(row.slot)
+    batch(store, lambda: store.drop_base_state(row.slot, "a", 1.0))
+    hold(store.events(row.slot) == before, "without a base there is nothing to drop")
+    states = [BaseState(key, 3, 1, state_digest(key, 3, 1, key.encode()), key.encode()) for key in "ab"]
+    kept = [Carried(event.seq, digest_of(event)) for event in before[1:]]
+    batch(store, lambda: store.stage(row.slot, states))
+    batch(store, lambda: store.rebase(row.slot, Base(3, 0, before[2].chain, 1.0, 2, 0, 0, b""), kept, 1.0))
+    batch(store, lambda: store.drop_base_state(row.slot, "a", 2.0))
+    while batch(store, lambda: store.tidy(100)):
+        pass
+    for view in (store, store.reader(), make()):
+        hold([each.key for each in view.base_states(row.slot)] == ["b"], "the state of the key is gone, and no other")
+        hold([each.seq for each in view.carried(row.slot)] == [3], "its decisions are kept no longer")
+        hold(view.decision(f"{2800:024x}") is None, "they are gone")
+        base, counts = view.base(row.slot), view.counts(row.slot)
+        hold(
+            base is not None and counts is not None and base.decisions == counts.decisions == 1, "nor are they counted"
+        )
+        told = [event.type for event in view.events(row.slot)]
+        hold(told == ["retained", "retained"], "the log tells of the base as it is then")
+        if view is not store:
+            view.close()

@@ -75,4 +75,5 @@ _LAWS: tuple[Law, ...] = (
     store_bases.models_have_a_second_life,
     store_bases.a_log_can_begin_with_a_base,
     store_bases.keys_have_bases_of_their_own,
+    store_bases.a_base_lets_go_of_a_key,
 )

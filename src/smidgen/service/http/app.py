@@ -25,6 +25,7 @@ from smidgen.service.http.inflight import LIMIT, InFlight
 from smidgen.service.http.mounting import guest_routes
 from smidgen.service.http.openapi import document
 from smidgen.service.http.options import Options
+from smidgen.service.http.past import keep
 from smidgen.service.http.running import JSON, Service, reply, service
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.insight import dashboard
@@ -90,11 +91,15 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         writer = Writer(engine)
         writer.start()
         reading = engine.store.reader()  # the engine's own connection waits for every commit
-        app.state.service = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading), warming)
+        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading), warming)
+        app.state.service = here
+        keeping = asyncio.create_task(keep(here), name="smidgen retention")
         try:
             yield
         finally:
             stopping.set()
+            keeping.cancel()
+            await asyncio.wait([keeping])
             app.state.service.close()
             await writer.stop()
             reading.close()

@@ -22,6 +22,9 @@ class Options:
         See `Engine`.
     synchronous
         SQLite's setting.
+    retention_s
+        After how many seconds events are folded into base states and erased, of models that do not say themselves; None
+        if they stay.
     modules
         What guests bring: imported before anything else.
     personalizer, apprentice
@@ -34,6 +37,7 @@ class Options:
     snapshot_every: int = 20_000
     keyed_in_memory: int = 2_000
     synchronous: str = "FULL"
+    retention_s: float | None = None
     modules: tuple[str, ...] = ()
     personalizer: str = "personalizer"
     apprentice: bool = False

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from smidgen.service.http.metrics import Metrics
 from smidgen.service.http.options import Options
+from smidgen.service.http.past import Past
 from smidgen.service.http.tokens import Rights, Scope, Tokens, require
 from smidgen.service.insight.contributions import contributions
 from smidgen.service.insight.curve import Curves
@@ -57,6 +58,7 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
     health: Health = field(default_factory=Health)
+    past: Past = field(default_factory=Past)
     looking: Looking = field(default_factory=Looking)
     glances: Glances = field(default_factory=Glances)
     _probe: asyncio.Future[None] | None = None

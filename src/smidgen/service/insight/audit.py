@@ -31,6 +31,8 @@ class Audit:
         How many there are; what was taken back is not learnt.
     late_open
         How many of the late answers were the first word on their decisions.
+    under, late_under
+        How many decisions, and late answers, the base has folded that are not told of here.
     version
         The model's version.
     passed_over
@@ -48,6 +50,8 @@ class Audit:
     learnt: int = 0
     late: int = 0
     late_open: int = 0
+    under: int = 0
+    late_under: int = 0
     version: int = 0
     passed_over: int = 0
     keys: int | None = None
@@ -77,7 +81,9 @@ def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] =
     }
     recording = DatabaseRecording(seen, model)
     found = _Auditor(recording, snapshots, states, passed).run()
-    if (problem := Chain().follow(recording.events())) is not None:
+    base = seen.reading.base(model.slot)
+    chain = Chain(base.seq, base.chain) if base is not None else Chain()
+    if (problem := chain.follow(recording.events())) is not None:
         found.problems.append(problem)
     _compare_tables(seen, model, found)
     return found
@@ -99,6 +105,8 @@ class _Auditor:
         self._replays = True
         self._waiting: set[str] = set()
         self._answered: dict[str, str] = {}
+        self._before: set[str] = set()  # decisions that were answered under the base
+        self._base = 0
         self._found = Audit(recording.name)
 
     def run(self) -> Audit:
@@ -121,6 +129,12 @@ class _Auditor:
 
     def _take(self, event: Line) -> None:
         found = self._found
+        if event.type in ("base", "base_state"):
+            self._take_base(event)
+            return
+        if event.type == "decision" and event.seq <= self._base:
+            self._take_kept(event)
+            return
         found.events += 1
         if event.seq != found.events:
             self._problem(f"event {found.events} has the number {event.seq}")
@@ -129,6 +143,8 @@ class _Auditor:
             self._problem(f"event {event.seq} is {event.type!r}; the first, and only that, creates the model")
         if event.type == "decision":
             self._take_decision(event)
+            if event.number <= self._rebuilding.numbers.get(event.key, 0):
+                self._problem(f"event {event.seq} has the learner's number {event.number}, which does not rise")
         elif event.type in ("feedback", "expired"):
             self._take_answer(event)
         elif event.type == "taught" and event.decision is not None:
@@ -143,14 +159,31 @@ class _Auditor:
             found.version = event.model_version or 0
         self._replay(event)
 
+    def _take_base(self, event: Line) -> None:
+        """What the log begins with."""
+        found = self._found
+        if event.type == "base":
+            if found.events:
+                self._problem(f"the base at event {event.seq} is not the beginning")
+            self._base = found.events = event.seq
+            found.version, found.under, found.late_under = event.version, event.decisions, event.late
+        self._replay(event)
+
+    def _take_kept(self, event: Line) -> None:
+        """A decision under the base, which is kept."""
+        self._take_decision(event)
+        self._found.under -= 1
+        if event.status is not None and event.decision is not None:
+            self._answered[event.decision] = "expired" if event.status == "expired" else "feedback"
+            self._before.add(event.decision)
+            self._waiting.discard(event.decision)
+
     def _take_decision(self, event: Line) -> None:
         self._found.decisions += 1
         id = event.decision or ""
         if id in self._waiting or id in self._answered:
             self._problem(f"event {event.seq}: the decision {id} was made before")
         self._waiting.add(id)
-        if event.number <= self._rebuilding.numbers.get(event.key, 0):
-            self._problem(f"event {event.seq} has the learner's number {event.number}, which does not rise")
         try:
             if (number := event.made().number) != event.number:
                 self._problem(f"event {event.seq} has the number {event.number} and its record {number}")
@@ -190,10 +223,12 @@ class _Auditor:
 
     def _take_retraction(self, event: Line) -> None:
         id = event.decision or ""
-        if id not in self._answered:
+        if id not in self._answered and self._base:
+            self._waiting.add(id)  # the answer lies under the base
+        elif id not in self._answered:
             self._problem(f"event {event.seq} takes back the answer to the decision {id}, which has none")
         elif self._answered.pop(id) is not None:
-            self._found.learnt -= 1
+            self._found.learnt -= id not in self._before
             self._waiting.add(id)
 
     def _replay(self, event: Line) -> None:
@@ -206,6 +241,8 @@ class _Auditor:
             self._problem(f"event {event.seq} cannot be replayed: {error.problem}")
             self._replays = False
             return
+        if event.type == "base":
+            return  # its states are still to come
         if self._rebuilding.undone.spoils(self._found.version):
             return  # a state of this version holds what was taken back later, and is not used
         if (snapshot := self._snapshots.get(event.seq)) is not None:
@@ -263,8 +300,13 @@ def _compare_tables(seen: Inspection, model: Served, found: Audit) -> None:
     for what, table, events in tables:
         if table != events:
             found.problems.append(f"the table of decisions counts {table} ({what}) and the events {events}")
-    kept = (("decisions", model.decisions, found.decisions), ("version", model.version, found.version))
-    for what, count, events in (*kept, ("late", model.late, found.late), ("events", model.seq, found.events)):
+    kept = (
+        ("decisions", model.decisions, found.decisions + found.under),
+        ("version", model.version, found.version),
+        ("late", model.late, found.late + found.late_under),
+        ("events", model.seq, found.events),
+    )
+    for what, count, events in kept:
         if count != events:
             found.problems.append(f"the count that is kept is {count} ({what}) and the events are {events}")
     if lost:

@@ -6,9 +6,11 @@ from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
 from smidgen.service.loops import knob_bodies
-from smidgen.service.messages import Agreement, ChallengerOf, ModelReply, Quality, ShadowOf
+from smidgen.service.messages import Agreement, BaseReply, ChallengerOf, ModelReply, Quality, ShadowOf, UndoingReply
+from smidgen.service.models.progress import Progress
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import UnknownModel
+from smidgen.service.store.bases import Base
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, Outcome
 
@@ -61,6 +63,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     leader = model.leader.name if model.leader is not None else None
     with reading.moment():  # counts and figures are of the same events
         counts, figures = committed(reading, model), quality(reading, model, now)
+        base = reading.base(model.slot)
         ((of, agreed),) = reading.look("agreement", model.slot, limit=AGREEING)
     return ModelReply(
         name=model.name,
@@ -76,6 +79,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         default_reward=terms.default_reward,
         explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
+        retention_s=terms.retention_s,
         keep_texts=None if model.blueprint.loop.dim is None else body.keep_texts is not False,
         keyed=model.keyed,
         shared_start=model.blueprint.shared.start if model.keyed else None,
@@ -88,6 +92,8 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         keys=counts.keys if model.keyed else None,
         quality=figures,
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
+        base=_base(base) if base is not None else None,
+        undoing=_undoing(model.undoing),
         candidates=model.blueprint.body.candidates,
         shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
         challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
@@ -97,6 +103,14 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         challenger=model.challenger.name if model.challenger is not None else None,
         agreement=Agreement(value=agreed / of, of=of) if of else None,
     )
+
+
+def _base(base: Base) -> BaseReply:
+    return BaseReply(seq=base.seq, version=base.version, oldest_version=base.floor, at=stamp(base.at))
+
+
+def _undoing(work: Progress | None) -> UndoingReply | None:
+    return UndoingReply(what=work.what, done=work.done, of=work.of) if work is not None else None
 
 
 def _in_force(amended: float | None, made_with: float | None) -> float | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +23,7 @@ from smidgen.service.messages import (
     ModelBody,
     ModelReply,
     PromotedReply,
+    RetainedReply,
     ShownReply,
     Story,
     TaughtReply,
@@ -29,15 +31,18 @@ from smidgen.service.messages import (
 )
 from smidgen.service.models.amending import Amending
 from smidgen.service.models.answers import Answers
+from smidgen.service.models.bases import Plan, planned, states
 from smidgen.service.models.bringing import Bringing, Brought
 from smidgen.service.models.decisions import Decisions
 from smidgen.service.models.forgetting import Forgetting
 from smidgen.service.models.hashed_names import PLACE
 from smidgen.service.models.lessons import Lessons
 from smidgen.service.models.passing_on import PassingOn
+from smidgen.service.models.progress import Progress
 from smidgen.service.models.promoting import Promoting
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
+from smidgen.service.models.retaining import STAGED, TIDIED, Retaining
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.models.showings import Showings
 from smidgen.service.models.silences import Silences
@@ -45,6 +50,7 @@ from smidgen.service.models.stories import tell
 from smidgen.service.models.undo import Undo
 from smidgen.service.models.undoing import Folded, Undoing
 from smidgen.service.refusals import StorageFailed
+from smidgen.service.store.bases import BaseState
 from smidgen.service.store.log import EventLog, Reply
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.sqlite import SQLiteStore
@@ -107,11 +113,15 @@ class Engine:
         self._bringing = Bringing(self._models, self.store, self.learners, clock)
         self._promoting = Promoting(self._models, self.store, self.learners, self._recent, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
+        self._retaining = Retaining(self._models, self.store, self._recent, clock)
         self._refused: set[str] = set()
         self.unclean = True  #: whether something erased may still be in a file; so it is after a crash, for all we know
+        self.untidy = False  #: whether something under a base is still to be erased
         self.failed_snapshots = 0
         try:
             self._models.load()
+            bases = [self.store.base(slot) for slot in self.slots]
+            self.untidy = any(base is not None and base.erased < base.seq for base in bases)
         except BaseException:
             self.store.close()
             raise
@@ -174,6 +184,8 @@ class Engine:
         One that fails (the disk is full, say) costs nothing but a longer recovery; it is tried again when the next is
         due.
         """
+        if self.untidy and not self.store.in_batch:
+            self._tidy()
         if self.unclean and not self.store.in_batch:
             try:
                 for model in self.models.values():
@@ -190,6 +202,14 @@ class Engine:
                     self.failed_snapshots += 1
                     _log.warning("no snapshot of model %s: %s", model.name, error)
                 model.saved = model.seq
+
+    def _tidy(self) -> None:
+        """Erase some of what lies under a base; what is erased at the end leaves the files too."""
+        try:
+            self.untidy = self.run(lambda: self.store.tidy(TIDIED))
+            self.unclean = self.unclean or not self.untidy
+        except StorageFailed as error:
+            _log.warning("what lies under a base is not erased yet: %s", error)
 
     def snapshot(self, model: Served) -> None:
         """Write the model's learner, or its keyed learners, aside, and its names."""
@@ -357,10 +377,42 @@ class Engine:
         """Go back to the weights of a version; ``ready`` is what was folded aside."""
         return self.run(lambda: self._undoing.roll_back(name, version, ready))
 
-    def forget(self, name: str, key: str) -> ForgottenReply:
+    def forget(self, name: str, key: str, *, drop_base: bool = False) -> ForgottenReply:
         """Erase all that was said of a key, for good, once the batch is committed."""
-        answer = self.run(lambda: self._forgetting.take(name, key))
-        self.unclean = True
+        answer = self.run(lambda: self._forgetting.take(name, key, drop_base=drop_base))
+        self.unclean, self.untidy = True, self.untidy or drop_base
+        return answer
+
+    def stage(self, name: str, found: Sequence[BaseState], *, first: bool) -> None:
+        """Write states of a base that is to come aside."""
+        self.run(lambda: self._retaining.stage(name, found, first=first))
+
+    def rebase(self, name: str, plan: Plan) -> RetainedReply:
+        """Put a base in force whose states are staged; what lies under it is erased with the next commits."""
+        answer = self.run(lambda: self._retaining.take(name, plan))
+        self.untidy = True
+        return answer
+
+    def retained(self, name: str) -> RetainedReply:
+        """Where the log of a model begins."""
+        return self._retaining.nothing(name)
+
+    def retain(self, name: str, older_than_s: float, progress: Progress | None = None) -> RetainedReply:
+        """Fold events of this age into the base state and erase them, from beginning to end."""
+        model, progress = self.model(name), progress if progress is not None else Progress("retain")
+        now = self.clock()
+        if (plan := planned(self.store, model, now - older_than_s, now)) is None:
+            return self.retained(name)
+        found = states(self.store, model, plan, progress)
+        for first in itertools.count():
+            chunk = list(itertools.islice(found, STAGED))
+            if first and not chunk:
+                break
+            self.stage(name, chunk, first=not first)
+        answer = self.rebase(name, plan)
+        while self.run(lambda: self.store.tidy(TIDIED)):
+            pass
+        self.untidy, self.unclean = False, True
         return answer
 
     def teach(self, name: str, body: ExamplesBody) -> TaughtReply:

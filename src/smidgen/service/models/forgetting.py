@@ -60,8 +60,11 @@ class Forgetting:
         self._recent.clear()
         model.scaled.pop(key, None)
 
-    def take(self, name: str, key: str) -> ForgottenReply:
-        """Erase all that was said of a key; keys that were never heard of are unknown."""
+    def take(self, name: str, key: str, *, drop_base: bool = False) -> ForgottenReply:
+        """Erase all that was said of a key; keys that were never heard of are unknown.
+
+        What a base state holds of the key goes only if ``drop_base`` says so.
+        """
         model = self._models.get(name)
         if not model.keyed:
             raise Impossible("this model has no keys", "only what belongs to a key can be forgotten")
@@ -71,7 +74,7 @@ class Forgetting:
         if not family:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")
         for one in family:
-            self._refuse_base(one, key)
+            self._leave_base(one, key, drop_base)
         erased = {one.name: self._erase(one, key) for one in family}
         count = sum(erased.pop(one.name, 0) for one in (model, *beside))
         return ForgottenReply(forgotten=count, model_version=model.version, copies=erased)
@@ -115,11 +118,22 @@ class Forgetting:
     def _knows(self, model: Served, key: str) -> bool:
         return model.keyed and (key,) in self._store.look("keys", model.slot, prefix=key, limit=1)
 
-    def _refuse_base(self, model: Served, key: str) -> None:
-        """What was folded into a base cannot be told apart any more."""
-        if self._store.base_state(model.slot, key) is not None:
+    def _leave_base(self, model: Served, key: str, drop: bool) -> None:
+        """What was folded into a base is not to be had any more; whoever wants it dropped says so.
+
+        That is exact as long as the learner of a key is a fold of its own events and nothing else.
+        """
+        if self._store.base_state(model.slot, key) is None:
+            return
+        if model.blueprint.grouped:
+            raise Retained(
+                f"events of key {key!r} of the model {model.name!r} are in its base state, and in what its keys share",
+                "nobody can take them out of that any more; shorten retention only as far as you will not need to",
+            )
+        if not drop:
             raise Retained(
                 f"events of key {key!r} of the model {model.name!r} are in its base state: retention has folded and"
                 " erased them",
-                "what the base holds of a key stays; copy the model with learnt: false to begin without it",
+                "to drop what the base holds of the key as well, send the call with ?base=drop",
             )
+        self._store.drop_base_state(model.slot, key, self._clock())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from smidgen.learners import Learner
 from smidgen.service.models.fold import Undone, undone
 from smidgen.service.models.group import Group, fold
 from smidgen.service.models.mean import Mean
+from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import bodies
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Reading
@@ -36,8 +38,7 @@ def recovered(
     """
     gone = undone(reading, model.slot)
     found = state_of(reading, model, gone) if without is None else None
-    promoted = model.past and model.past[-1].by == "promoted"
-    group, seq = found if found is not None else (Group(model.blueprint), model.since - 1 if promoted else 0)
+    group, seq = found if found is not None else first_of(reading, model)
     last = [seq]
     changes = _passing(reading.changes(model.slot, seq), without, last)
     group = fold(group, model.blueprint, changes, gone, model.since)
@@ -49,10 +50,35 @@ def recovered(
     return group
 
 
+def at(reading: Reading, model: Served, gone: Undone, seq: int) -> Group:
+    """What the keys of a model shared after an event, but for the mean of their weights, which the keys make up."""
+    group, first = first_of(reading, model)
+    changes = itertools.takewhile(lambda change: change[0].seq <= seq, reading.changes(model.slot, first))
+    return fold(group, model.blueprint, changes, gone)
+
+
+def first_of(reading: Reading, model: Served) -> tuple[Group, int]:
+    """What a log begins with: nothing shared, or what was shared at its base."""
+    if model.past and model.past[-1].by == "promoted":
+        return Group(model.blueprint), model.since - 1  # a base never passes a promotion
+    if (base := reading.base(model.slot)) is None:
+        return Group(model.blueprint), 0
+    found = reading.base_state(model.slot, None)
+    if found is None or not found.sound:
+        raise StorageFailed(
+            f"what the keys of {model.name!r} share is damaged in its base state, and its events are erased",
+            "restore a backup: smidgen restore FILE --force",
+        )
+    return Group.from_bytes(found.state, model.blueprint, f"the base state of {model.name}"), base.seq
+
+
 def state_of(reading: Reading, model: Served, gone: Undone) -> tuple[Group, int] | None:
     """The newest state that can be read and holds nothing that was undone or forgotten, with its last event."""
     forgotten = reading.forgotten(model.slot)
+    base = reading.base(model.slot)
     for state in reading.states(model.slot):
+        if base is not None and state.seq < base.seq:
+            continue
         spoilt = gone.spoils(reading.version_at(model.slot, state.seq))
         if state.own and max(forgotten, model.since) <= state.seq <= model.seq and not spoilt:
             try:

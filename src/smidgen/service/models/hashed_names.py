@@ -150,6 +150,8 @@ class HashedNames:
     def folded(cls, reading: Reading, slot: int, dim: int) -> HashedNames:
         """What all events of a slot tell."""
         made, after = cls(dim), 0
+        if (base := reading.base(slot)) is not None:
+            made.add(told(bodies.read_fields(base.body, base.seq)))
         while chunk := reading.events(slot, after):
             for event in chunk:
                 if event.type == "decision":

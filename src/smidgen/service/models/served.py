@@ -21,6 +21,8 @@ from smidgen.service.models.group import KIND, NONE, Group
 from smidgen.service.models.hashed_names import KIND as NAMES
 from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.keyed_rows import Change, begin, begun, told_to
+from smidgen.service.models.progress import Progress
+from smidgen.service.models.starts import first_of
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import Counts, State
@@ -68,6 +70,8 @@ class Served:
         The names of hashed features; None if its features are not hashed.
     rewritten
         How often its past was changed since the start: by retraction, rollback, forgetting or a base.
+    undoing
+        How far the work on its past is that is done aside at the moment.
     leader
         The champion that it stands beside, as a shadow or a challenger.
     followers
@@ -87,6 +91,7 @@ class Served:
     scaled: dict[str | None, int] = field(default_factory=dict)
     hashed: HashedNames | None = None
     rewritten: int = 0
+    undoing: Progress | None = None
     leader: Served | None = None
     followers: list[Served] = field(default_factory=list)
     past: tuple[Era, ...] = ()
@@ -320,9 +325,9 @@ class LearnerCache:
     def _recover(self, model: Served, key: str | None) -> Held:
         gone, first = undone(self._store, model.slot), model.origin
         found, start = self.state_of(self._store, model, key, gone), None
-        if found is None and key is not None and first.shared_start is not None:
+        learner, seq, fresh = (*found, False) if found is not None else first_of(self._store, model, key)
+        if fresh and key is not None and first.shared_start is not None:
             start = begun(self._store.of_key(model.slot, key), gone.begins_anew)
-        learner, seq = found if found is not None else (first.learner(key), 0)
         learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone, key, start)
         seq = max(seq, last)
         learner.reserve(self._store.last_number(model.slot, key))
@@ -370,10 +375,18 @@ class LearnerCache:
         self._plain[model.slot] = Held(learner, seq, model.blueprint.size, changed=True)
 
     @staticmethod
-    def state_of(reading: Reading, model: Served, key: str | None, gone: Undone) -> tuple[Learner, int] | None:
-        """The newest state of this log that can be read and holds nothing that was undone, with its last event."""
+    def state_of(
+        reading: Reading, model: Served, key: str | None, gone: Undone, upto: int | None = None
+    ) -> tuple[Learner, int] | None:
+        """The newest state of this log that can be read and holds nothing that was undone, with its last event.
+
+        None of before the base, and none of after ``upto``.
+        """
+        base = reading.base(model.slot)
+        first, last = base.seq if base is not None else 0, model.seq if upto is None else upto
         for state in reading.states(model.slot, key):
-            if state.own and state.seq <= model.seq and not gone.spoils(reading.version_at(model.slot, state.seq)):
+            fits = state.own and first <= state.seq <= last
+            if fits and not gone.spoils(reading.version_at(model.slot, state.seq)):
                 try:
                     return Learner.from_bytes(state.content, state.place), state.seq
                 except _UNREADABLE:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from smidgen.service.clock import stamp
 from smidgen.service.messages import Story
 from smidgen.service.models.served import Served
-from smidgen.service.refusals import Conflict, UnknownDecision
+from smidgen.service.refusals import Conflict, Erased, UnknownDecision
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.rows import DecisionRow
 
@@ -61,6 +61,14 @@ def find(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     """A decision and its model; one of a model that may not be seen looks unknown."""
     row = log.reading.decision(name)
     model = models.get(row.slot) if row is not None else None
+    if row is None:
+        slot = log.reading.erased_decision(name)
+        model = models.get(slot) if slot is not None else None
+        if model is not None and model.seen_by(allowed):
+            raise Erased(
+                f"decision {name!r} of the model {model.name!r} is gone: retention has folded it into the base state",
+                "what was learnt of it stays; export the log in time to keep its story",
+            )
     if row is None or model is None or not model.seen_by(allowed):
         raise unknown(name)
     return row, model

@@ -33,6 +33,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         What silence is worth, in the app's own range; None if nothing is learnt from it.
     explore, min_share
         Of learners that draw: the share that is spread evenly, and the least share of each candidate.
+    retention_s
+        After how many seconds events are folded and erased; None if they stay, or as the service says.
     labels, text
         Labels, and paths of texts, that were added since the model was made.
     share
@@ -44,6 +46,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     default_reward: float | None = None
     explore: float | None = None
     min_share: float | None = None
+    retention_s: float | None = None
     labels: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     share: float | None = None
@@ -58,6 +61,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             default_reward=body.default_reward,
             explore=body.explore,
             min_share=body.min_share,
+            retention_s=body.retention_s,
             share=body.challenger_of.share if isinstance(body.challenger_of, Of) else None,
         )
 

@@ -6,17 +6,19 @@ only adds what came meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from smidgen.learners import Learner
 from smidgen.service.messages import UndoneReply
 from smidgen.service.models.fold import Undone, follow, rewinds, undone
+from smidgen.service.models.progress import Progress
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import Era, LearnerCache, Served
+from smidgen.service.models.starts import first_of
 from smidgen.service.models.stories import find, refuse_beside
-from smidgen.service.refusals import Conflict, Impossible
+from smidgen.service.refusals import Conflict, Erased, Impossible, Retained
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Reading, Store
 from smidgen.service.store.rows import DecisionRow, Verdict
@@ -63,7 +65,7 @@ class Undoing:
 
     def retract(self, id: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
         """Undo what was learnt of a decision; it is open again until its window ends."""
-        row, model = find(self._log, self._models.by_slot, id, allowed)
+        row, model = find_to_undo(self._log, self._models.by_slot, id, allowed)
         refuse_beside(id, row.beside)
         if row.version is None:
             raise Conflict(f"nothing was learnt of decision {id}", "there is nothing to take back")
@@ -75,19 +77,27 @@ class Undoing:
         key, now = self._log.key(model, row.seq), self._clock()
         verdict = self._store.retracted(row.slot, row.id, now, key)
         self._recent.drop(id)
+        model.rewritten += 1
         self._learn_anew(model, key, verdict, ready)
         for other in others:  # those who were taught it
             if other.version is not None and other.version not in undone(self._store, other.slot):
                 self._store.retracted(other.slot, other.id, now, key)
                 self._learners.leave(self._models.by_slot[other.slot], key)
+                self._models.by_slot[other.slot].rewritten += 1
         return UndoneReply(model_version=verdict.version)
 
     def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
         """Go back to the weights of a version; what came after stays in the log, and counts no more."""
         model = self._models.get(name)
+        if (base := self._store.base(model.slot)) is not None and version < base.floor:
+            raise Retained(
+                f"version {version} lies under the base of {name!r}, whose events retention has folded and erased",
+                f"choose one from {base.floor} to {model.version}",
+            )
         verdict = self._store.rolled_back(model.slot, version, self._clock())
         if verdict.status == "unknown":
             raise Impossible(f"there is no version {version}", f"choose one from 0 to {verdict.version}")
+        model.rewritten += 1
         self._return(model, version, verdict)
         self._learn_anew(model, None, verdict, ready)
         return UndoneReply(model_version=verdict.version)
@@ -121,7 +131,19 @@ class Undoing:
         model.saved = -_NEXT  # a snapshot is due: those before the event may hold what is undone
 
 
-def folded(reading: Reading, model: Served, take_back: tuple[str, int]) -> Folded | None:
+def find_to_undo(
+    log: EventLog, models: Mapping[int, Served], id: str, allowed: str | None
+) -> tuple[DecisionRow, Served]:
+    """A decision whose feedback may be taken back; one that retention has erased cannot be."""
+    try:
+        return find(log, models, id, allowed)
+    except Erased as error:
+        raise Retained(error.problem, "what was learnt of it is in the base state, and stays") from error
+
+
+def folded(
+    reading: Reading, model: Served, take_back: tuple[str, int], progress: Progress | None = None
+) -> Folded | None:
     """A learner of a model without keys as it will be after an event that takes back, over what is committed.
 
     Parameters
@@ -132,12 +154,17 @@ def folded(reading: Reading, model: Served, take_back: tuple[str, int]) -> Folde
         The model.
     take_back
         The type of the event, and the version that it names.
+    progress
+        Told how far it is.
     """
     if model.keyed:
         return None
     type, version = take_back
     gone = Undone([*rewinds(reading, model.slot), (type, _NEXT, version)])
     found = LearnerCache.state_of(reading, model, None, gone)
-    learner, seq = found if found is not None else (model.origin.learner(None), 0)
-    learner, last = follow(learner, reading.changes(model.slot, seq), gone)
+    learner, seq = found if found is not None else first_of(reading, model, None)[:2]
+    changes = reading.changes(model.slot, seq)
+    if progress is not None:
+        changes = progress.watch(changes, seq, model.seq)
+    learner, last = follow(learner, changes, gone)
     return Folded(learner, max(seq, last))

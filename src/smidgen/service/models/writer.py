@@ -20,6 +20,8 @@ _Job = tuple[_Commands, bool, "asyncio.Future[Any]"]
 _Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
 #: How often windows are looked after when nobody asks for anything.
 WATCH_S = 0.5
+#: How long the writer pauses between two steps of erasing, if nobody asks for anything.
+PAUSE_S = 0.01
 _log = logging.getLogger("smidgen.service")
 
 
@@ -101,7 +103,7 @@ class Writer:
 
     def _work(self) -> None:
         while (batch := self._taken()) is not None:
-            if batch or self._overdue():
+            if batch or self.engine.untidy or self._overdue():
                 self._one_commit(batch)
 
     def _overdue(self) -> bool:
@@ -115,7 +117,7 @@ class Writer:
     def _taken(self) -> list[_Job] | None:
         """What is queued; nothing, if nothing comes for a while; None at the end."""
         try:
-            first = self._waiting.get(timeout=WATCH_S)
+            first = self._waiting.get(timeout=PAUSE_S if self.engine.untidy else WATCH_S)
         except queue.Empty:
             return []
         if first is None:

@@ -9,6 +9,7 @@ import { examinationCard } from "./examination.js";
 import { healthCard, idle } from "./health.js";
 import { bestCard } from "./knobs.js";
 import { loopOf, loops } from "./loops.js";
+import { logBegins, pastLine } from "./past.js";
 import { isPlaying, playSample } from "./sample.js";
 import { recentCard } from "./story.js";
 import { positions, reaction } from "./request.js";
@@ -79,6 +80,7 @@ function build(model, loop, refresh, again) {
   const lag = chartCard("Feedback lag", "", second ? "third" : "half", "short");
   const recent = recentCard(model, loop);
   const health = healthCard(model.name);
+  const past = pastLine();
   const compare = compareCard(model.name, again);
   const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether it is asked by its own name
   const examination = examinationCard(chartCard);
@@ -93,6 +95,7 @@ function build(model, loop, refresh, again) {
     h("p", {}, h("a", { href: "/#" }, "← All models")),
     h("div", { class: "row between" }, h("h1", {}, model.name),
       h("div", { class: "row" }, state, h("span", { class: "chip loop" }, model.loop), h("span", { class: "chip" }, model.learner), model.keyed && h("span", { class: "chip" }, "one learner per key"))),
+    past.root,
     health.root,
     compare.root,
     sampleBar(model, refresh),
@@ -106,6 +109,7 @@ function build(model, loop, refresh, again) {
     const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
     const nothing = idle(await health.update(now));
     tell("quality", nothing ? "–" : figure(loop, now.quality.value), nothing ? `${now.quality.measure}: nothing to learn from` : `${now.quality.measure} (${interval(loop, now.quality)})`);
+    past.update(now.undoing);
     tell("version", whole(now.model_version), "feedbacks learnt (version)");
     tell("decisions", whole(now.decisions), now.keyed ? `decisions for ${whole(now.keys)} keys` : "decisions");
     tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} ${loop.words.waiting}`);
@@ -260,7 +264,7 @@ function settingsCard(model, back, again) {
   const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Knobs", model.knobs && Object.entries(model.knobs).map(([name, limits]) => `${name} ${limitsOf(limits)}`).join(", ")],
     ["Settings", Object.keys(model.params).length ? JSON.stringify(model.params) : "as they come"],
     ["Feedback is learnt for", span(model.window_s)], ["Silence counts as", model.default_reward === null ? null : `a reward of ${short(model.default_reward)}`],
-    ["Share of exploration", model.explore === null ? null : short(model.explore)], ["Least share of each", model.min_share ? short(model.min_share) : null], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
+    ["Share of exploration", model.explore === null ? null : short(model.explore)], ["Least share of each", model.min_share ? short(model.min_share) : null], ["Events are kept for", model.retention_s && span(model.retention_s)], ["The log begins", logBegins(model.base)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
   return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),
     h("dl", { class: "stack" }, rows.filter(([, value]) => value).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
     model.archived_at ? h("div", { class: "row" }, h("button", { type: "button", id: "revive-model", onclick: () => reviveDialog(model, again) }, "Revive"))

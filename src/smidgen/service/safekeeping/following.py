@@ -8,6 +8,7 @@ import msgspec
 
 from smidgen.errors import InvalidRecord
 from smidgen.service.store import bodies
+from smidgen.service.store.bases import RETAINED, Base
 from smidgen.service.store.events import ERASED, Chain, Event
 from smidgen.service.store.rows import Counts, ModelRow
 
@@ -24,16 +25,21 @@ class Following:
         The model as its table has it.
     counts
         How far it is, as its table has it.
+    base, digest
+        Where the log begins, if not with its first event, and the digest of that.
     """
 
-    def __init__(self, row: ModelRow, counts: Counts) -> None:
+    def __init__(self, row: ModelRow, counts: Counts, base: Base | None = None, digest: bytes = b"") -> None:
         self._row = row
         self._counts = counts
-        self._chain = Chain()
+        self._base = base
+        self._digest = digest
+        self._told: bytes | None = None
+        self._chain = Chain(base.seq, base.chain) if base is not None else Chain()
         self._created: Event | None = None
-        self._version = 0
-        self._decisions = 0
-        self._late = 0
+        self._version = base.version if base is not None else 0
+        self._decisions = base.decisions if base is not None else 0
+        self._late = base.late if base is not None else 0
         self._erased = False
         self._changed = False
         self.events = 0
@@ -53,6 +59,9 @@ class Following:
         self._late += event.type == "feedback" and event.made is None
         self._erased = self._erased or event.type == ERASED
         self._changed = self._changed or event.type in _CHANGES
+        if event.type == RETAINED and self._base is not None:
+            fields = bodies.read_fields(event.body, event.seq)
+            self._told = fields.get("digest") if fields.get("base") == self._base.seq else self._told
 
     def end(self) -> Iterator[tuple[str, str]]:
         """There is no more; hold the counts against what there was."""
@@ -68,6 +77,8 @@ class Following:
             ):
                 if count != counted:
                     yield "counts", f"{count} {what} are counted and the log has {counted}"
+        if self._base is not None and self._told != self._digest:
+            yield "base", f"the base state at event {self._base.seq} is not the one that the log tells of"
         yield from self._settings()
 
     def _settings(self) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,8 @@ from smidgen.service.models.served import Served, state_problem
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping.following import Following
 from smidgen.service.store import modes, soundness
+from smidgen.service.store.bases import base_digest
+from smidgen.service.store.events import digest_of
 from smidgen.service.store.finding import Finding, Findings
 from smidgen.service.store.head import NAME, Heads
 from smidgen.service.store.inspection import Inspection
@@ -166,7 +168,7 @@ class _Check:
     def _model(self, row: ModelRow) -> None:
         reading, report, where = self._seen.reading, self._report, f"model {row.name}"
         counts = reading.counts(row.slot) or Counts()
-        follow = Following(row, counts)
+        follow = Following(row, counts, reading.base(row.slot), self._base(row, where))
         for done, event in enumerate(self._seen.log.events_of(row.slot), 1):
             for code, problem in follow.take(event):
                 self._found.add(code, where, problem, soundness.RESTORE)
@@ -185,6 +187,25 @@ class _Check:
             for state in reading.states(row.slot, key):
                 report.states += 1
                 self._state("state", where, state, counts)
+
+    def _base(self, row: ModelRow, where: str) -> bytes:
+        """The digest of what a log begins with; its states and what it keeps are what was written."""
+        reading = self._seen.reading
+        if (base := reading.base(row.slot)) is None:
+            return b""
+        digests, carried = [], reading.carried(row.slot)
+        for state in reading.base_states(row.slot):
+            if not state.sound:
+                who = "" if state.key is None else f" of key {state.key!r}"
+                self._found.add("base", where, f"the base state{who} is damaged", soundness.RESTORE)
+            digests.append(state.digest)
+        for kept in carried:
+            event = reading.event(row.slot, kept.seq)
+            if event is None or digest_of(event) != kept.digest:
+                self._found.add("base", where, f"event {kept.seq}, which the base keeps, is damaged", soundness.RESTORE)
+        if base.erased < base.seq:
+            self._report.notes.append(f"{where}: what lies under its base is still being erased")
+        return base_digest(base, digests, carried)
 
     def _replay(self, model: Served) -> None:
         """Learn the log again, and compare."""
@@ -221,7 +242,7 @@ class _Check:
 
     def _heads(self) -> None:
         heads = Heads(self._folder)
-        for lost in self._witnesses.lost(self._seen.reading.chain):
+        for lost in self._witnesses.lost(self._seen.reading.chain, self._seen.reading.first_known):
             self._found.add(
                 "lost",
                 str(lost.witness.relative_to(self._folder)),

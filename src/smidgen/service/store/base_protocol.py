@@ -77,6 +77,10 @@ class Retaining(Protocol):
         """
         ...
 
+    def drop_base_state(self, slot: int, key: str, at: float) -> None:
+        """Let a base hold nothing of a key, nor keep any of its decisions; an event tells of the base as it is then."""
+        ...
+
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base, about so many events; False if nothing is left."""
         ...

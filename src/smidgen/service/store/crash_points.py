@@ -20,6 +20,17 @@ POINTS = (
     "snapshot-renamed",
     "snapshot-synced",
 )
+#: The places that the other calls pass which write; the tests have each of them in a call that is killed there.
+LIFE = (
+    "event-appended",
+    "taught",
+    "retraction-appended",
+    "rollback-appended",
+    "forgetting-appended",
+    "base-staged",
+    "base-made",
+    "base-tidied",
+)
 #: Every place that silence, a showing, those who stand beside a champion, and a promotion pass.
 TRIALS = (
     "showing-appended",

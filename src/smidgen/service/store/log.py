@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from smidgen import records
 from smidgen.decision import Decision
@@ -138,9 +139,36 @@ class EventLog:
         return [self.line(model, event) for event in self.reading.events(model.slot, after, limit)]
 
     def all_lines(self, model: Served, after: int = 0) -> Iterator[bytes]:
-        """All events after one, read some at a time."""
+        """All events after one, read some at a time; a log that begins with a base says what that is first."""
+        yield from self.base_lines(model, after)
         for event in self.all_events(model, after):
             yield self.line(model, event)
+
+    def base_lines(self, model: Served, after: int = 0) -> Iterator[bytes]:
+        """What a log begins with whose first events are folded: the base, its states, and the decisions that it keeps.
+
+        Nothing, if there is no base, or if it lies before the events that are asked for.
+        """
+        base = self.reading.base(model.slot)
+        if base is None or after >= base.seq:
+            return
+        carried, told = self.reading.carried(model.slot), bodies.read_fields(base.body, base.seq)
+        head: dict[str, Any] = {"seq": base.seq, "type": "base", "decision": None, "key": None, "at": stamp(base.at)}
+        told["amendments"] = [records.pack(bodies.read_value(each, base.seq)) for each in told.get("amendments", ())]
+        counts = {"version": base.version, "decisions": base.decisions, "late": base.late, "kept": len(carried)}
+        yield msgspec.json.encode(head | told | counts)
+        for state in self.reading.base_states(model.slot):
+            content = records.pack(np.frombuffer(state.state, np.uint8))
+            more = {"type": "base_state", "key": state.key, "number": state.number, "learn": content}
+            yield msgspec.json.encode(head | more)
+        for kept in carried:
+            event = self._event(model, kept.seq)
+            yield self.line(model, event, self.answered_before(event, base.seq))
+
+    def answered_before(self, event: Event, seq: int) -> str | None:
+        """What became of a decision up to an event."""
+        row = self.reading.decision(event.decision or "")
+        return row.status if row is not None and row.feedback_seq is not None and row.feedback_seq <= seq else None
 
     def all_events(self, model: Served, after: int = 0) -> Iterator[Event]:
         """All events after one, read some at a time."""
@@ -152,8 +180,11 @@ class EventLog:
             yield from chunk
             after = chunk[-1].seq
 
-    def line(self, model: Served, event: Event) -> bytes:
-        """An event as a line of the log: its head, then what its body says."""
+    def line(self, model: Served, event: Event, status: str | None = None) -> bytes:
+        """An event as a line of the log: its head, then what its body says.
+
+        Of a decision that a base keeps, ``status`` is what became of it under the base.
+        """
         head = {
             "seq": event.seq,
             "type": event.type,
@@ -161,7 +192,8 @@ class EventLog:
             "key": event.key,
             "at": stamp(event.at),
         }
-        return msgspec.json.encode(head | self._fields(model, event))
+        more = {"status": status} if status is not None else {}
+        return msgspec.json.encode(head | self._fields(model, event) | more)
 
     def _fields(self, model: Served, event: Event) -> dict[str, Any]:
         made = {"model_version": event.made} if event.made is not None else {}
@@ -186,6 +218,8 @@ class EventLog:
         fields = bodies.read_fields(event.body, event.seq) | made
         if isinstance(fields.get("learn"), bytes):
             fields["learn"] = records.pack(bodies.read_told(event))
+        if isinstance(fields.get("digest"), bytes):
+            fields["digest"] = fields["digest"].hex()
         return fields
 
     def _event(self, model: Served, seq: int) -> Event:

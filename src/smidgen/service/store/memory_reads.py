@@ -57,7 +57,8 @@ class MemoryReads(MemoryBases):
     def beside(self, decision: str) -> list[DecisionRow]:
         """The decisions that were made beside this one, by slot."""
         with self._lock:
-            found = [row for row in self._tables.decisions.values() if row.beside == decision]
+            rows = [row for row in self._tables.decisions.values() if row.beside == decision]
+            found = [row for row in rows if self._tables.seen(row.slot, row.seq)]
         return sorted(found, key=lambda row: row.slot)
 
     def called(self, slot: int, id: str) -> CallRow | None:
@@ -110,8 +111,8 @@ class MemoryReads(MemoryBases):
     def of_key(self, slot: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
         with self._lock:
-            found = [event for event in self._tables.events.get(slot, []) if event.key == key]
-        yield from found
+            events = self._tables.events.get(slot, [])[self._tables.floor(slot) :]
+        yield from [event for event in events if event.key == key]
 
     def forgotten(self, slot: int) -> int:
         """The last event that forgot a key, 0 if there is none."""

@@ -10,6 +10,7 @@ from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, Line
 from smidgen.service.store.events import erased
 from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.memory_writes import MemoryWrites
+from smidgen.service.store.rows import Counts
 
 
 class MemoryRetaining(MemoryWrites):
@@ -47,14 +48,33 @@ class MemoryRetaining(MemoryWrites):
             tables.carried[slot] = kept
 
         self._do(enter)
-        told = {
-            "base": base.seq,
-            "version": base.version,
-            "events": base.seq - old,
-            "digest": base_digest(base, [state.digest for state in self.base_states(slot)], kept),
-        }
-        body = msgspec.msgpack.encode(told)
-        return self._append(slot, self._after(slot), RETAINED, 1, at, None, None, None, body)
+        return self._tell(slot, self._after(slot), fresh, fresh.seq - old, at)
+
+    def drop_base_state(self, slot: int, key: str, at: float) -> None:
+        """Let a base hold nothing of a key, nor keep any of its decisions."""
+        if (base := self.base(slot)) is None:
+            return
+        counts, events = self._after(slot), self._tables.events[slot]
+        mine = {kept.seq for kept in self.carried(slot) if events[kept.seq - 1].key == key}
+        rows = [row for row in self._tables.decisions.values() if row.slot == slot and row.seq in mine]
+        counts.decisions -= len(mine)
+        counts.answered -= sum(row.status in ("learnt", "late") and row.beside is None for row in rows)
+        counts.late -= sum(row.status == "late" or row.late_hash is not None for row in rows)
+        fresh = base._replace(decisions=base.decisions - len(mine), erased=0)
+
+        def leave(tables: Tables) -> None:
+            tables.carried[slot] = [kept for kept in tables.carried.get(slot, ()) if kept.seq not in mine]
+            tables.base_states.pop((slot, key), None)
+            tables.bases[slot] = fresh
+
+        self._do(leave)
+        self._tell(slot, counts, fresh, 0, at)
+
+    def _tell(self, slot: int, counts: Counts, base: Base, events: int, at: float) -> int:
+        """Write the event that has the digest of a base."""
+        digest = base_digest(base, [state.digest for state in self.base_states(slot)], self.carried(slot))
+        told = {"base": base.seq, "version": base.version, "events": events, "digest": digest}
+        return self._append(slot, counts, RETAINED, 1, at, None, None, None, msgspec.msgpack.encode(told))
 
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""
@@ -72,6 +92,7 @@ class MemoryRetaining(MemoryWrites):
             for row in [row for row in tables.decisions.values() if row.slot == slot and row.seq in dead]:
                 tables.gone[row.id] = slot
                 del tables.decisions[row.id]
+                tables.shares.pop(row.id, None)
             tables.requests = {place: id for place, id in tables.requests.items() if id in tables.decisions}
             tables.calls = {
                 place: row for place, row in tables.calls.items() if place[0] != slot or row.seq not in dead

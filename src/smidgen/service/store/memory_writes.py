@@ -221,7 +221,7 @@ class MemoryWrites(MemoryReads):
     def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
         """Erase the events of a key: what they say, its decisions, its state."""
         counts = self._after(slot)
-        mine = [event for event in self._tables.events[slot] if event.key == key]
+        mine = [event for event in self._tables.events[slot][self._tables.floor(slot) :] if event.key == key]
         made = {event.decision for event in mine if event.type == "decision"}
         gone = [row for id, row in self._tables.decisions.items() if id in made]
         counts.decisions -= len(gone)
@@ -241,6 +241,7 @@ class MemoryWrites(MemoryReads):
                 place: row for place, row in tables.calls.items() if row.seq not in numbers or place[0] != slot
             }
             tables.states.pop((slot, key), None)
+            tables.base_states.pop((slot, key), None)  # of a base that did not come
             tables.numbers.pop((slot, key), None)
 
         self._do(erase)

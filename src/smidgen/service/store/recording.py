@@ -62,15 +62,18 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     seq, type, decision, key, at
         The head of every event.
     format, model, resolved
-        Of ``created``: the format of the log (None: from before it was fixed), the model's settings, and what was left
-        open in them and settled then.
+        Of ``created`` and ``base``: the format of the log (None: from before it was fixed), the model's settings, and
+        what was left open in them and settled then.
     number, reply, ids, record, beside
         Of ``decision``: see `smidgen.service.store.log.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
         Of ``feedback`` and ``expired``: see `smidgen.service.store.log.Answered`. Other events that change weights have
         ``model_version`` too, and ``learn`` if a learner is told something.
     version
-        Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone.
+        Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone; of ``base`` that
+        of the log's beginning.
+    amendments, decisions, late
+        Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
     shared, places, names, start, group, hashed
         What keys share, where names of records went, and names of hashed features (`smidgen.service.store.bodies`).
     """
@@ -93,6 +96,9 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     learn: Any = None
     model_version: int | None = None
     version: int = 0
+    amendments: list[Any] = msgspec.field(default_factory=list)
+    decisions: int = 0
+    late: int = 0
     shared: dict[str, Any] | None = None
     places: Any = None
     names: list[Any] = msgspec.field(default_factory=list)
@@ -249,6 +255,8 @@ class DatabaseRecording(Recording):
 
     def lines(self) -> Iterator[Line]:
         """The events in order."""
+        for text in self._log.base_lines(self._model):
+            yield parse(text, f"the base of {self.name}")
         for event in self.events():
             line = self.line(event)
             line.__dict__["its event"] = event
@@ -348,8 +356,10 @@ class Rebuilding:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
             self.blueprint = self._origin = recorded(event.model, event.resolved)
             self.group = Group(self.blueprint) if self.blueprint.grouped else None
+        elif event.type in ("base", "base_state"):
+            self._based(event)
         elif event.type == "decision":
-            self.numbers[event.key] = event.number
+            self.numbers[event.key] = max(event.number, self.numbers.get(event.key, 0))
             self.hashed |= dict.fromkeys(told(event.shared))
             self._begin(event.key, (event.shared or {}).get("start"), event.reply.get("model_version", 0))
         elif event.type == "amended":
@@ -368,6 +378,23 @@ class Rebuilding:
                     self.blueprint = recorded(event.model, event.resolved)
                     self.group = Group(self.blueprint) if self.blueprint.grouped else None
                     self._share(event)
+
+    def _based(self, event: Line) -> None:
+        """Begin with what was folded, where the first events are erased."""
+        if event.type == "base":
+            formats.check(event.format, self._recording.name)
+            if event.model is None:
+                raise InvalidRecord("the base has no settings", "export the log again")
+            self.blueprint = self._origin = recorded(event.model, event.resolved)
+            self.group = Group(self.blueprint) if self.blueprint.grouped else None
+            self.version = event.version
+            self.hashed |= dict.fromkeys(event.hashed)
+            self._wide = [("amended", event.seq, records.unpack(told)) for told in event.amendments]
+        elif self.blueprint is not None and self.blueprint.grouped and event.key is None:
+            self.group = Group.from_bytes(event.told().tobytes(), self.blueprint, "the base state of what keys share")
+        else:
+            self.learners[event.key] = Learner.from_bytes(event.told().tobytes(), f"the base state of {event.key}")
+            self.numbers[event.key] = event.number
 
     def _change(self, event: Line) -> None:
         """Let those learners take the event whom it is about."""

@@ -50,7 +50,7 @@ class SQLiteStore(SQLiteRetaining):
         super().__init__(connect(folder, synchronous=synchronous), Snapshots(folder))
         try:
             self._refuse_torn()
-            witnesses.refuse_loss(self.chain, self._name)
+            witnesses.refuse_loss(self.chain, self.first_known, self._name)
             self._heads.write(self._unseen(witnesses))
         except BaseException:
             self.close()

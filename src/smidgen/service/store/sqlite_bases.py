@@ -18,14 +18,14 @@ _STATES = "SELECT key, seq, number, digest, state FROM base_states"
 _IN_FORCE = "(SELECT seq FROM bases WHERE slot = ?1)"
 _NEWEST = "seq = (SELECT max(t.seq) FROM base_states t WHERE t.slot = ?1 AND t.key = s.key AND t.seq <= {base})"
 _ALL_STATES = f"{_STATES} s WHERE slot = ?1 AND {_NEWEST.format(base=_IN_FORCE)} ORDER BY key"
+# The order of the join is said outright: from the few later events to their decisions.
 _CROSSING = """
-    SELECT x.seq FROM events e JOIN decisions x ON x.id = e.decision
-    WHERE e.slot = :slot AND e.seq > :after AND e.type <> 'decision' AND x.slot = :slot AND x.seq <= :seq
-    UNION
-    SELECT x.seq FROM decisions x INDEXED BY decision_order
-    WHERE x.slot = :slot AND x.seq <= :seq AND :after <= :seq AND x.feedback_seq IS NULL
-        AND (x.expires_at >= :now OR (x.waits = 1 AND x.shown = 1))
-    ORDER BY 1
+    SELECT DISTINCT x.seq FROM events e CROSS JOIN decisions x ON x.id = e.decision
+    WHERE e.slot = ?1 AND e.seq > ?2 AND e.type <> 'decision' AND x.slot = ?1 AND x.seq <= ?3
+"""
+_OPEN = """
+    SELECT seq FROM decisions INDEXED BY decision_order WHERE slot = ?1 AND seq <= ?2 AND feedback_seq IS NULL
+        AND (expires_at >= ?3 OR (waits = 1 AND shown = 1))
 """
 
 
@@ -59,8 +59,10 @@ class SQLiteBases(SQLiteAsking):
 
         With ``after`` beyond ``seq``: only those that events after it are about.
         """
-        rows = self._rows(_CROSSING, {"slot": slot, "seq": seq, "now": now, "after": after})
-        return [seq for (seq,) in rows]
+        found = {found for (found,) in self._rows(_CROSSING, (slot, after, seq))}
+        if after <= seq:
+            found |= {found for (found,) in self._rows(_OPEN, (slot, seq, now))}
+        return sorted(found)
 
     def under(self, slot: int, seq: int) -> tuple[int, int]:
         """How many decisions and late answers there were up to an event."""
@@ -92,6 +94,10 @@ class SQLiteBases(SQLiteAsking):
         """Which models began with what others had learnt, in the order of their making."""
         rows = self._rows("SELECT slot, source, seq FROM lineage ORDER BY slot, source")
         return [Lineage(*row) for row in rows]
+
+    def first_known(self, slot: int) -> int:
+        """The first event of a slot whose chain is known."""
+        return self._floor(slot)
 
     def _floor(self, slot: int) -> int:
         row = self._row("SELECT seq FROM bases WHERE slot = ?", (slot,))

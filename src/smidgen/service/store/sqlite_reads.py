@@ -59,6 +59,7 @@ _EVENT = f"{_EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')
 _DECISION = f"{_DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
 _REQUESTED = f"{_DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
 _NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+_BESIDE = f"{_DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
 _KEYS_NUMBER = (
     "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
     " WHERE e.slot = ? AND e.key = ? AND e.seq <= ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1"
@@ -123,8 +124,7 @@ class SQLiteReads(SQLiteBases):
         """The decisions that were made beside this one, by slot."""
         if _ID.fullmatch(decision) is None:
             return []
-        sql = f"{_DECISIONS} INDEXED BY decision_beside WHERE beside = ? ORDER BY slot"
-        return [DecisionRow(*_decided(row)) for row in self._rows(sql, (bytes.fromhex(decision),))]
+        return [DecisionRow(*_decided(row)) for row in self._rows(_BESIDE, (bytes.fromhex(decision),))]
 
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
@@ -160,7 +160,7 @@ class SQLiteReads(SQLiteBases):
 
     def of_key(self, slot: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
-        after = 0
+        after = self._floor(slot)
         while rows := self._rows(OF_KEY, (slot, key, after)):
             yield from map(event_of, rows)
             after = rows[-1][0]

@@ -16,6 +16,10 @@ _DIGESTS = """
         SELECT max(t.seq) FROM base_states t WHERE t.slot = ?1 AND t.key = s.key AND t.seq <= ?2
     ) ORDER BY key
 """
+_CARRIED_OF = """
+    SELECT e.seq, e.decision FROM events e INDEXED BY event_keys JOIN carried c ON c.slot = e.slot AND c.seq = e.seq
+    WHERE e.slot = ? AND e.key = ?
+"""
 _UNFINISHED = "SELECT slot, seq, erased FROM bases WHERE erased < seq ORDER BY slot LIMIT 1"
 #: What of a range is not carried; ``?1`` is the slot, ``?2`` and ``?3`` are the ends.
 _LAST_OF_NEXT = """
@@ -73,16 +77,33 @@ class SQLiteRetaining(SQLiteWrites):
         for kept in carried:
             self._run("INSERT INTO carried VALUES (?, ?, ?)", (slot, *kept))
         self._run(_BASE, (slot, *base[:8], 0))
-        states = [digest for (digest,) in self._rows(_DIGESTS, (slot, base.seq))]
-        told = {
-            "base": base.seq,
-            "version": base.version,
-            "events": base.seq - old,
-            "digest": base_digest(base, states, carried),
-        }
-        seq = self._append(slot, self._touched(slot), RETAINED, 1, at, None, None, None, msgspec.msgpack.encode(told))
+        seq = self._tell(slot, base, base.seq - old, at)
         reach("base-made")
         return seq
+
+    def drop_base_state(self, slot: int, key: str, at: float) -> None:
+        """Let a base hold nothing of a key, nor keep any of its decisions."""
+        if (base := self.base(slot)) is None:
+            return
+        counts, kept = self._touched(slot), self._rows(_CARRIED_OF, (slot, key))
+        for seq, decision in kept:
+            row = self.decision(decision.hex())
+            counts.decisions -= 1
+            counts.answered -= row is not None and row.status in ("learnt", "late") and row.beside is None
+            counts.late -= row is not None and (row.status == "late" or row.late_hash is not None)
+            self._run("DELETE FROM carried WHERE slot = ? AND seq = ?", (slot, seq))
+        self._run("DELETE FROM base_states WHERE slot = ? AND key = ?", (slot, key))
+        base = base._replace(decisions=base.decisions - len(kept))
+        self._run(_BASE, (slot, *base[:8], 0))
+        self._tell(slot, base, 0, at)
+
+    def _tell(self, slot: int, base: Base, events: int, at: float) -> int:
+        """Write the event that has the digest of a base."""
+        states = [digest for (digest,) in self._rows(_DIGESTS, (slot, base.seq))]
+        digest = base_digest(base, states, self.carried(slot))
+        told = {"base": base.seq, "version": base.version, "events": events, "digest": digest}
+        body = msgspec.msgpack.encode(told)
+        return self._append(slot, self._touched(slot), RETAINED, 1, at, None, None, None, body)
 
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""

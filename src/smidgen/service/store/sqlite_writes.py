@@ -12,7 +12,7 @@ from smidgen.service.store.counting import Counting
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.events import ERASED, Salts, content, digest_of, link
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
-from smidgen.service.store.schema import of_disk, refusal
+from smidgen.service.store.schema import of_disk, refusal, told
 from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.sqlite_reads import OF_KEY, SQLiteReads, event_of
 
@@ -28,6 +28,29 @@ _CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
     WHERE id = ?
 """
+#: What is told of the decisions of a key, and what goes with it; ``?3`` is the base, under which there are none.
+_DECISIONS_OF_KEY = """
+    SELECT count(*), count(*) FILTER (WHERE feedback_hash IS NOT NULL AND beside IS NULL),
+        count(*) FILTER (WHERE (feedback_hash IS NOT NULL AND version IS NULL) OR late_hash IS NOT NULL)
+    FROM decisions WHERE id IN (
+        SELECT e.decision FROM events e INDEXED BY event_keys
+        WHERE e.slot = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type = 'decision'
+    )
+"""
+_LEAVE_KEY = (
+    """
+    DELETE FROM decisions WHERE id IN (
+        SELECT e.decision FROM events e INDEXED BY event_keys
+        WHERE e.slot = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type = 'decision'
+    )
+    """,
+    """
+    DELETE FROM calls WHERE slot = ?1 AND seq IN (
+        SELECT e.seq FROM events e INDEXED BY event_keys
+        WHERE e.slot = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.decision IS NULL
+    )
+    """,
+)
 _ERASE = """
     UPDATE events SET type = 'erased', version = 0, at = 0.0, decision = NULL, key = NULL, salt = NULL, body = ?
     WHERE slot = ? AND seq = ?
@@ -216,23 +239,20 @@ class SQLiteWrites(SQLiteReads):
 
     def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
         """Erase the events of a key: what they say, its decisions, its state."""
-        counts, erased_now, after = self._touched(slot), 0, 0
+        counts, erased_now, after = self._touched(slot), 0, self._floor(slot)
+        decisions, answered, late = self._row(_DECISIONS_OF_KEY, (slot, key, after))
+        counts.decisions -= decisions
+        counts.answered -= answered
+        counts.late -= late
+        for sql in _LEAVE_KEY:
+            self._run(sql, (slot, key, after))
         while rows := self._rows(OF_KEY, (slot, key, after)):
-            for row in rows:
-                event = event_of(row)
-                after = event.seq
-                self._run(_ERASE, (digest_of(event), slot, event.seq))
-                if event.type == "decision" and event.decision is not None:
-                    counts.decisions -= 1
-                    gone = self.decision(event.decision)
-                    answered = gone is not None and gone.status in ("learnt", "late") and gone.beside is None
-                    counts.answered -= answered
-                    counts.late -= gone is not None and (gone.status == "late" or gone.late_hash is not None)
-                    self._run("DELETE FROM decisions WHERE id = ?", (bytes.fromhex(event.decision),))
-                self._run("DELETE FROM calls WHERE slot = ? AND seq = ?", (slot, event.seq))
-                erased_now += 1
+            events = [event_of(row) for row in rows]
+            self._run_many(_ERASE, [(digest_of(event), slot, event.seq) for event in events])
+            erased_now, after = erased_now + len(events), events[-1].seq
         counts.keys -= erased_now > 0
         self._run("DELETE FROM key_states WHERE slot = ? AND key = ?", (slot, key))
+        self._run("DELETE FROM base_states WHERE slot = ? AND key = ?", (slot, key))  # of a base that did not come
         counts.version += 1
         body = msgspec.msgpack.encode({"events": erased_now})
         seq = self._append(slot, counts, ERASED, 1, at, None, None, counts.version, body)
@@ -304,6 +324,10 @@ class SQLiteWrites(SQLiteReads):
         self._run(_EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
         counts.seq, counts.chain = seq, chain
         return seq
+
+    def _run_many(self, sql: str, values: Sequence[Any]) -> None:
+        with told():
+            self.connection.executemany(sql, values)
 
     def _run(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
         try:

@@ -16,6 +16,7 @@ from smidgen.service.store.schema import FILE, connect
 
 T = TypeVar("T")
 _TIMES = 3
+_BETWEEN = "locking protocol"  # how SQLite says that shared memory must be put in order first
 _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -72,14 +73,26 @@ def _as_it_is(folder: Path, *, running: bool) -> Iterator[Inspection]:
         access = "mode=ro"
     elif not wal.exists() or not wal.stat().st_size:
         access = "mode=ro&immutable=1"
-    elif shared.exists():
-        access = "mode=ro&readonly_shm=1"
+    elif shared.exists() and (seen := _with_memory(folder)) is not None:
+        with seen:
+            yield seen
+        return
     else:
         with _copied(folder, wal) as copy, Inspection(folder, database=copy) as seen:
             yield seen
         return
     with Inspection(folder, access=access) as seen:
         yield seen
+
+
+def _with_memory(folder: Path) -> Inspection | None:
+    """The folder with the shared memory that a kill has left; None if it was left in the midst of a change."""
+    try:
+        return Inspection(folder, access="mode=ro&readonly_shm=1")
+    except StorageFailed as error:
+        if _BETWEEN in error.problem:
+            return None
+        raise
 
 
 @contextmanager

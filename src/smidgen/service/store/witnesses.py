@@ -75,33 +75,42 @@ class Witnesses:
                 " --data",
             )
 
-    def lost(self, chain: Callable[[int, int], bytes | None]) -> Iterator[Lost]:
+    def lost(self, chain: Callable[[int, int], bytes | None], first: Callable[[int], int]) -> Iterator[Lost]:
         """What they have seen and the log does not have.
 
         Parameters
         ----------
         chain
             The chain of a slot at an event; None if there is no such event.
+        first
+            The first event of a slot whose chain is known: what lies under a base is erased, and nobody misses it.
         """
         for slot, head in self.heads.items():
-            if (found := chain(slot, head.seq)) != head.chain:
+            if head.seq >= first(slot) and (found := chain(slot, head.seq)) != head.chain:
                 yield Lost(slot, head.seq, found is not None, self._folder / NAME)
         for slot, snapshot in self.snapshots:
+            if snapshot.seq < first(slot):
+                continue
             found = chain(slot, snapshot.seq)
             if found is None or found[:MARK].hex() != snapshot.mark:
                 yield Lost(slot, snapshot.seq, found is not None, snapshot.path)
 
-    def refuse_loss(self, chain: Callable[[int, int], bytes | None], name: Callable[[int], str]) -> None:
+    def refuse_loss(
+        self,
+        chain: Callable[[int, int], bytes | None],
+        first: Callable[[int], int],
+        name: Callable[[int], str],
+    ) -> None:
         """Refuse a log that lacks what they have seen.
 
         Parameters
         ----------
-        chain
+        chain, first
             As in `lost`.
         name
             What a slot is called.
         """
-        for lost in self.lost(chain):
+        for lost in self.lost(chain, first):
             raise StorageFailed(
                 f"events that were acknowledged are lost: {str(lost).format(name(lost.slot))}, and"
                 f" {lost.witness.relative_to(self._folder)} has seen it",

@@ -10,6 +10,8 @@ from starlette.responses import Response
 from smidgen.service.http.call import MODEL, Call
 from smidgen.service.http.running import model_name, reply, service
 from smidgen.service.messages import ForgottenReply
+from smidgen.service.models.progress import Progress
+from smidgen.service.refusals import BadRequest
 
 #: How often, and every how many seconds, the files are looked after once a key is erased.
 TRIES, PAUSE_S = 40, 0.05
@@ -19,13 +21,16 @@ async def forget(request: Request) -> Response:
     """DELETE /v1/models/{name}/keys/{key}: answers when nothing of the key is left in the files."""
     here, name = service(request), model_name(request)
     await here.rights(request, "admin", name)
-    key = request.path_params["key"]
-    answer = await here.writer.do(lambda: here.engine.forget(name, key))
-    for _ in range(TRIES):  # a reader beside it may be in the way for a moment
-        if not here.engine.unclean:
-            break
-        await asyncio.sleep(PAUSE_S)
-        await here.writer.do(lambda: None)
+    key, base = request.path_params["key"], request.query_params.get("base")
+    if base not in (None, "drop"):
+        raise BadRequest(f"base is {base!r}", 'say "drop", or leave it out')
+    async with here.past.work(here.engine.model(name), Progress("forget")):
+        answer = await here.writer.do(lambda: here.engine.forget(name, key, drop_base=base == "drop"))
+        for _ in range(TRIES):  # a reader beside it may be in the way for a moment
+            if not (here.engine.unclean or here.engine.untidy):
+                break
+            await asyncio.sleep(PAUSE_S)
+            await here.writer.do(lambda: None)
     return reply(answer)
 
 
@@ -37,5 +42,6 @@ CALLS = [
         name="forget",
         summary="forget a key: its events are erased, its learner is as if they had never been",
         reply=ForgottenReply,
+        query=(("base", {"type": "string", "enum": ["drop"]}),),
     ),
 ]

@@ -12,8 +12,8 @@ from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import model_name, reply, service
 from smidgen.service.http.tokens import require
 from smidgen.service.messages import RollbackBody, UndoneReply
-from smidgen.service.models.stories import find
-from smidgen.service.models.undoing import folded
+from smidgen.service.models.progress import Progress
+from smidgen.service.models.undoing import find_to_undo, folded
 
 
 async def retract(request: Request) -> Response:
@@ -22,11 +22,12 @@ async def retract(request: Request) -> Response:
     rights = here.tokens.rights(request.headers.get("authorization"))
     require(rights, "feedback", rights.model)
     id = request.path_params["id"]
-    row, model = await asyncio.to_thread(find, here.log, here.engine.slots, id, rights.model)
+    row, model = await asyncio.to_thread(find_to_undo, here.log, here.engine.slots, id, rights.model)
     ready = None
-    if row.version is not None:
-        ready = await asyncio.to_thread(folded, here.reading, model, ("retracted", row.version))
-    return reply(await here.writer.do(lambda: here.engine.retract(id, rights.model, ready)))
+    async with here.past.work(model, Progress("retract")) as progress:
+        if row.version is not None:
+            ready = await asyncio.to_thread(folded, here.reading, model, ("retracted", row.version), progress)
+        return reply(await here.writer.do(lambda: here.engine.retract(id, rights.model, ready)))
 
 
 async def roll_back(request: Request) -> Response:
@@ -35,9 +36,10 @@ async def roll_back(request: Request) -> Response:
     await here.rights(request, "admin", name)
     body = await json_body(request, RollbackBody, here.options.max_body)
     model, ready = here.engine.model(name), None
-    if body.version <= model.version:
-        ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", body.version))
-    return reply(await here.writer.do(lambda: here.engine.roll_back(name, body.version, ready)))
+    async with here.past.work(model, Progress("rollback")) as progress:
+        if body.version <= model.version:
+            ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", body.version), progress)
+        return reply(await here.writer.do(lambda: here.engine.roll_back(name, body.version, ready)))
 
 
 CALLS = [

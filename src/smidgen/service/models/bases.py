@@ -1,0 +1,215 @@
+"""Retention: old events are folded into a base state, which is data from then on, and erased.
+
+What a base holds is what the log led to, all that was taken back left out. Decisions that later events are about, or
+that are still open, are carried: they stay where they are. Folding is done aside, over what is committed; the command
+that puts a base in force only adds what came meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from smidgen.errors import InvalidRecord
+from smidgen.learners import Learner
+from smidgen.service.models import groups
+from smidgen.service.models.fold import Undone, follow, rewinds, undone
+from smidgen.service.models.hashed_names import told as named
+from smidgen.service.models.keyed_rows import begun
+from smidgen.service.models.progress import Progress
+from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.starts import first_of, read
+from smidgen.service.refusals import Busy
+from smidgen.service.store import bodies
+from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, state_digest
+from smidgen.service.store.events import ERASED, Event, digest_of
+from smidgen.service.store.protocol import Reading
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A base that is to be.
+
+    Attributes
+    ----------
+    base
+        Where it is.
+    carried
+        The decisions under it that stay.
+    keys
+        Whose learners have to be folded; None is the key of a model without keys.
+    seen
+        The last event that was looked at.
+    rewritten
+        How often the model's past had been changed then.
+    """
+
+    base: Base
+    carried: tuple[Carried, ...]
+    keys: tuple[str | None, ...]
+    seen: int
+    rewritten: int
+
+
+@dataclass
+class _Passed:
+    """What there is between the old base and the new one."""
+
+    keys: set[str] = field(default_factory=set)
+    amendments: list[bytes] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
+    anything: bool = False
+    last: int = 0
+
+
+def planned(reading: Reading, model: Served, before: float, now: float) -> Plan | None:
+    """Where a base would be that has all events before a time under it; None if there are none.
+
+    Parameters
+    ----------
+    reading
+        What is committed.
+    model
+        The model.
+    before, now
+        Seconds since 1970.
+    """
+    slot, rewritten = model.slot, model.rewritten
+    counts, old = reading.counts(slot), reading.base(slot)
+    first, last = old.seq if old is not None else 0, counts.seq if counts is not None else 0
+    passed = _passed(reading, slot, first, _last_before(reading, slot, first, last, before))
+    seq = passed.last
+    made = reading.event(slot, seq) if seq > first and passed.anything else None
+    if made is None:
+        return None
+    version = reading.version_at(slot, seq)
+    reaching = [
+        by
+        for type, by, named in rewinds(reading, slot)
+        if by > version and (named if type == "retracted" else named + 1) <= version
+    ]
+    decisions, late = reading.under(slot, seq)
+    body = _settings(reading, slot, old, passed)
+    base = Base(seq, version, made.chain, now, decisions, late, max([version, *reaching]), body)
+    keys: tuple[str | None, ...] = (None,)
+    if model.keyed:
+        known = {key for (key,) in reading.look("keys", slot, prefix="", limit=1 << 31)}
+        keys = tuple(sorted(known & passed.keys if not passed.amendments else known))
+        keys = (*keys, None) if model.blueprint.grouped else keys  # what they share
+    carried = tuple(carry(reading, slot, reading.crossing(slot, seq, now, seq)))
+    return Plan(base, carried, keys, last, rewritten)
+
+
+def carry(reading: Reading, slot: int, seqs: list[int]) -> Iterator[Carried]:
+    """These decisions with the digests of their events."""
+    for seq in seqs:
+        if (event := reading.event(slot, seq)) is not None:
+            yield Carried(seq, digest_of(event))
+
+
+def states(reading: Reading, model: Served, plan: Plan, progress: Progress) -> Iterator[BaseState]:
+    """What the learners are at a base, one after the other.
+
+    Parameters
+    ----------
+    reading
+        What is committed.
+    model
+        The model.
+    plan
+        The base.
+    progress
+        Told how far it is.
+    """
+    gone, seq = undone(reading, model.slot), plan.base.seq
+    for count, key in enumerate(plan.keys):
+        if progress.stopped:
+            raise Busy("the service is stopping", "try again in a moment")
+        if model.keyed and key is None:
+            content, number = groups.at(reading, model, gone, seq).to_bytes(), 0
+        else:
+            learner = _folded(reading, model, key, gone, seq, Progress(progress.what) if model.keyed else progress)
+            number = reading.last_number(model.slot, key, seq)
+            learner.reserve(number)
+            content = learner.to_bytes()
+        yield BaseState(key, seq, number, state_digest(key, seq, number, content), content)
+        if model.keyed:
+            progress.done, progress.of = count + 1, len(plan.keys)
+
+
+def _folded(reading: Reading, model: Served, key: str | None, gone: Undone, seq: int, progress: Progress) -> Learner:
+    """A learner as it is after an event, all that was taken back until now left out."""
+    found, start = LearnerCache.state_of(reading, model, key, gone, seq), None
+    learner, first, fresh = (*found, False) if found is not None else first_of(reading, model, key)
+    if fresh and key is not None and model.origin.shared_start is not None:
+        start = begun(reading.of_key(model.slot, key), gone.begins_anew)
+    changes = progress.watch(reading.changes(model.slot, first, key), first, seq)
+    return follow(learner, changes, gone, key, start)[0]
+
+
+def _last_before(reading: Reading, slot: int, first: int, last: int, before: float) -> int:
+    """The last event before a time, by halving; the times of erased events are not known."""
+    low, high = first, last + 1  # up to low all are older, from high on none
+    while high - low > 1:
+        middle = (low + high) // 2
+        told = next(
+            (event for event in reading.events(slot, middle - 1, 64) if event.type != ERASED or event.salt is not None),
+            None,
+        )
+        if told is not None and told.seq < high and told.at < before:
+            low = told.seq
+        elif told is None and middle + 63 < last:
+            low = middle + 63  # a long row of erased events: as good as old
+        else:
+            high = middle
+    return low
+
+
+def _passed(reading: Reading, slot: int, first: int, last: int) -> _Passed:
+    found, after = _Passed(last=first), first
+    while after < last:
+        chunk = reading.events(slot, after, min(1000, last - after))
+        for event in chunk:
+            if event.type == "promoted":  # the settings before it are its own: a base lies before it, or not at all
+                return found
+            found.last = event.seq
+            found.names |= dict.fromkeys(_named(event))
+            if event.key is not None:
+                found.keys.add(event.key)
+            if event.type == "amended":
+                told = bodies.read_fields(event.body, event.seq).get("learn")
+                found.amendments += [told] if isinstance(told, bytes) else []
+            found.anything = found.anything or event.type != RETAINED
+        after = chunk[-1].seq
+    return found
+
+
+def _named(event: Event) -> list[str]:
+    """The names of hashed features that an event tells."""
+    if event.type == "decision":
+        return named(bodies.read_decision(event.body, event.seq).shared)
+    return named(bodies.read_fields(event.body, event.seq)) if event.type in ("taught", "imported") else []
+
+
+def _settings(reading: Reading, slot: int, old: Base | None, passed: _Passed) -> bytes:
+    """What the first event said, and the amendments since."""
+    told: dict[str, Any]
+    if old is not None:
+        told = read(old)
+    else:
+        created = reading.event(slot, 1)
+        if created is None or created.type != "created":
+            raise InvalidRecord("the log does not begin with the model's settings", "restore it from a backup")
+        told = bodies.read_fields(created.body, 1)
+    return msgspec.msgpack.encode(
+        {
+            "format": told.get("format"),
+            "model": told.get("model"),
+            "resolved": told.get("resolved"),
+            "amendments": [*told.get("amendments", []), *passed.amendments],
+            "hashed": list(dict.fromkeys([*told.get("hashed", []), *passed.names])),
+        }
+    )

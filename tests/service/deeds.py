@@ -1,0 +1,287 @@
+"""Every call that writes, with what must be true once it is done: for services that are killed in the midst of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from service.bodies import model, request, told
+from service.test_amending import amend
+from service.test_examples import examples
+from smidgen.service.http.calls import all_calls
+from smidgen.service.messages import CopyBody
+from smidgen.service.models.engine import Engine
+
+#: Silence that is learnt writes, and nobody calls it.
+SWEEP = "(windows that close)"
+LABELS = {"loop": "label", "labels": ["a", "b"], "window_s": 80_000}
+#: The points that every call passes.
+COMMIT = ("after-begin", "before-commit", "after-commit")
+
+Facts = Callable[[Engine, dict[str, Any]], tuple[bool, ...]]
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A call that writes.
+
+    Attributes
+    ----------
+    name
+        The call's own name.
+    method, path, body
+        How it is asked; names in braces are those of the stage. A body of bytes is no JSON.
+    facts
+        What is true once it is done, all of it, and not before: a mixture is a call that was half done.
+    points
+        Where it can be killed, beside the points of every commit.
+    again
+        What may be answered when it is sent again after it was done.
+    """
+
+    name: str
+    method: str
+    path: str
+    body: Any
+    facts: Facts
+    points: tuple[str, ...] = ()
+    again: tuple[int, ...] = (200, 201)
+
+
+def writing_calls() -> set[str]:
+    """The names of all calls that write, and silence."""
+    return {call.name for call in all_calls() if call.method != "GET"} | {SWEEP}
+
+
+def prepare(data: Path) -> dict[str, Any]:
+    """Some models with a past; what the deeds are about, by name."""
+    engine = Engine(data, synchronous="OFF")
+    engine.create("mail", model(LABELS))
+    engine.create("people", model({**LABELS, "keyed": True}))
+    engine.create("old", model(LABELS))
+    engine.create("ads", model({"loop": "choose", "default_reward": 0.0, "window_s": 0.01}))
+    stage: dict[str, Any] = {}
+    for i in range(8):
+        made = engine.decide("mail", request({"features": {"x": i}, "activate": i != 7}))["decision"]
+        stage[f"d{i}"] = made
+        if i < 4:
+            engine.feedback(made, told(correct=i % 2 == 0))
+        person = engine.decide("people", request({"key": ("ann", "bob")[i % 2], "features": {"x": i}}))["decision"]
+        if i < 6:
+            engine.feedback(person, told(correct=i % 3 == 0))
+    engine.teach("mail", examples({"examples": [{"features": {"x": 1.5}, "answer": "b"}]}))
+    amend(engine, "mail", add_labels=["c"])
+    engine.copy("people", CopyBody(to="crowd"))
+    engine.decide("old", request({"features": {"x": 1}}))
+    engine.archive("old")
+    stage["log"] = b"\n".join(engine.events.all_lines(engine.models["mail"])) + b"\n"
+    for _ in range(2):
+        engine.decide("ads", request({"candidates": [{"id": "a"}, {"id": "b"}]}))
+    engine.close()
+    time.sleep(0.02)  # the windows of ads are over
+    return stage
+
+
+def _decided(name: str, *requests: str) -> Facts:
+    return lambda engine, stage: tuple(
+        engine.store.requested(engine.models[name].slot, each) is not None for each in requests
+    )
+
+
+def _learnt(*names: str) -> Facts:
+    def facts(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
+        rows = [engine.store.decision(stage[name]) for name in names]
+        return tuple(row is not None and row.version is not None for row in rows)
+
+    return facts
+
+
+def _copied(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
+    if "twin" not in engine.models:
+        return (False,)
+    source, twin = engine.models["people"], engine.models["twin"]
+    same = [[engine.learners.get(each, key).learner.to_bytes() for key in ("ann", "bob")] for each in (source, twin)]
+    lineage = any(row.slot == twin.slot and row.source == source.slot for row in engine.store.lineage())
+    return (same[0] == same[1], lineage)
+
+
+def _forgotten(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
+    return tuple(
+        engine.store.look("keys", engine.models[name].slot, prefix="ann", limit=1) == [] for name in ("people", "crowd")
+    )
+
+
+def _based(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
+    slot = engine.models["mail"].slot
+    base, first = engine.store.base(slot), engine.store.events(slot)[0]
+    return (base is not None, first.seq > 1, engine.store.erased_decision(stage["d0"]) is not None)
+
+
+def _rolled_back(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
+    return (bool(engine.store.rewinds(engine.models["mail"].slot)),)
+
+
+DEEDS = [
+    Deed(
+        "createModel", "PUT", "/v1/models/new", LABELS, lambda engine, _: ("new" in engine.models,), ("event-appended",)
+    ),
+    Deed(
+        "amendModel",
+        "PATCH",
+        "/v1/models/mail",
+        {"window_s": 77, "add_labels": ["d"]},
+        lambda engine, _: (
+            engine.models["mail"].blueprint.terms.window_s == 77,
+            engine.models["mail"].blueprint.labels == ["a", "b", "c", "d"],
+        ),
+        ("event-appended",),
+    ),
+    Deed(
+        "archiveModel",
+        "DELETE",
+        "/v1/models/mail",
+        None,
+        lambda engine, _: (engine.models["mail"].archived_at is not None,),
+        ("event-appended",),
+    ),
+    Deed(
+        "reviveModel",
+        "POST",
+        "/v1/models/old:revive",
+        None,
+        lambda engine, _: (engine.models["old"].archived_at is None,),
+        ("event-appended",),
+    ),
+    Deed(
+        "renameModel",
+        "POST",
+        "/v1/models/old:rename",
+        {"to": "older"},
+        lambda engine, _: ("older" in engine.models, "old" not in engine.models),
+        ("event-appended",),
+        again=(404,),
+    ),
+    Deed("copyModel", "POST", "/v1/models/people:copy", {"to": "twin"}, _copied, ("event-appended",), again=(409,)),
+    Deed(
+        "importModel",
+        "POST",
+        "/v1/models/brought:import",
+        "log",
+        lambda engine, _: ("brought" in engine.models and engine.models["brought"].version == 1,),
+        ("event-appended",),
+        again=(409,),
+    ),
+    Deed(
+        "decide",
+        "POST",
+        "/v1/models/mail/decisions",
+        {"id": "mine", "features": {"x": 1}},
+        _decided("mail", "mine"),
+        ("decision-appended",),
+    ),
+    Deed(
+        "decideMany",
+        "POST",
+        "/v1/models/mail/decisions:batch",
+        {"decisions": [{"id": "m0", "features": {"x": 1}}, {"id": "m1", "features": {"x": 2}}]},
+        _decided("mail", "m0", "m1"),
+        ("decision-appended", "decision-appended:2"),
+    ),
+    Deed(
+        "teach",
+        "POST",
+        "/v1/models/mail/examples",
+        {"id": "lesson", "examples": [{"features": {"x": 1}, "answer": "a"}]},
+        lambda engine, _: (engine.store.called(engine.models["mail"].slot, "lesson") is not None,),
+        ("event-appended", "taught"),
+    ),
+    Deed(
+        "giveFeedback",
+        "POST",
+        "/v1/decisions/{d4}/feedback",
+        {"correct": True},
+        _learnt("d4"),
+        ("feedback-appended", "learnt"),
+    ),
+    Deed(
+        "giveMuchFeedback",
+        "POST",
+        "/v1/feedback:batch",
+        {"feedback": [{"decision": "{d5}", "correct": True}, {"decision": "{d6}", "correct": False}]},
+        _learnt("d5", "d6"),
+        ("feedback-appended", "learnt", "learnt:2"),
+    ),
+    Deed(
+        "showDecision",
+        "POST",
+        "/v1/decisions/{d7}/shown",
+        None,
+        lambda engine, stage: ((row := engine.store.decision(stage["d7"])) is not None and row.shown,),
+        ("showing-appended",),
+    ),
+    Deed(
+        "retract",
+        "POST",
+        "/v1/decisions/{d1}:retract",
+        None,
+        lambda engine, stage: tuple(not fact for fact in _learnt("d1")(engine, stage)),
+        ("retraction-appended",),
+        again=(409,),
+    ),
+    Deed("rollBack", "POST", "/v1/models/mail:rollback", {"version": 2}, _rolled_back, ("rollback-appended",)),
+    Deed(
+        "forget",
+        "DELETE",
+        "/v1/models/people/keys/ann",
+        None,
+        _forgotten,
+        ("forgetting-appended", "forgetting-appended:2"),
+        again=(404,),
+    ),
+    Deed(
+        "retain",
+        "POST",
+        "/v1/models/mail:retain",
+        {"older_than_s": 0},
+        _based,
+        ("base-staged", "base-made", "base-tidied", "base-tidied:2"),
+    ),
+    Deed(
+        SWEEP,
+        "GET",
+        "/v1/models",
+        None,
+        lambda engine, _: (engine.models["ads"].version == 2,),
+        ("expiry-appended", "silence-learnt", "silence-learnt:2"),
+    ),
+]
+
+
+def send(url: str, deed: Deed, stage: dict[str, Any]) -> int | None:
+    """Do it; the status of the answer, None if nobody answered."""
+    names = {name: value for name, value in stage.items() if isinstance(value, str)}
+    media, content = "application/json", None
+    if isinstance(deed.body, str):
+        media, content = "application/x-ndjson", stage[deed.body]
+    elif deed.body is not None:
+        text = json.dumps(deed.body)
+        for name, value in names.items():
+            text = text.replace(f"{{{name}}}", value)
+        content = text.encode()
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    try:
+        connection.request(deed.method, deed.path.format(**names), content, {"content-type": media})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()

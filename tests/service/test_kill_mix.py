@@ -1,0 +1,125 @@
+"""Kill -9 in the midst of every call that writes: what was answered is done, nothing is half done, sent again it is."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.deeds import COMMIT, DEEDS, SWEEP, Deed, prepare, send, writing_calls
+from service.victims import Nursery
+from smidgen.service.models.engine import Engine
+from smidgen.service.safekeeping.fsck import fsck
+from smidgen.service.store import crash_points
+from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.recording import DatabaseRecording, rebuild
+
+OPTIONS = {"snapshot_every": 5, "keyed_in_memory": 1}
+#: In the quick tests each call is killed at its own points; those of every commit are in the long ones.
+QUICK = [(deed, point) for deed in DEEDS for point in deed.points]
+LONG = [(deed, point) for deed in DEEDS for point in COMMIT]
+Weights = dict[tuple[str, str | None], bytes]
+
+
+@dataclass
+class Prepared:
+    """A folder in which nothing is done yet, before and after silence was learnt; its stage, and its weights."""
+
+    unswept: Path
+    swept: Path
+    stage: dict[str, Any]
+    before: Weights
+
+
+def ids(case: object) -> str:
+    return case.name if isinstance(case, Deed) else str(case)
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    folder = tmp_path_factory.mktemp("prepared")
+    stage = prepare(folder / "unswept")
+    shutil.copytree(folder / "unswept", folder / "swept")
+    engine = Engine(folder / "swept", synchronous="OFF")
+    engine.sweep_all()
+    engine.close()
+    for place, deeds in (("unswept", DEEDS[-1:]), ("swept", DEEDS[:-1])):
+        _, before = state(folder / place, deeds[0], stage)
+        engine = Engine(folder / "copy", synchronous="OFF", clock=lambda: 0.0)
+        assert not any(any(deed.facts(engine, stage)) for deed in deeds), "something was done before"
+        engine.store.close()
+    return Prepared(folder / "unswept", folder / "swept", stage, before)
+
+
+def test_every_call_that_writes_is_in_the_mix() -> None:
+    assert {deed.name for deed in DEEDS} == writing_calls(), "a call that writes is never killed: give it a deed"
+    assert len({deed.name for deed in DEEDS}) == len(DEEDS)
+    met = {point.partition(":")[0] for deed in DEEDS for point in deed.points}
+    assert set(crash_points.LIFE) <= met, "a place in the code is never killed at"
+
+
+def state(folder: Path, deed: Deed, stage: dict[str, Any]) -> tuple[bool, Weights]:
+    """Whether the deed is done, and the weights, which are what the log leads to; on a copy of the folder."""
+    copy = folder.with_name("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder, copy)
+    assert fsck(copy).findings == []
+    engine = Engine(copy, synchronous="OFF", clock=lambda: 0.0)  # at a time when no window is over
+    try:
+        facts = deed.facts(engine, stage)
+        assert len(set(facts)) == 1, f"{deed.name} was half done: {facts}"
+        weights: Weights = {}
+        with Inspection(copy) as seen:
+            for name, model in engine.models.items():
+                rebuilt = rebuild(DatabaseRecording(seen, seen.model(name)))
+                for key in rebuilt.numbers.keys() | rebuilt.learners.keys():
+                    weights[name, key] = engine.learners.get(model, key).learner.to_bytes()
+                    assert weights[name, key] == rebuilt.learner(key).to_bytes(), f"{name} is not what its log leads to"
+        return facts[0], weights
+    finally:
+        engine.store.close()
+
+
+def killed(nursery: Nursery, folder: Path, deed: Deed, point: str, prepared: Prepared) -> None:
+    data, stage, status = folder / "data", prepared.stage, None
+    shutil.copytree(prepared.unswept if deed.name == SWEEP else prepared.swept, data)
+    victim = nursery.start(data, point, **OPTIONS)
+    if victim is not None:
+        status = send(victim.url, deed, stage)
+        victim.end(signal.SIGKILL if status is not None else None)
+    done, weights = state(data, deed, stage)
+    assert done or status is None, f"{deed.name} was answered with {status} and is not done"
+    if not done and deed.name != SWEEP:
+        assert weights == prepared.before, f"{deed.name} was not done and has left something"
+    again = nursery.start(data, **OPTIONS)
+    assert again is not None
+    answered = send(again.url, deed, stage)
+    assert answered in ((200, 201, *deed.again) if done else (200, 201)), answered
+    again.end(signal.SIGKILL)
+    finished, after = state(data, deed, stage)
+    assert finished
+    if deed.name == "retain":
+        assert after == prepared.before, "a base holds what was learnt"
+
+
+@pytest.mark.parametrize(("deed", "point"), QUICK, ids=ids)
+def test_killed(deed: Deed, point: str, nursery: Nursery, tmp_path: Path, prepared: Prepared) -> None:
+    killed(nursery, tmp_path, deed, point, prepared)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("deed", "point"), LONG, ids=ids)
+def test_killed_elsewhere(deed: Deed, point: str, nursery: Nursery, tmp_path: Path, prepared: Prepared) -> None:
+    killed(nursery, tmp_path, deed, point, prepared)
