@@ -108,12 +108,8 @@ def check(world: World, tmp_path: Path) -> None:
             file = tmp_path / f"{each}.ndjson"
             file.write_bytes(b"".join(line + b"\n" for line in seen.log.all_lines(served)))
             assert not audit_file(FileRecording(file)).problems
-<<<<<<< HEAD
-            blueprint, learners, *_ = from_log(file.read_bytes())
-=======
             brought = from_log(file.read_bytes())
             blueprint, learners = brought.blueprint, brought.learners
->>>>>>> challengers
             assert blueprint.kind == world.engine.models[each].blueprint.kind
             live = weights(world)
             assert all(still(learners[key]) == live[each, key] for key in learners if (each, key) in live)

@@ -112,11 +112,7 @@ def test_the_exported_log_says_what_it_said(name: str, new: Path) -> None:
         line.pop("resolved", None)
         if "record" in line:
             line["record"]["settings"] = ""
-<<<<<<< HEAD
-            assert line["reply"].pop("model") == name, "what is told since"
-=======
             assert line["reply"].pop("model") == name  # which replies of that time did not say
->>>>>>> challengers
     before = KNOWN["models"][name]["lines"]
     for line in before:
         if "record" in line:
@@ -134,21 +130,13 @@ def test_life_goes_on(new: Path) -> None:
     clock = [1_700_090_100.0]
     engine = Engine(new, clock=lambda: clock[0])
     again = request({"id": "asked once", **decision_body("rank", random.Random(1))})
-<<<<<<< HEAD
-    assert engine.decide("rank", again) == {**KNOWN["asked"], "model": "rank"}  # the request's digest is known again
-=======
     assert engine.decide("rank", again) == KNOWN["asked"] | {"model": "rank"}  # the request's digest is known again
->>>>>>> challengers
     open_, late = KNOWN["open"]["decision"], KNOWN["late"]["decision"]
     assert engine.feedback(open_, told(better=KNOWN["open"]["choice"])).status == "learnt"
     assert engine.feedback(late, told(clicked=["d1"])).status == "late"
     with pytest.raises(SmidgenError, match="other feedback"):
         engine.feedback(late, told(clicked=["d2"]))
-<<<<<<< HEAD
-    assert engine.story(open_).shown == {**KNOWN["open"], "model": "duel"}
-=======
     assert engine.story(open_).shown == KNOWN["open"] | {"model": "duel"}
->>>>>>> challengers
     assert engine.models["arow"].archived_at is not None
     known = engine.learners.get(engine.models["duel"], None).learner.to_bytes()
     engine.close()
