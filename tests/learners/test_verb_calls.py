@@ -52,7 +52,7 @@ CASES: dict[str, tuple[smidgen.Learner, Any, Any, int]] = {
     "Banditron": (smidgen.Banditron(dim=100, n_classes=10), X[0], True, 26),
     "Banditron, CSR": (smidgen.Banditron(dim=100, n_classes=10), csr(X[0]), True, 29),
     "Confidit": (smidgen.Confidit(dim=100, n_classes=10), X[0], True, 30),
-    "Confidit, CSR": (smidgen.Confidit(dim=100, n_classes=10), csr(X[0]), True, 33),
+    "Confidit, CSR": (smidgen.Confidit(dim=100, n_classes=10), csr(X[0]), True, 34),
     "Confidit, full": (smidgen.Confidit(dim=100, n_classes=3, covariance="full"), X[0], True, 32),
     "MulticlassPerceptron": (smidgen.MulticlassPerceptron(dim=100, n_classes=10), X[0], 1, 26),
     "SecondOrderPerceptron": (smidgen.SecondOrderPerceptron(dim=100, n_classes=10), X[0], 1, 33),

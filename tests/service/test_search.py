@@ -337,7 +337,7 @@ def test_the_demo_goes_when_a_token_comes(call: Caller, tmp_path: Path) -> None:
     paths = ["/demo/search", "/demo/search/files/search.js", "/demo/search/weights", "/demo/search/documents"]
     posts = {"query": {"q": "json"}, "simulate": {"users": 1}, "reset": {}}
     assert [call.get(path).status_code for path in paths] == [200] * 4
-    assert call.get("/ui/guests.json").json() == [{"title": "Search demo", "path": "/demo/search"}]
+    assert {"title": "Search demo", "path": "/demo/search"} in call.get("/ui/guests.json").json()
     made = call.post("/demo/search/query", posts["query"]).json()["decision"]
     secret = Mint(tmp_path).create(["admin"], None, time.time())[1]
     mine = {"authorization": f"Bearer {secret}"}

@@ -104,11 +104,13 @@ class TestLog:
     def test_few_learners_are_kept_to_read_records_of_many_keys(self, folder: Path) -> None:
         with Inspection(folder) as seen:
             log, model = EventLog(seen.reading), seen.model("keyed")
-            for number in range(_KEPT + 5):
-                log._learner(model, f"key{number}")
+            made = next(event for event in log.all_events(model) if event.type == "decision")
+            events = [made._replace(key=f"key{number}") for number in range(_KEPT + 5)]
+            for event in events:
+                log._learner(model, event)
             assert len(log._learners) == _KEPT
-            assert (model.id, "key4") not in log._learners
-            assert log._learner(model, "key9") is log._learner(model, "key9")
+            assert "key4" not in {key for _, key, *_ in log._learners}
+            assert log._learner(model, events[9]) is log._learner(model, events[9])
 
 
 class TestRecordings:

@@ -3,7 +3,7 @@ import { refusal } from "./errors.js";
 import { Model } from "./model.js";
 import { patiently } from "./patience.js";
 import type {
-  Answer, Changes, Compact, Comparison, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Settings, Story, Taste,
+  Answer, Changes, Compact, Comparison, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Settings, Story, Taste,
   Ubi, UbiReply, Weight,
 } from "./types.js";
 
@@ -172,6 +172,11 @@ export class Client {
   /** Give an archived model another name, so that its own is free. */
   rename(name: string, to: string): Promise<Description> {
     return this.#json("POST", `${model(name)}:rename`, { to });
+  }
+
+  /** Fold events of this age into the model's base state and erase them; where the log begins now. */
+  retain(name: string, olderThanS: number): Promise<Retained> {
+    return this.#json("POST", `${model(name)}:retain`, { older_than_s: olderThanS });
   }
 
   /** Click events as search engines collect them (user behaviour insights), whose queries are decisions. */

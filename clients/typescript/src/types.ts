@@ -64,3 +64,5 @@ export type Promoted = Schemas["PromotedReply"];
 export type Ubi = operations["takeUbiEvents"]["requestBody"]["content"]["application/json"];
 /** What became of click events. */
 export type UbiReply = Schemas["UbiReply"];
+/** Where a log begins, once its oldest events were folded. */
+export type Retained = Schemas["RetainedReply"];

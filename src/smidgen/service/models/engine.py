@@ -42,7 +42,7 @@ from smidgen.service.models.progress import Progress
 from smidgen.service.models.promoting import Promoting
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Registry
-from smidgen.service.models.retaining import STAGED, TIDIED, Retaining
+from smidgen.service.models.retaining import STAGED, TIDIED, Retention
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.models.showings import Showings
 from smidgen.service.models.silences import Silences
@@ -113,7 +113,7 @@ class Engine:
         self._bringing = Bringing(self._models, self.store, self.learners, clock)
         self._promoting = Promoting(self._models, self.store, self.learners, self._recent, clock)
         self._lessons = Lessons(self._models, self.store, self.learners, clock)
-        self._retaining = Retaining(self._models, self.store, self._recent, clock)
+        self._retaining = Retention(self._models, self.store, self._recent, clock)
         self._refused: set[str] = set()
         self.unclean = True  #: whether something erased may still be in a file; so it is after a crash, for all we know
         self.untidy = False  #: whether something under a base is still to be erased

@@ -17,7 +17,7 @@ from smidgen.service.store.protocol import Store
 STAGED, TIDIED = 64, 500
 
 
-class Retaining:
+class Retention:
     """The bases of all models.
 
     Parameters
