@@ -84,11 +84,12 @@ def rerank(
     if features is None:
         given = list(dict.fromkeys(given))
     decision = learner.decide(Drafts(given, features, context))
-    if decision.scores is None or not isinstance(decision.action, int):
+    scores = decision.scores
+    if scores is None or not isinstance(decision.action, int):
         raise InvalidArgument(
             f"a {type(learner).__name__} does not rank drafts", "give a learner of the draft loop, e.g. recommended"
         )
-    order = sorted(range(len(given)), key=lambda y: (-float(decision.scores[y]), y))
+    order = sorted(range(len(given)), key=lambda y: (-float(scores[y]), y))
     return [given[y] for y in order], decision
 
 
