@@ -12,6 +12,7 @@ from rich.progress import track
 from benchmarks import (
     choices,
     clicks,
+    drafts,
     knobs,
     label,
     rankings,
@@ -40,6 +41,7 @@ WORKLOADS = {
     **verbs.WORKLOADS,
     **rewards.WORKLOADS,
     **vectorizing.WORKLOADS,
+    **drafts.WORKLOADS,
     **records.WORKLOADS,
     **startup.WORKLOADS,
 }

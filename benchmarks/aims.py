@@ -111,6 +111,7 @@ AIMS = (
     Aim("records: in bulk", "smidgen, a list", 2.0, faster_than="smidgen, one record"),
     Aim("records: in bulk", "smidgen, a frame of pandas", 10.0, faster_than="smidgen, one record"),
     Aim("candidates: 50 x 20 fields", "smidgen, crosses off", 300.0),
+    Aim("drafts", "smidgen", 300.0),
     Aim("start-up", "import smidgen", 300_000),
     Aim("start-up", "smidgen --help", 500_000),
     Aim("start-up", "a round of five learners", 900_000),

@@ -23,6 +23,7 @@ TITLES = {
     "W4": "W4: tuning",
     "W5": "W5: the two verbs from Python",
     "W6": "W6: records to rows",
+    "W10": "W10: drafts that people edit",
     "records": "Records and saved learners",
     "start-up": "Start-up",
 }

@@ -151,7 +151,7 @@ def test_aims_name_workloads_that_exist() -> None:
     names = [*(f"{name}, d = {dim}" for name in ("ONS", "ONSEG") for dim in (8, 20, 100))]
     names += [f"choice, {choices.ITEMS:,} items x {dim} features" for dim in (20, 50)]
     names += [f"{name}, 20 docs x 46 features" for name in clicks.CASES]
-    names += ["sparse text", "ranking", "full covariance", "start-up"]
+    names += ["sparse text", "ranking", "full covariance", "drafts", "start-up"]
     names += ["records: one by one", "records: in bulk", "candidates: 50 x 20 fields"]
     names += [f"choosing by reward, {many} candidates" for many in (10, 100)]
     names += [f"tuning, d = {dim}" for dim in (3, 5)]

@@ -34,9 +34,7 @@ def token_distance(before: IntArray, after: IntArray) -> int:
         return max(len(a), len(b))
     if len(a) * len(b) > CELLS:
         return _least(a, b)
-    distinct, numbers = np.unique(np.concatenate([a, b]), return_inverse=True)
-    ids = np.ascontiguousarray(numbers.reshape(-1), np.int64)
-    return int(_levenshtein(ids[: len(a)].copy(), ids[len(a) :].copy(), len(distinct)))
+    return int(_distance(a, b))
 
 
 @kernel
@@ -58,6 +56,28 @@ def _least(a: IntArray, b: IntArray) -> int:
         flat[len(a) :], minlength=len(distinct)
     )
     return int(max(difference[difference > 0].sum(), -difference[difference < 0].sum()))
+
+
+@kernel
+def _distance(a: IntArray, b: IntArray) -> int:
+    """The distance of two sequences of keys: each key gets a number first."""
+    size = 16
+    while size < 2 * (a.shape[0] + b.shape[0]):
+        size *= 2
+    keys, numbers, used = np.empty(size, np.int64), np.full(size, -1, np.int64), 0
+    one, other = np.empty(a.shape[0], np.int64), np.empty(b.shape[0], np.int64)
+    for k in range(a.shape[0] + b.shape[0]):
+        key = a[k] if k < a.shape[0] else b[k - a.shape[0]]
+        at = int((key ^ (key >> 31)) & (size - 1))
+        while numbers[at] >= 0 and keys[at] != key:
+            at = (at + 1) & (size - 1)
+        if numbers[at] < 0:
+            keys[at], numbers[at], used = key, used, used + 1
+        if k < a.shape[0]:
+            one[k] = numbers[at]
+        else:
+            other[k - a.shape[0]] = numbers[at]
+    return _levenshtein(one, other, used)
 
 
 @kernel

@@ -9,12 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smidgen._kernel import kernel
 from smidgen.decision import FloatArray, IntArray
-from smidgen.features.prose import lexicon, marks
-from smidgen.features.prose.characters import characters, folded
+from smidgen.features.prose import lexicon
+from smidgen.features.prose.characters import Codes, Kinds, characters, folded
+from smidgen.features.prose.lexicon import CATEGORIES
+from smidgen.features.prose.marks import COUNTED, count_all
 from smidgen.features.prose.terms import find_phrases, lay_letters, lay_words, token_keys, word_keys
 from smidgen.features.prose.traits import COLUMNS as STYLE
-from smidgen.features.prose.traits import TRAITS, lay_traits, measure, style_name
+from smidgen.features.prose.traits import N_TRAITS, lay_traits, measure, style_name
 
 #: Columns of words and pairs, and of letters.
 WORDS, LETTERS = 768, 1024
@@ -47,6 +50,24 @@ class Prose(NamedTuple):
     tokens: IntArray
 
 
+@kernel
+def _numbers(
+    codes: Codes, kinds: Kinds, small: Codes, small_kinds: Kinds, phrases: IntArray
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """The columns of a text, its traits and its tokens, from its characters as they are and case folded."""
+    counted, found = np.zeros(COUNTED, np.int64), np.zeros((3, CATEGORIES), np.int64)
+    traits, row, keys = np.zeros(N_TRAITS), np.zeros(DIM), word_keys(small, small_kinds)
+    count_all(codes, kinds, counted)
+    find_phrases(keys, phrases, found[0], found[1], found[2])
+    measure(counted, found[0], found[1], found[2], traits)
+    lay_traits(traits, row[:STYLE])
+    lay_words(keys, WORD_SCALE, row[STYLE : STYLE + WORDS])
+    lay_letters(small, small_kinds, LETTER_SCALE, row[STYLE + WORDS :])
+    for k in range(DIM):
+        row[k] = np.float32(row[k])
+    return row, traits, token_keys(codes, kinds)
+
+
 def read(text: str, salt: bytes | None = None) -> Prose:
     """Read a text; with a salt the keys of its tokens are digests that nobody without the salt can compare.
 
@@ -59,19 +80,9 @@ def read(text: str, salt: bytes | None = None) -> Prose:
 
 def _read(text: str) -> Prose:
     given = characters(text)
-    small = folded(text, given)
-    keys = word_keys(*small)
-    counted, found = np.zeros(marks.COUNTED, np.int64), np.zeros((3, lexicon.CATEGORIES), np.int64)
-    marks.count_all(*given, counted)
-    find_phrases(keys, lexicon.table(), found[0], found[1], found[2])
-    traits, row = np.zeros(len(TRAITS)), np.zeros(DIM)
-    measure(counted, found[0], found[1], found[2], traits)
-    lay_traits(traits, row[:STYLE])
-    lay_words(keys, WORD_SCALE, row[STYLE : STYLE + WORDS])
-    lay_letters(*small, LETTER_SCALE, row[STYLE + WORDS :])
-    row = row.astype(np.float32).astype(np.float64)
+    row, traits, tokens = _numbers(*given, *folded(text, given), lexicon.table())
     row.flags.writeable = traits.flags.writeable = False
-    return Prose(row, traits, token_keys(*given))
+    return Prose(row, traits, tokens)
 
 
 _lately = lru_cache(maxsize=LATELY)(_read)

@@ -81,6 +81,7 @@ TRAITS: tuple[Trait, ...] = (
 )
 #: The traits that a context is crossed with: length, sentence length, bullet points, …, formality.
 MAIN = (0, 1, 4, 7, 9, 22, 23, 24, 32)
+N_TRAITS = len(TRAITS)
 #: Columns of style: one for each trait, then where the length and the sentence length lie.
 COLUMNS = 64
 _LENGTHS = np.log(np.array([5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0]))
@@ -127,26 +128,21 @@ def _lay_hats(x: float, knots: FloatArray, out: FloatArray) -> None:
 
 
 @kernel
-def _lay(traits: FloatArray, kinds: IntArray, lengths: FloatArray, sentences: FloatArray, out: FloatArray) -> None:
-    """Traits in columns of comparable size."""
+def lay_traits(traits: FloatArray, out: FloatArray) -> None:
+    """The columns of style of a text with these traits, of comparable size."""
     n = traits.shape[0]
     for k in range(n):
         x = traits[k]
-        if kinds[k] == _SIZE:
+        if _KINDS[k] == _SIZE:
             out[k] = 0.5 * math.log(max(x, 1.0))
-        elif kinds[k] == _RATE:
+        elif _KINDS[k] == _RATE:
             out[k] = x / (1.0 + abs(x))
-        elif kinds[k] == _COUNT:
+        elif _KINDS[k] == _COUNT:
             out[k] = 0.5 * math.log1p(x)
         else:
             out[k] = x
-    _lay_hats(math.log(max(traits[0], 1.0)), lengths, out[n : n + lengths.shape[0]])
-    _lay_hats(math.log(max(traits[1], 1.0)), sentences, out[n + lengths.shape[0] :][: sentences.shape[0]])
-
-
-def lay_traits(traits: FloatArray, out: FloatArray) -> None:
-    """The columns of style of a text with these traits."""
-    _lay(traits, _KINDS, _LENGTHS, _SENTENCES, out)
+    _lay_hats(math.log(max(traits[0], 1.0)), _LENGTHS, out[n : n + _LENGTHS.shape[0]])
+    _lay_hats(math.log(max(traits[1], 1.0)), _SENTENCES, out[n + _LENGTHS.shape[0] :][: _SENTENCES.shape[0]])
 
 
 def style_name(column: int) -> str:

@@ -97,10 +97,15 @@ class Taste:
         given = notes.get("taste", {})
         if not isinstance(given, dict) or len(given) > _MOST:
             raise InvalidRecord("the saved taste is not what was counted", "give what Learner.save wrote")
-        counted = {name: np.array(row, np.float64) for name, row in given.items()}
+        counted = {name: _whole(np.array(row, np.float64)) for name, row in given.items()}
         if not all(row.shape == (_COLUMNS,) and np.isfinite(row).all() for row in counted.values()):
             raise InvalidRecord("the saved taste is not what was counted", "give what Learner.save wrote")
         self._counted = counted
+
+
+def _whole(row: FloatArray) -> FloatArray:
+    """A saved row; the first form had no counts of what was left as it is."""
+    return np.concatenate([row, np.zeros(_COLUMNS - FOR)]) if row.shape == (FOR,) else row
 
 
 def _moved(name: str, before: float, after: float) -> bool:

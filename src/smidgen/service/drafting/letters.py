@@ -20,7 +20,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 THINGS = ("the blue touring bike", "the cargo trailer", "my road bike", "the folding bike", "the child seat")
 
 
-class Errand(NamedTuple):
+class Enquiry(NamedTuple):
     """A kind of message, with what can be answered: in a few words, in a sentence or two, at length, and as points.
 
     Every text may name ``{thing}``, ``{day}``, ``{other}`` (another day), ``{price}`` and ``{number}``.
@@ -34,8 +34,8 @@ class Errand(NamedTuple):
     points: tuple[str, ...]
 
 
-CASES: tuple[Errand, ...] = (
-    Errand(
+CASES: tuple[Enquiry, ...] = (
+    Enquiry(
         "When is it ready?",
         "Hello, I brought in {thing} last week and have not heard anything since. Do you know when I can pick it up? I "
         "need it before the weekend.",
@@ -45,7 +45,7 @@ CASES: tuple[Errand, ...] = (
         "our mechanic will fit it and take it for a test ride before you come.",
         ("Ready: {day}, from 10:00", "The part came in this morning", "Price: {price} euros"),
     ),
-    Errand(
+    Enquiry(
         "Price for a service",
         "Hi there! What would a full service of {thing} cost, roughly, and how long would you need to keep it?",
         "It costs {price} euros and takes a day.",
@@ -55,7 +55,7 @@ CASES: tuple[Errand, ...] = (
         "morning, you can have it back the same evening.",
         ("Price: {price} euros, without parts", "Time: one day", "Next free day: {day}"),
     ),
-    Errand(
+    Enquiry(
         "Can we move my appointment?",
         "Something came up at work and I cannot make it on {day}. Would {other} be possible as well, at the same time?",
         "{other} works.",
@@ -64,7 +64,7 @@ CASES: tuple[Errand, ...] = (
         "nothing else that you need to do.",
         ("New: {other}, same time", "{day} is cancelled", "Nothing else to do"),
     ),
-    Errand(
+    Enquiry(
         "Wrong part delivered",
         "I ordered {number} inner tubes and got the wrong size. They do not fit {thing}. What happens now?",
         "The right ones ship on {day}.",
@@ -74,7 +74,7 @@ CASES: tuple[Errand, ...] = (
         "you can keep the others or pass them on to a friend.",
         ("Right size ships: {day}", "Keep the wrong ones", "No cost for you"),
     ),
-    Errand(
+    Enquiry(
         "Refund?",
         "I returned {thing} more than a week ago (order {number}) and the money is still not on my account. Could you "
         "look into it?",
@@ -84,7 +84,7 @@ CASES: tuple[Errand, ...] = (
         "aside in our warehouse without its form, and it took us a while to find out whose it was.",
         ("Refund: {price} euros", "Sent: today", "On your account: by {day}"),
     ),
-    Errand(
+    Enquiry(
         "Do you rent bikes?",
         "We will be in town with {number} people and would like to explore the valley. Do you rent bikes, "
         "and do we need "
@@ -96,7 +96,7 @@ CASES: tuple[Errand, ...] = (
         "book by {day} and we will keep them for you.",
         ("Price: {price} euros a day", "With helmets and locks", "Book by {day}"),
     ),
-    Errand(
+    Enquiry(
         "Strange noise",
         "Since the last service {thing} makes a clicking noise when I go uphill. Is that dangerous? Can I "
         "still ride it?",
