@@ -76,7 +76,7 @@ def _print(log: UbiLog, curve: Examination, places: int) -> None:
     if _known(curve.read)[1] is None:
         console.print(
             "How far people look is not known: no result of a search left its place for the next one and was clicked "
-            "at both. Show lists with some randomness in them (PDGD), and it will be."
+            "at both. Show lists with some randomness in them, as the recommended learner does, and it will be."
         )
 
 

@@ -89,6 +89,7 @@ def test_the_recommended_comes_first_in_the_form() -> None:
         "label": "HingeConfidit",
         "filter": "RidgeFil",
         "tune": "OGDEG",
+        "draft": "SoftPreferencePerceptron",
     }
 
 

@@ -65,6 +65,9 @@ def prepare(data: Path) -> dict[str, Any]:
     engine.create("mail", model(LABELS))
     engine.create("people", model({**LABELS, "keyed": True}))
     engine.create("old", model(LABELS))
+    engine.create("crew", model(LABELS))
+    engine.create("rival", model({**LABELS, "learner": "Confidit", "shadow_of": "crew"}))
+    engine.create("finder", model({"loop": "rank"}))
     engine.create("ads", model({"loop": "choose", "default_reward": 0.0, "window_s": 0.01}))
     stage: dict[str, Any] = {}
     for i in range(8):
@@ -81,6 +84,8 @@ def prepare(data: Path) -> dict[str, Any]:
     engine.decide("old", request({"features": {"x": 1}}))
     engine.archive("old")
     stage["log"] = b"\n".join(engine.events.all_lines(engine.models["mail"])) + b"\n"
+    engine.feedback(engine.decide("crew", request({"features": {"x": 1}}))["decision"], told(correct=True))
+    stage["q"] = engine.decide("finder", request({"candidates": [{"id": "a"}, {"id": "b"}]}))["decision"]
     for _ in range(2):
         engine.decide("ads", request({"candidates": [{"id": "a"}, {"id": "b"}]}))
     engine.close()
@@ -251,6 +256,23 @@ DEEDS = [
         {"older_than_s": 0},
         _based,
         ("base-staged", "base-made", "base-tidied", "base-tidied:2"),
+    ),
+    Deed(
+        "promoteModel",
+        "POST",
+        "/v1/models/rival:promote",
+        None,
+        lambda engine, _: (engine.models["crew"].blueprint.kind == "Confidit",),
+        ("promoted",),
+        again=(200, 409),
+    ),
+    Deed(
+        "takeUbiEvents",
+        "POST",
+        "/v1/ubi",
+        {"action_name": "click", "query_id": "{q}", "event_attributes": {"object": {"object_id": "b"}}},
+        _learnt("q"),
+        ("feedback-appended", "learnt"),
     ),
     Deed(
         SWEEP,

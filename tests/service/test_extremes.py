@@ -133,7 +133,7 @@ def test_numbers_of_any_size_leave_finite_weights(
     told: dict[str, Any] = {
         "rank": {"clicked": ["d2"]},
         "choose": {"better": reply.get("pair", ["d1"])[-1]},
-        "label": {"label": "y"} if MODELS[name]["learner"] == "AROW" else {"correct": yes},
+        "label": {"label": "y"} if MODELS[name].get("learner") == "AROW" else {"correct": yes},
         "filter": {"relevant": yes},
         "tune": {"gradient": features[0]} if name == "ogd" else {"loss": number},
     }[loop]

@@ -26,7 +26,7 @@ CALLS = "fsync,fdatasync,pwrite64,write,sendto"
 #: In the log's pages: what a click was on, which names the feedback that made a version; see `_play`.
 CLICK = re.compile(rb"clicked\x91.click-(\d+)!", re.DOTALL)
 #: In the replies: the id of a decision, and the version that feedback made.
-MADE = re.compile(rb'"decision":"([0-9a-f]{24})","model_version"')
+MADE = re.compile(rb'"decision":"([0-9a-f]{24})","model":"[^"]*","model_version"')
 LEARNT = re.compile(rb'"status":"learnt","model_version":(\d+)\}')
 SERVE = """
 import os, sys

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from smidgen.errors import SmidgenError
+from smidgen.learners import Loop
 from smidgen.service.http.mounting import mount
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, reply, service
@@ -30,7 +31,9 @@ from smidgen.service.refusals import Conflict, Impossible, UnknownDecision
 
 PREFIX = "/personalizer/v1.0"
 #: The model that is made on the first call: the rewards, the silence and the wait that the product had unless told.
-MODEL = ModelBody(loop="choose", feedback="reward", reward_range=(-1.0, 1.0), default_reward=0.0, window_s=600.0)
+MODEL = ModelBody(
+    loop=Loop.CHOOSE.value, feedback="reward", reward_range=(-1.0, 1.0), default_reward=0.0, window_s=600.0
+)
 _CODES = {401: "Unauthorized", 403: "Forbidden", 404: "ResourceNotFound", 503: "ServiceUnavailable"}
 _Features = list[dict[str, Any]]
 
@@ -154,7 +157,7 @@ async def _model(request: Request, here: Service, scope: Scope) -> str:
         await here.warm(MODEL)
         await here.writer.do(lambda: here.engine.create(name, MODEL))
     loop = here.engine.model(name).blueprint
-    if loop.loop.name != "choose" or loop.feedback != "reward":
+    if loop.loop.name != Loop.CHOOSE or loop.feedback != "reward":
         raise Impossible(f"the model {name!r} does not choose by rewards", "name another with --personalizer")
     return name
 

@@ -14,7 +14,7 @@ import msgspec
 
 from smidgen.decision import Decision
 from smidgen.features import Encoded
-from smidgen.learners import Learner
+from smidgen.learners import Learner, Loop
 from smidgen.learners.records.around import vectorizer_of
 from smidgen.service.exports import Format, Span, wanted
 from smidgen.service.refusals import Impossible
@@ -25,7 +25,7 @@ def write(recording: Recording, span: Span, path: Path) -> int:
     """A line for each answered decision, in the order of the answers."""
     rebuilt = rebuild(recording)
     blueprint = rebuilt.blueprint
-    if blueprint is None or blueprint.loop.name != "choose" or blueprint.feedback != "reward":
+    if blueprint is None or blueprint.loop.name != Loop.CHOOSE or blueprint.feedback != "reward":
         raise Impossible(f"{recording.name} is no log of choices by reward", "export it as ndjson, csv or parquet")
     count = 0
     with path.open("wb") as file:

@@ -41,7 +41,7 @@ def examined(shown: Sequence[Decision], lists: Sequence[Clicked], settings: Mapp
         return Examined(
             None,
             "This learner does not draw its lists by chances that are known, so clicks cannot tell how far people look "
-            "from how good things are. Others can: PDGD, which is what a model without a learner gets.",
+            "from how good things are. Others can: the one, say, that a model without a learner gets.",
         )
     if settings.get("alternate") is False:
         return Examined(

@@ -32,7 +32,7 @@ RAREST = math.log(1e-9)
 BY_PLACE = "clicks per page (by place)"
 UNKNOWN = (
     "the places of this log were not drawn at random: how far people look is not known, so clicks cannot be weighed by "
-    "place and no number is given; rank with a learner that randomises (PDGD, FairPairs with alternate=true), or say "
+    "place and no number is given; rank with a learner that draws its lists, as the recommended one does, or say "
     "how likely each place is looked at with --examined"
 )
 AS_ITS_OWN = (

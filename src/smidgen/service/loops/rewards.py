@@ -14,7 +14,7 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.features import Row
 from smidgen.features.rows import DenseRows, SparseRows
-from smidgen.learners import Card, Feedback, Learner, recommended
+from smidgen.learners import Card, Feedback, Learner, Loop, recommended
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point, Weighing
 from smidgen.service.loops.evaluator import Companion, Evaluator, Waiting, chances
@@ -58,7 +58,7 @@ class RewardModel(Companion):
         if offered is None:
             return
         if self._ridge is None:
-            self._ridge = recommended(loop="choose", feedback=Feedback.REWARD, dim=offered.dim)
+            self._ridge = recommended(loop=Loop.CHOOSE, feedback=Feedback.REWARD, dim=offered.dim)
         if offered.dim == self._ridge.params["dim"]:
             scores = self._ridge.decide(offered).scores
             if scores is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from smidgen import records
-from smidgen.learners import Learner
+from smidgen.learners import Learner, Loop
 from smidgen.learners.records.around import inside
 from smidgen.randomness import TRAFFIC, uniforms
 from smidgen.service.messages import ModelBody, Of
@@ -60,7 +60,7 @@ def filled(body: ModelBody, champion: Served) -> ModelBody:
             changes[name] = getattr(made.body, name)
     if body.feedback is None and body.learner is None:
         changes["feedback"] = made.feedback
-    if body.loop == "tune" and "space" in made.body.params:
+    if body.loop == Loop.TUNE and "space" in made.body.params:
         params.setdefault("space", made.body.params["space"])
     return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, **changes)
 
