@@ -74,7 +74,8 @@ def _tell(case: Case, learner: Any, decision: Any, right: Any) -> Any:
 
 
 #: Whose own scale milliseconds are far from: kernel functions (rbf sees strangers only) and, unless it normalizes, the
-#: softmax of PDGD, and the soft step, which are sure of themselves after one. Records are brought to scale by the vectorizer.
+#: softmax of PDGD, and the soft step, which are sure of themselves after one. Records are brought to scale
+#: by the vectorizer.
 SCALED = ("SimpleFil", "CoactiveLearner", "PDGD", "Pipeline", "SoftPreferencePerceptron")
 #: A tenth of the usual ridge beside numbers of 1e12 is less than rounding leaves; `docs/beyond/filters.md` says so.
 WEAK_RIDGE = ("scarce", "patient")

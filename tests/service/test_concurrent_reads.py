@@ -21,8 +21,8 @@ from smidgen.decision import Decision
 from smidgen.learners import Learner
 from smidgen.service.insight.quality import LAST, at_a_glance
 from smidgen.service.messages import ModelBody
-from smidgen.service.models.building import Blueprint
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.registry import recorded
 from smidgen.service.store.memory import MemoryStore, Shelf
 
 
@@ -101,7 +101,8 @@ class Prefixes:
 
     def _learner(self) -> Learner | None:
         body = msgspec.convert(self.events[0]["model"], ModelBody)
-        return Blueprint(body).learner(None) if body.features is not None else None
+        made = recorded(body, self.events[0]["resolved"])
+        return made.learner(None) if body.features is not None and not body.keyed else None
 
 
 @pytest.fixture(scope="module")

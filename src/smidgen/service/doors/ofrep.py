@@ -111,7 +111,7 @@ async def evaluate_all(request: Request) -> Response:
 def _told(error: SmidgenError) -> dict[str, str]:
     """A refusal by the protocol's words."""
     code = getattr(error, "code", "PARSE_ERROR" if isinstance(error, BadRequest) else "INVALID_CONTEXT")
-    return {"errorCode": code, "errorDetails": "; ".join(filter(None, (error.problem, error.hint)))}
+    return {"errorCode": code, "errorDetails": "; ".join(part for part in (error.problem, error.hint) if part)}
 
 
 def _rights(request: Request) -> Rights:

@@ -84,7 +84,7 @@ def hosted(endpoint: Endpoint) -> Endpoint:
 
 
 @hosted
-async def rank(request: Request) -> Response:
+async def rank_actions(request: Request) -> Response:
     """POST /personalizer/v1.0/rank."""
     here = service(request)
     name = await _model(request, here, "decide")
@@ -182,7 +182,7 @@ def _ranking(ids: list[str], left_out: set[str], choice: str, shares: dict[str, 
 mount(
     "personalizer",
     [
-        Route(f"{PREFIX}/rank", rank, methods=["POST"]),
+        Route(f"{PREFIX}/rank", rank_actions, methods=["POST"]),
         Route(f"{PREFIX}/events/{{event}}/reward", reward, methods=["POST"]),
         Route(f"{PREFIX}/events/{{event}}/activate", activate, methods=["POST"]),
         Route(f"{PREFIX}/status", status, methods=["GET"]),
