@@ -58,7 +58,7 @@ def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[F
         lambda: _package("numpy"),
         lambda: _package("numba"),
         _kernels,
-        *(_extra(name) for name in _extras()),
+        *(_extra(name, packages) for name, packages in _extras().items()),
         _sqlite,
         lambda: _folder(data),
         lambda: _disk(data),
@@ -109,9 +109,9 @@ def _extras() -> dict[str, list[str]]:
     return {name: [each for each in packages if each != "smidgen"] for name, packages in wanted.items()}
 
 
-def _extra(name: str) -> Callable[[], Finding]:
+def _extra(name: str, packages: list[str]) -> Callable[[], Finding]:
     def look() -> Finding:
-        missing = [package for package in _extras()[name] if not _installed(package)]
+        missing = [package for package in packages if not _installed(package)]
         if not missing:
             return Finding(f"smidgen[{name}]", "installed")
         return Finding(
