@@ -134,10 +134,10 @@ function bars(image, size, { names, values, x: below = {} }) {
   const x = across(image, room, { count: 5, ...below }, low < 0 ? low - air : 0, high > 0 ? high + air : 0, true);
   const heights = names.map((parts) => 16 + 10 * parts.length);
   const unit = (room.bottom - TOP) / heights.reduce((sum, height) => sum + height, 0);
+  const thick = Math.min(21, 15 * unit);
   let top = TOP;
   const middles = heights.map((height) => { const middle = top + (unit * height) / 2; top += unit * height; return middle; });
   values.forEach((value, i) => {
-    const thick = Math.min(21, 0.58 * unit * heights[i]);
     image.append(svg("rect", { class: `bar ${value > 0 ? "accent" : "second"}`, x: Math.min(x(0), x(value)), y: middles[i] - thick / 2, width: Math.max(1, Math.abs(x(value) - x(0))), height: thick, rx: Math.min(4, thick / 2) }));
     image.append(svg("text", { class: "name tick-y", "text-anchor": "end" }, ...fit[i].map((part, k) => svg("tspan", { x: left - 8, y: (middles[i] + 4 + 13 * (k - (fit[i].length - 1) / 2)).toFixed(1) }, part))));
   });
@@ -171,9 +171,8 @@ function read(element, i, live = false) {
   reading.setAttribute("aria-live", live ? "polite" : "off");
   reading.replaceChildren(...picture.read(i).map(([text, figure]) => h("div", {}, text, " ", h("b", {}, figure))));
   const [[x, y], width, height] = [places[i], reading.offsetWidth, reading.offsetHeight];
-  const beside = x + 12 + width <= element.clientWidth ? x + 12 : x - 12 - width;
-  reading.style.left = `${Math.max(0, Math.min(beside, element.clientWidth - width))}px`;
-  reading.style.top = `${Math.max(0, Math.min(y - height / 2, element.clientHeight - height))}px`;
+  reading.style.left = `${Math.max(0, Math.min(x - width / 2, element.clientWidth - width))}px`;
+  reading.style.top = `${y - height - 14 >= -TOP ? y - height - 14 : Math.min(y + 14, element.clientHeight - height)}px`;
 }
 
 function nearest({ places, along }, point) {
@@ -197,7 +196,7 @@ function follow(element) {
     event.preventDefault();
     const last = shown.places.length - 1;
     const step = STEPS[event.key];
-    read(element, step === undefined ? -1 : Math.max(0, Math.min(last, shown.at < 0 ? (step > 0 && step < 2 ? 0 : step === -Infinity ? 0 : last) : shown.at + step)), true);
+    read(element, step === undefined ? -1 : Math.max(0, Math.min(last, shown.at + (shown.at < 0 && step === -1 ? last + 1 : step))), true);
   });
 }
 
