@@ -12,11 +12,10 @@ import asyncio
 import base64
 import itertools
 import json
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 

@@ -216,6 +216,11 @@ def digest(body: Message) -> bytes:
         raise Impossible("the body holds a whole number of more than 64 bits", "send it as a string") from error
 
 
+def internal_error() -> ErrorDetail:
+    """What a caller is told of a fault of the service itself: nothing of its inside."""
+    return ErrorDetail(code="internal_error", message="the service has a fault", hint="see what the server has logged")
+
+
 class FeedbackReply(Struct, kw_only=True):
     """What became of the feedback."""
 
