@@ -16,6 +16,7 @@ from smidgen.service.store.questions import TORN
 from smidgen.service.store.rows import Counts, ModelRow, TokenRow
 from smidgen.service.store.schema import connect
 from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store.sole import Sole
 from smidgen.service.store.sqlite_reads import SQLiteReaders
 from smidgen.service.store.sqlite_retaining import SQLiteRetaining
 from smidgen.service.store.witnesses import Witnesses
@@ -27,7 +28,7 @@ _COUNTS = """
 """
 
 
-class SQLiteStore(SQLiteRetaining):
+class SQLiteStore(Sole, SQLiteRetaining):
     """The database of a data folder, for its one writer.
 
     Opening compares the log with its witnesses, the heads and snapshots beside it, and refuses if acknowledged events
@@ -127,7 +128,7 @@ class SQLiteStore(SQLiteRetaining):
         told = msgspec.json.encode(resolved, order="deterministic")
         self._run("UPDATE models SET resolved = ? WHERE id = ?", (told, model))
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event: a file, or a row that joins the open batch."""
         if key is not None:
             self._run(
@@ -138,6 +139,7 @@ class SQLiteStore(SQLiteRetaining):
             reach("key-state-written")
         elif (mark := self._mark(slot, seq)) is not None:
             self.snapshots.take(slot, seq, mark, content)
+        return True
 
     def add_token(self, token: TokenRow) -> None:
         """Enter a token."""
