@@ -157,6 +157,8 @@ class Recording(ABC):
     """A log that can be read from the beginning, and asked for the decisions that were passed on the way."""
 
     name: str
+    #: Whether one of our learners wrote it.
+    ours: bool = True
 
     @abstractmethod
     def lines(self) -> Iterator[Line]:
