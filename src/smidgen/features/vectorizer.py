@@ -110,6 +110,11 @@ class Vectorizer(Versioned):
     def rows(self, records: Any) -> Any:
         """Many records (a list, a frame), or `Candidates`, as a scipy CSR matrix: one row each. Changes nothing."""
         sparse = scipy("sparse", "a matrix of rows")
+        if not _are_candidates(records):
+            records = listed(records)
+            if (laid := self._encoder.matrix(records)) is not None:
+                starts, narrow, values = laid
+                return sparse.csr_array((values, narrow, starts), shape=(len(starts) - 1, self.dim))
         encoded = self.encode_many(records)
         starts, indices, values = self._complete(encoded)
         return sparse.csr_array((values, indices.astype(np.int32), starts), shape=(len(encoded), self.dim))
@@ -149,7 +154,7 @@ class Vectorizer(Versioned):
 
     def encode_many(self, records: Any) -> Encoded:
         """Many records, or candidates, in the same form."""
-        if hasattr(records, "records") and hasattr(records, "context"):
+        if _are_candidates(records):
             return self.encode_candidates(records)
         given, gathered = listed(records), Gathered()
         read_many(self._encoder.reader, given, gathered)
@@ -240,6 +245,10 @@ class Vectorizer(Versioned):
         if not encoded.names:
             return encoded.starts, encoded.indices, encoded.values
         return encoded.with_columns(self.planned(encoded)[1])
+
+
+def _are_candidates(records: Any) -> bool:
+    return hasattr(records, "records") and hasattr(records, "context")
 
 
 def _as_paths(text: Any) -> tuple[str, ...]:

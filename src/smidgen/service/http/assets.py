@@ -33,10 +33,11 @@ def asset(request: Request, name: str, folder: Path = PAGES) -> Response:
     if name not in _names(folder):  # whatever else it is: a path, a name too long for any file, …
         raise Unknown(f"there is nothing at {request.url.path[:200]}", "see /")
     path = folder / name
-    return _answer(request, path.read_bytes(), _TYPES[path.suffix])
+    return answer(request, path.read_bytes(), _TYPES[path.suffix])
 
 
-def _answer(request: Request, content: bytes, media: str) -> Response:
+def answer(request: Request, content: bytes, media: str) -> Response:
+    """A file's bytes, or that they are those which the reader has."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
     headers = {**HEADERS, "etag": tag}
     if request.headers.get("if-none-match") == tag:

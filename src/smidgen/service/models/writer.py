@@ -7,7 +7,9 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from smidgen.service.models.engine import Engine
@@ -15,9 +17,11 @@ from smidgen.service.refusals import Busy, StorageFailed
 
 T = TypeVar("T")
 _Commands = Sequence[Callable[[], Any]]
+#: Who waits for commands: called on the event loop with their answer, or with why there is none.
+Done = Callable[[Any, Exception | None], None]
 #: Commands, whether each is answered for itself, and who waits for them.
-_Job = tuple[_Commands, bool, "asyncio.Future[Any]"]
-_Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
+_Job = tuple[_Commands, bool, Done]
+_Answer = tuple[Done, Any, Exception | None]
 #: How often windows are looked after when nobody asks for anything.
 WATCH_S = 0.5
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
@@ -54,7 +58,11 @@ class Writer:
         self.engine = engine
         self._limit = limit
         self._largest = largest
-        self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._gathered: list[_Job] = []  # what came since the event loop last looked, handed over in one go
+        self._waiting: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
+        self._taken: deque[_Job] = deque()  # the thread's own
+        self._ended = False
+        self._entered = self._begun = 0  # jobs: counted by the event loop, and by the thread
         self._closing = False
         self._stale = False
         self._thread = threading.Thread(target=self._work, name="smidgen engine")
@@ -80,12 +88,33 @@ class Writer:
         return answers
 
     async def _queued(self, commands: _Commands, *, each: bool) -> Any:
-        self.open()
-        if self._waiting.qsize() >= self._limit:
-            raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.put((commands, each, future))
+        self._enter((commands, each, partial(_settle, future)))
         return await future
+
+    def put(self, command: Callable[[], Any], done: Done) -> None:
+        """Run a command; ``done`` is called when what it did is on the disk, or why it was not done."""
+        self._enter(((command,), False, done))
+
+    def _enter(self, job: _Job) -> None:
+        self.open()
+        if self.waiting >= self._limit:
+            raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
+        self._entered += 1
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self._hand_over)
+        self._gathered.append(job)
+
+    def _hand_over(self) -> None:
+        """Wake the thread once for all that came in one turn of the event loop."""
+        if self._gathered:
+            self._waiting.put(self._gathered)
+            self._gathered = []
+
+    @property
+    def waiting(self) -> int:
+        """How many wait, beside those whose commands are run or committed now."""
+        return self._entered - self._begun
 
     def open(self) -> None:
         """Refuse if the service is stopping."""
@@ -96,13 +125,14 @@ class Writer:
         """Finish what is queued, then stop."""
         self._closing = True
         if self._loop is not None:
+            self._hand_over()
             self._waiting.put(None)
             await self._loop.run_in_executor(None, self._thread.join)
 
     # In the engine's thread
 
     def _work(self) -> None:
-        while (batch := self._taken()) is not None:
+        while (batch := self._next()) is not None:
             if batch or self.engine.untidy or self._overdue():
                 self._one_commit(batch)
 
@@ -114,25 +144,27 @@ class Writer:
             _log.warning("windows could not be looked after: %s", error)
             return False
 
-    def _taken(self) -> list[_Job] | None:
+    def _next(self) -> list[_Job] | None:
         """What is queued; nothing, if nothing comes for a while; None at the end."""
+        taken = self._taken
         try:
-            first = self._waiting.get(timeout=PAUSE_S if self.engine.untidy else WATCH_S)
+            if not taken and not self._ended:
+                self._take(self._waiting.get(timeout=PAUSE_S if self.engine.untidy else WATCH_S))
+            while len(taken) < self._largest and not self._ended:
+                self._take(self._waiting.get_nowait())
         except queue.Empty:
-            return []
-        if first is None:
+            pass
+        if not taken and self._ended:
             return None
-        batch = [first]
-        while len(batch) < self._largest:
-            try:
-                job = self._waiting.get_nowait()
-            except queue.Empty:
-                break
-            if job is None:
-                self._waiting.put(None)  # again, for the next time
-                break
-            batch.append(job)
+        batch = [taken.popleft() for _ in range(min(len(taken), self._largest))]
+        self._begun += len(batch)
         return batch
+
+    def _take(self, jobs: list[_Job] | None) -> None:
+        if jobs is None:
+            self._ended = True
+        else:
+            self._taken.extend(jobs)
 
     def _one_commit(self, batch: list[_Job]) -> None:
         answers: list[_Answer] = []
@@ -142,13 +174,13 @@ class Writer:
                 self._undo()
             self.engine.begin()
             self.engine.sweep()  # windows that are over come before what is asked now
-            for commands, each, future in batch:
+            for commands, each, done in batch:
                 told = [self._attempt(command) for command in commands]
                 if each:
-                    answers.append((future, told, None))
+                    answers.append((done, told, None))
                 else:
                     refused = told[0] if isinstance(told[0], Exception) else None
-                    answers.append((future, None if refused is not None else told[0], refused))
+                    answers.append((done, None if refused is not None else told[0], refused))
             self.engine.commit()
             committed = True
             self.able, self.proved = True, time.monotonic()
@@ -156,16 +188,24 @@ class Writer:
             refusal = _refusal(error)
             self.able = self.able and not isinstance(refusal, StorageFailed)
             self._abandon()
-            answers = [(future, None, refusal) for _, _, future in batch]
+            answers = [(done, None, refusal) for _, _, done in batch]
         self.commits += committed
         self.commands += sum(len(commands) for commands, _, _ in batch)
         if self._loop is not None and answers:
-            self._loop.call_soon_threadsafe(_tell, answers)
+            self._loop.call_soon_threadsafe(self._tell, answers)
         if committed:
             try:
                 self.engine.maintain()
             except Exception as error:
                 _log.warning("no snapshots: %s", error)
+
+    def _tell(self, answers: list[_Answer]) -> None:
+        """Answer those who still wait; on the event loop."""
+        for done, answer, refused in answers:
+            try:
+                done(answer, refused)
+            except Exception:
+                _log.exception("an answer could not be told")
 
     def _attempt(self, command: Callable[[], Any]) -> Any:
         """A command's answer, or its refusal; if the disk refuses, the whole batch does."""
@@ -189,15 +229,14 @@ class Writer:
         self._stale = False
 
 
-def _tell(answers: list[_Answer]) -> None:
-    """Answer those who still wait; on the event loop."""
-    for future, answer, refused in answers:
-        if future.done():
-            continue
-        if refused is None:
-            future.set_result(answer)
-        else:
-            future.set_exception(refused)
+def _settle(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:
+    """Tell one who waits, if he still does."""
+    if future.done():
+        return
+    if refused is None:
+        future.set_result(answer)
+    else:
+        future.set_exception(refused)
 
 
 def _of_disk(error: Exception) -> bool:
