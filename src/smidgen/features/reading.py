@@ -208,7 +208,8 @@ class Reader:
         """The texts of many rows; says no if one is not ASCII or too long."""
         texts = column if isinstance(column, Strings) else one_after_the_other(column)
         first, last = texts.starts[[0, -1]].tolist()
-        if len(texts.there) or (texts.letters[first:last] > 127).any() or np.diff(texts.starts).max(initial=0) > limits.TEXT:
+        longest = np.diff(texts.starts).max(initial=0)
+        if len(texts.there) or longest > limits.TEXT or (texts.letters[first:last] > 127).any():
             return False
         starts, found, simple = field.index.scan_many(texts.letters, first, texts.starts[1:])
         ids, places, weights = found[ID].copy(), {}, np.ones(len(found[ID]))
