@@ -64,7 +64,7 @@ class Direct:
             made = self._command(target, dict(headers).get(b"authorization"), body)
             if made is None:
                 return False
-            command, tell = made
+            command, at_hand, tell = made
 
             def done(answer: Any, refusal: Exception | None) -> None:
                 held.held -= size
@@ -73,7 +73,7 @@ class Direct:
                 else:
                     self._refuse(refusal, respond)
 
-            self._here.writer.put(command, done)
+            self._here.writer.put(command, done, at_hand)
         except SmidgenError:
             return False
         held.held += size
@@ -93,22 +93,24 @@ class Direct:
 
     def _command(
         self, target: bytes, token: bytes | None, raw: bytes
-    ) -> tuple[Callable[[], Any], Callable[[Any, Respond], None]] | None:
-        """What is to be done, and how its answer is told."""
+    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None]] | None:
+        """What is to be done, whether that needs anything that is not in memory, and how its answer is told."""
         here = self._here
         rights = here.tokens.rights(None if token is None else token.decode("latin-1"))
         if target.startswith(_DECISION):
-            id = target[len(_DECISION) : -len(_FEEDBACK)]
-            if not target.endswith(_FEEDBACK) or not id.isalnum():
+            id = target[len(_DECISION) : -len(_FEEDBACK)].decode("latin-1")
+            if not target.endswith(_FEEDBACK) or not (id.isascii() and id.isalnum()):
                 return None
             require(rights, "feedback", rights.model)
             feedback = read(raw, loops.feedback)
-            return partial(here.engine.feedback, id.decode(), feedback, rights.model), self._heard
+            command = partial(here.engine.feedback, id, feedback, rights.model)
+            return command, partial(here.engine.learns_at_hand, id), self._heard
         name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
         if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
             return None
         require(rights, "decide", name)
-        return partial(here.engine.decide, name, read(raw, loops.decision)), _made
+        body = read(raw, loops.decision)
+        return partial(here.engine.decide, name, body), partial(here.engine.decides_at_hand, name, body.key), _made
 
     def _heard(self, answer: FeedbackReply, respond: Respond) -> None:
         self._here.metrics.count("feedback", answer.status)

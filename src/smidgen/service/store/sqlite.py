@@ -69,6 +69,17 @@ class SQLiteStore(SQLiteRetaining):
         self._run("BEGIN IMMEDIATE")
         reach("after-begin")
 
+    def begin_at_once(self) -> bool:
+        """Open a batch unless another process writes just now."""
+        self._run("PRAGMA busy_timeout = 0")
+        try:
+            self.begin()
+        except StorageFailed:
+            return False
+        finally:
+            self._run("PRAGMA busy_timeout = 5000")
+        return True
+
     def commit(self) -> None:
         """Make the batch last: returns when it is on the disk."""
         moved = self._counting.moved()
