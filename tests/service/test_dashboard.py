@@ -19,12 +19,14 @@ from service.bodies import MODELS, Clock, decision_body, engine_with, reaction
 from service.mint import Mint
 from smidgen import Ranking, bounds
 from smidgen.learners import cards
+from smidgen.service.demos.demo import FRAME
+from smidgen.service.drafting.rounds import DEMO as DRAFTS
 from smidgen.service.http import assets
 from smidgen.service.insight import curve
 from smidgen.service.insight.quality import wilson
 from smidgen.service.insight.weights import keys
 from smidgen.service.refusals import Unknown
-from smidgen.service.search.routes import PAGES as SEARCH
+from smidgen.service.search.searches import DEMO as SEARCH
 from smidgen.service.store import bodies
 from smidgen.service.store.rows import Asked, Told
 
@@ -471,7 +473,7 @@ def test_pages_are_shut_to_the_outside(path: str, call: Caller) -> None:
 
 
 def test_files_hold_no_inline_code_and_no_outside_address() -> None:
-    for path in (*assets.PAGES.iterdir(), *SEARCH.iterdir()):
+    for path in (*assets.PAGES.iterdir(), *SEARCH.folder.iterdir(), *DRAFTS.folder.iterdir(), FRAME):
         text = path.read_text()
         outside = set(re.findall(r"https?://[^\s\"'<>`]+", text)) - {"http://www.w3.org/2000/svg"}
         assert not outside, path.name

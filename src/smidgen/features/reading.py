@@ -11,6 +11,7 @@ import numpy as np
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
 from smidgen.features.book import Book, bounded
+from smidgen.features.categories import CategoryIndex
 from smidgen.features.dates import as_moment, parts
 from smidgen.features.gathered import Gathered
 from smidgen.features.record import as_record, plain, refuse_kind, refuse_many, refuse_number, shown
@@ -27,7 +28,7 @@ class RecordField:
     The tables are only quick ways to what the book says. They hold known names only, so they cannot outgrow it.
     """
 
-    __slots__ = ("fields", "index", "path", "slot", "table", "words")
+    __slots__ = ("fields", "index", "path", "slot", "strings", "table", "words")
 
     def __init__(self, path: str, words: bool) -> None:
         self.path = path
@@ -36,6 +37,7 @@ class RecordField:
         self.table: dict[Any, int] = {}  # value -> id; of a text: word or pair -> id
         self.fields: dict[str, RecordField] = {}
         self.index = TermIndex() if words else NOTHING
+        self.strings: CategoryIndex | None = None  # what the table holds, for the columns of frames
 
 
 class Reader:

@@ -37,7 +37,7 @@ def asset(request: Request, name: str, folder: Path = PAGES) -> Response:
     if name not in _names(folder):  # whatever else it is: a path, a name too long for any file, …
         raise Unknown(f"there is nothing at {request.url.path[:200]}", "see /")
     path = folder / name
-    return _answer(request, path.read_bytes(), _TYPES[path.suffix])
+    return answer(request, path.read_bytes(), _TYPES[path.suffix])
 
 
 def plotly(request: Request) -> Response:
@@ -46,11 +46,12 @@ def plotly(request: Request) -> Response:
     if plain is None or packed is None:
         raise Unknown("plotly is not installed", "pip install 'smidgen[service]' brings the charts")
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return _answer(request, packed, _TYPES[".js"], {"content-encoding": "gzip", "vary": "accept-encoding"})
-    return _answer(request, plain, _TYPES[".js"], {"vary": "accept-encoding"})
+        return answer(request, packed, _TYPES[".js"], {"content-encoding": "gzip", "vary": "accept-encoding"})
+    return answer(request, plain, _TYPES[".js"], {"vary": "accept-encoding"})
 
 
-def _answer(request: Request, content: bytes, media: str, more: dict[str, str] | None = None) -> Response:
+def answer(request: Request, content: bytes, media: str, more: dict[str, str] | None = None) -> Response:
+    """A file's bytes, or that they are those which the reader has."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
     headers = {**HEADERS, "etag": tag, **(more or {})}
     if request.headers.get("if-none-match") == tag:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import registry
+from smidgen.features import Row
 from smidgen.features.limits import CROSSES, DEPTH
 from smidgen.learners import Card
 from smidgen.service.loops.vectors import NUMBERS
@@ -82,6 +83,8 @@ def touched(context: Any, *, crossed: bool = False) -> int:
         return len(context) * context.dim
     if isinstance(context, Structure) and not isinstance(context, Ranking | Choice):
         return _held(context)
+    if isinstance(context, Row):
+        return len(context.values)
     rows = context.rows if isinstance(context, Ranking | Choice) else context
     stored = getattr(rows, "data", None) if hasattr(rows, "indptr") else getattr(rows, "array", rows)
     return int(getattr(stored, "size", 0))
