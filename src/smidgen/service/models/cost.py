@@ -73,6 +73,8 @@ class Budget:
 
 def touched(context: Any, *, crossed: bool = False) -> int:
     """How many numbers a context holds; a field of a record, or a cross, counts as several."""
+    if type(context) is Ranking or type(context) is Choice:
+        return _stored(context.rows)
     if isinstance(context, Candidates):
         about = _fields(context.context or {}) if crossed else 0
         sizes = [1 + _fields(each) for each in context.records]
@@ -85,7 +87,11 @@ def touched(context: Any, *, crossed: bool = False) -> int:
         return _held(context)
     if isinstance(context, Row):
         return len(context.values)
-    rows = context.rows if isinstance(context, Ranking | Choice) else context
+    return _stored(context.rows if isinstance(context, Ranking | Choice) else context)
+
+
+def _stored(rows: Any) -> int:
+    """How many numbers rows of features hold."""
     stored = getattr(rows, "data", None) if hasattr(rows, "indptr") else getattr(rows, "array", rows)
     return int(getattr(stored, "size", 0))
 

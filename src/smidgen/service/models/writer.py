@@ -10,30 +10,62 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import Busy, StorageFailed
 
 T = TypeVar("T")
-_Commands = Sequence[Callable[[], Any]]
 #: Who waits for commands: called on the event loop with their answer, or with why there is none.
 Done = Callable[[Any, Exception | None], None]
-#: Commands, whether each is answered for itself, and who waits for them.
-_Job = tuple[_Commands, bool, Done]
-_Answer = tuple[Done, Any, Exception | None]
 #: How often windows are looked after when nobody asks for anything.
 WATCH_S = 0.5
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
 PAUSE_S = 0.01
+#: A command that took more seconds of CPU shows that its model is not quick.
+QUICK_S = 0.002
+#: How long the event loop runs commands itself before it looks up again.
+TURN_S = 0.005
 _log = logging.getLogger("smidgen.service")
+
+
+class _Job(NamedTuple):
+    """Commands that belong together.
+
+    Attributes
+    ----------
+    commands, each
+        What is to be done, and whether each is answered for itself.
+    done
+        Who waits.
+    at_hand
+        Says whose learner is needed, if it and all else is in memory now, so that the commands may be quick.
+    """
+
+    commands: Sequence[Callable[[], Any]]
+    each: bool
+    done: Done
+    at_hand: Callable[[], str | None] | None = None
+
+
+class _Answer(NamedTuple):
+    """What somebody is told after the commit."""
+
+    done: Done
+    answer: Any
+    refused: Exception | None
 
 
 class Writer:
     """The only one who touches the engine.
 
-    Commands run one after the other in a thread of their own, and so do commits and snapshots: however long one takes,
+    Commands run one after the other, and commits and snapshots in a thread of their own: however long one takes,
     requests are read and answered on the event loop meanwhile. Nobody is answered before the commit of his command.
+
+    The engine is in one pair of hands at a time. Commands that are quick, as those before them of the same model were,
+    are run by the event loop itself, a few milliseconds at most, and the thread is given the commit: two threads that
+    run Python by turns cost twice as much as one. All others are run by the thread too.
 
     Parameters
     ----------
@@ -58,15 +90,17 @@ class Writer:
         self.engine = engine
         self._limit = limit
         self._largest = largest
-        self._gathered: list[_Job] = []  # what came since the event loop last looked, handed over in one go
-        self._waiting: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
-        self._taken: deque[_Job] = deque()  # the thread's own
-        self._ended = False
-        self._entered = self._begun = 0  # jobs: counted by the event loop, and by the thread
+        self._queued: deque[_Job] = deque()
+        self._busy = False  # whether the thread has the engine
+        self._turning = False  # whether the event loop is about to look at what is queued
+        self._quick: set[str] = set()  # models whose latest command was quick
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._closing = False
         self._stale = False
-        self._thread = threading.Thread(target=self._work, name="smidgen engine")
+        self._thread = threading.Thread(target=self._run, name="smidgen engine")
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._idle: asyncio.Future[None] | None = None
         self.commits = 0
         self.commands = 0
         self.able = True
@@ -76,45 +110,34 @@ class Writer:
         """Begin to work; call it on the event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
+        self._watch = self._loop.call_later(WATCH_S, self._look)
 
     async def do(self, command: Callable[[], T]) -> T:
         """Run a command; returns when what it did is on the disk."""
-        answer: T = await self._queued([command], each=False)
+        answer: T = await self._asked([command], each=False)
         return answer
 
     async def do_each(self, commands: Sequence[Callable[[], T]]) -> list[T | Exception]:
         """Run commands in order, in one commit; of each its answer, or its refusal, which undoes it alone."""
-        answers: list[T | Exception] = await self._queued(commands, each=True)
+        answers: list[T | Exception] = await self._asked(commands, each=True)
         return answers
 
-    async def _queued(self, commands: _Commands, *, each: bool) -> Any:
+    async def _asked(self, commands: Sequence[Callable[[], Any]], *, each: bool) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._enter((commands, each, partial(_settle, future)))
+        self._enter(_Job(commands, each, partial(_settle, future)))
         return await future
 
-    def put(self, command: Callable[[], Any], done: Done) -> None:
-        """Run a command; ``done`` is called when what it did is on the disk, or why it was not done."""
-        self._enter(((command,), False, done))
+    def put(self, command: Callable[[], Any], done: Done, at_hand: Callable[[], str | None] | None = None) -> None:
+        """Run a command; ``done`` is called when what it did is on the disk, or why it was not done.
 
-    def _enter(self, job: _Job) -> None:
-        self.open()
-        if self.waiting >= self._limit:
-            raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
-        self._entered += 1
-        if not self._gathered:
-            asyncio.get_running_loop().call_soon(self._hand_over)
-        self._gathered.append(job)
-
-    def _hand_over(self) -> None:
-        """Wake the thread once for all that came in one turn of the event loop."""
-        if self._gathered:
-            self._waiting.put(self._gathered)
-            self._gathered = []
+        ``at_hand`` says which model's learner it needs, if that is in memory.
+        """
+        self._enter(_Job((command,), False, done, at_hand))
 
     @property
     def waiting(self) -> int:
         """How many wait, beside those whose commands are run or committed now."""
-        return self._entered - self._begun
+        return len(self._queued)
 
     def open(self) -> None:
         """Refuse if the service is stopping."""
@@ -124,17 +147,106 @@ class Writer:
     async def stop(self) -> None:
         """Finish what is queued, then stop."""
         self._closing = True
-        if self._loop is not None:
-            self._hand_over()
-            self._waiting.put(None)
-            await self._loop.run_in_executor(None, self._thread.join)
+        if self._loop is None:
+            return
+        if self._watch is not None:
+            self._watch.cancel()
+        while self._queued or self._busy:
+            self._idle = self._loop.create_future()
+            await self._idle
+        self._work.put(None)
+        await self._loop.run_in_executor(None, self._thread.join)
+
+    # On the event loop
+
+    def _enter(self, job: _Job) -> None:
+        self.open()
+        if len(self._queued) >= self._limit:
+            raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
+        self._queued.append(job)
+        self._soon()
+
+    def _soon(self) -> None:
+        """Look at what is queued when all is read that has arrived."""
+        if self._loop is not None and self._queued and not self._busy and not self._turning:
+            self._turning = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._turning = False
+        if self._busy or not self._queued:
+            return
+        try:
+            answers = self._here()
+        except Exception as error:  # the disk refuses: what was done here is undone, and nothing was answered
+            _log.warning("a batch is tried again aside: %s", error)
+            answers = None
+        if answers is not None:
+            self._hand_over(partial(self._finish, answers))
+        else:
+            some = [self._queued.popleft() for _ in range(min(len(self._queued), self._largest))]
+            self._hand_over(partial(self._all, some))
+
+    def _here(self) -> list[_Answer] | None:
+        """Run what is quick and comes first; None if that is nothing, or if something else comes before it."""
+        engine = self.engine
+        if self._stale or not self._is_quick(self._queued[0]) or engine.overdue() or not engine.begin_at_once():
+            return None
+        some: list[_Job] = []
+        answers: list[_Answer] = []
+        try:
+            until = time.perf_counter() + TURN_S
+            for job in islice(self._queued, self._largest):
+                if some and (time.perf_counter() > until or not self._is_quick(job)):
+                    break
+                answers.append(self._told(job))
+                some.append(job)
+        except BaseException:
+            self._abandon()
+            raise
+        for _ in some:
+            self._queued.popleft()
+        return answers
+
+    def _is_quick(self, job: _Job) -> bool:
+        return job.at_hand is not None and job.at_hand() in self._quick
+
+    def _hand_over(self, work: Callable[[], None]) -> None:
+        self._busy = True
+        self._work.put(work)
+
+    def _look(self) -> None:
+        """See to windows that are over, and to what is still to be erased, while nobody asks."""
+        if self._loop is None or self._closing:
+            return
+        if not self._busy and not self._queued:
+            self._hand_over(self._idling)
+        self._watch = self._loop.call_later(PAUSE_S if self.engine.untidy else WATCH_S, self._look)
+
+    def _tell(self, answers: list[_Answer], *, free: bool) -> None:
+        """Answer those who still wait; ``free`` says that the thread has let go of the engine."""
+        if free:
+            self._busy = False
+        for done, answer, refused in answers:
+            try:
+                done(answer, refused)
+            except Exception:
+                _log.exception("an answer could not be told")
+        self._soon()
+        if self._idle is not None and not self._queued and not self._busy and not self._idle.done():
+            self._idle.set_result(None)
 
     # In the engine's thread
 
-    def _work(self) -> None:
-        while (batch := self._next()) is not None:
-            if batch or self.engine.untidy or self._overdue():
-                self._one_commit(batch)
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+    def _idling(self) -> None:
+        if self.engine.untidy or self._overdue():
+            self._all([])
+        else:
+            self._post([], free=True)
 
     def _overdue(self) -> bool:
         """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
@@ -144,68 +256,64 @@ class Writer:
             _log.warning("windows could not be looked after: %s", error)
             return False
 
-    def _next(self) -> list[_Job] | None:
-        """What is queued; nothing, if nothing comes for a while; None at the end."""
-        taken = self._taken
-        try:
-            if not taken and not self._ended:
-                self._take(self._waiting.get(timeout=PAUSE_S if self.engine.untidy else WATCH_S))
-            while len(taken) < self._largest and not self._ended:
-                self._take(self._waiting.get_nowait())
-        except queue.Empty:
-            pass
-        if not taken and self._ended:
-            return None
-        batch = [taken.popleft() for _ in range(min(len(taken), self._largest))]
-        self._begun += len(batch)
-        return batch
-
-    def _take(self, jobs: list[_Job] | None) -> None:
-        if jobs is None:
-            self._ended = True
-        else:
-            self._taken.extend(jobs)
-
-    def _one_commit(self, batch: list[_Job]) -> None:
+    def _all(self, batch: list[_Job]) -> None:
+        """Run commands and commit."""
         answers: list[_Answer] = []
-        committed = False
         try:
             if self._stale:
                 self._undo()
             self.engine.begin()
             self.engine.sweep()  # windows that are over come before what is asked now
-            for commands, each, done in batch:
-                told = [self._attempt(command) for command in commands]
-                if each:
-                    answers.append((done, told, None))
-                else:
-                    refused = told[0] if isinstance(told[0], Exception) else None
-                    answers.append((done, None if refused is not None else told[0], refused))
-            self.engine.commit()
-            committed = True
-            self.able, self.proved = True, time.monotonic()
+            answers.extend(self._told(job) for job in batch)
         except Exception as error:
-            refusal = _refusal(error)
-            self.able = self.able and not isinstance(refusal, StorageFailed)
-            self._abandon()
-            answers = [(done, None, refusal) for _, _, done in batch]
-        self.commits += committed
-        self.commands += sum(len(commands) for commands, _, _ in batch)
-        if self._loop is not None and answers:
-            self._loop.call_soon_threadsafe(self._tell, answers)
-        if committed:
+            self._failed(error, [job.done for job in batch])
+        else:
+            self._finish(answers)
+
+    def _finish(self, answers: list[_Answer]) -> None:
+        """Commit what was done, and answer."""
+        try:
+            self.engine.commit()
+        except Exception as error:
+            self._failed(error, [answer.done for answer in answers])
+            return
+        self.able, self.proved = True, time.monotonic()
+        self.commits += 1
+        due = self.engine.due()
+        self._post(answers, free=not due)
+        if due:
             try:
                 self.engine.maintain()
             except Exception as error:
                 _log.warning("no snapshots: %s", error)
+            self._post([], free=True)
 
-    def _tell(self, answers: list[_Answer]) -> None:
-        """Answer those who still wait; on the event loop."""
-        for done, answer, refused in answers:
-            try:
-                done(answer, refused)
-            except Exception:
-                _log.exception("an answer could not be told")
+    def _failed(self, error: Exception, waiting: list[Done]) -> None:
+        refusal = _refusal(error)
+        self.able = self.able and not isinstance(refusal, StorageFailed)
+        self._abandon()
+        self._post([_Answer(done, None, refusal) for done in waiting], free=True)
+
+    def _post(self, answers: list[_Answer], *, free: bool) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(partial(self._tell, answers, free=free))
+
+    # In whichever has the engine
+
+    def _told(self, job: _Job) -> _Answer:
+        """Run the commands of a job."""
+        name, begun = job.at_hand() if job.at_hand is not None else None, time.thread_time()
+        told = [self._attempt(command) for command in job.commands]
+        self.commands += len(told)
+        if name is not None:
+            if time.thread_time() - begun < QUICK_S:  # of CPU: that others use it too is not the model's fault
+                self._quick.add(name)
+            else:
+                self._quick.discard(name)
+        if job.each:
+            return _Answer(job.done, told, None)
+        (answer,) = told
+        return _Answer(job.done, None, answer) if isinstance(answer, Exception) else _Answer(job.done, answer, None)
 
     def _attempt(self, command: Callable[[], Any]) -> Any:
         """A command's answer, or its refusal; if the disk refuses, the whole batch does."""

@@ -49,7 +49,7 @@ _VERSION_AT = (
     "SELECT made FROM events WHERE slot = ? AND seq <= ? AND seq > ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
 _EVENT = f"{_EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
-_DECISION = f"{_DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
+DECISION_BY_ID = f"{_DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
 _REQUESTED = f"{_DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
 _NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
 _BESIDE = f"{_DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
@@ -86,7 +86,7 @@ class SQLReads(SQLBases):
         """A decision by its id."""
         if _ID.fullmatch(id) is None:
             return None
-        return _decision(self._row(_DECISION, (bytes.fromhex(id),)))
+        return _decision(self._row(DECISION_BY_ID, (bytes.fromhex(id),)))
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
