@@ -1,10 +1,8 @@
-"""Writing events and decisions to SQLite, within the batch that is open."""
+"""Writing events and decisions, within the batch that is open."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -12,9 +10,8 @@ from smidgen.service.store.counting import Counting
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.events import ERASED, Salts, content, digest_of, link
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
-from smidgen.service.store.schema import of_disk, refusal, told
-from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite_reads import OF_KEY, SQLiteReads, event_of
+from smidgen.service.store.sql_asking import SQLTelling
+from smidgen.service.store.sql_reads import OF_KEY, SQLReads, event_of
 
 _EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DECISION = """
@@ -61,17 +58,10 @@ _OPEN = """
 """
 
 
-class SQLiteWrites(SQLiteReads):
-    """The verbs that write events, over one connection.
+class SQLWrites(SQLReads, SQLTelling):
+    """The verbs that write events."""
 
-    Parameters
-    ----------
-    connection, snapshots
-        As of `SQLiteReads`.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, snapshots: Snapshots) -> None:
-        super().__init__(connection, snapshots)
+    def __init__(self) -> None:
         self._salts = Salts()
         self._counting = Counting()
 
@@ -192,6 +182,7 @@ class SQLiteWrites(SQLiteReads):
 
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
+        self.enter(slot)
         self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
 
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
@@ -261,20 +252,10 @@ class SQLiteWrites(SQLiteReads):
 
     def erase(self, slot: int, seq: int) -> None:
         """Erase what one event says; its number, its version and the chain stay."""
+        self.enter(slot)
         event = self.event(slot, seq)
         if event is not None and event.salt is not None:
             self._run(_ERASE, (digest_of(event), slot, seq))
-
-    def drop_states(self, slot: int, before: int) -> None:
-        """Between batches: keep no state of the slot itself from before an event."""
-        for found in self.snapshots.of(slot):
-            if found.seq < before:
-                found.path.unlink(missing_ok=True)
-
-    def cleanse(self) -> bool:
-        """Between batches: let nothing that was erased stay in the files."""
-        (busy, *_) = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
-        return not busy
 
     # Reading, as the writer needs it
 
@@ -324,15 +305,3 @@ class SQLiteWrites(SQLiteReads):
         self._run(_EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
         counts.seq, counts.chain = seq, chain
         return seq
-
-    def _run_many(self, sql: str, values: Sequence[Any]) -> None:
-        with told():
-            self.connection.executemany(sql, values)
-
-    def _run(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
-        try:
-            return self.connection.execute(sql, values)
-        except sqlite3.Error as error:
-            if of_disk(error):
-                raise refusal(error) from error
-            raise
