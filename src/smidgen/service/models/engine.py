@@ -496,7 +496,7 @@ class Engine:
 
     def retained(self, name: str) -> RetainedReply:
         """Where the log of a model begins."""
-        return self._retaining.nothing(name)
+        return self.run(lambda: self._retaining.nothing(name))
 
     def retain(self, name: str, older_than_s: float, progress: Progress | None = None) -> RetainedReply:
         """Fold events of this age into the base state and erase them, from beginning to end."""
