@@ -124,7 +124,7 @@ def prepare(wire: Wire) -> None:
         for version, (what, script) in MIGRATIONS.items():
             if version > number:
                 wire.ask([_plain(statement) for statement in script.split(";") if statement.strip()])
-                told = [b"%d" % version, what.encode(), b"%f" % time.time()]
+                told: list[bytes | None] = [b"%d" % version, what.encode(), b"%f" % time.time()]
                 wire.ask([Call("INSERT INTO migrations VALUES ($1, $2, $3)", told, [0, 1, 0], plain=True)])
         wire.ask([_plain("COMMIT")])
     except psycopg.Error as error:

@@ -119,7 +119,8 @@ class Wire:
         return answers
 
     def _together(self, calls: Sequence[Call]) -> Rows:
-        connection, new = self._connection, {}
+        connection = self._connection
+        new: dict[str, bytes] = {}
         try:
             if connection.pipeline_status == pq.PipelineStatus.OFF:
                 connection.enter_pipeline_mode()
