@@ -120,7 +120,8 @@ class Play:
     def settle(self) -> None:
         """The same of what was done in the batch that was open, as of then."""
         now = self.clock.now
-        for command, answer, self.clock.now in self.done:
+        for command, answer, then in self.done:
+            self.clock.now = then
             self.same(command, answer)
         self.clock.now = now
         self.done.clear()

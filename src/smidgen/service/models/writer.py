@@ -8,21 +8,52 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import Busy, StorageFailed
+from smidgen.service.refusals import Busy, StorageFailed, Taken
 
 T = TypeVar("T")
-_Commands = Sequence[Callable[[], Any]]
-#: Commands, whether each is answered for itself, and who waits for them.
-_Job = tuple[_Commands, bool, "asyncio.Future[Any]"]
 _Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
 #: How often windows are looked after when nobody asks for anything.
 WATCH_S = 0.5
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
 PAUSE_S = 0.01
+#: How often it is looked whether other workers made or changed models, or tokens; and after windows, among others.
+LOOK_S, SWEEP_S = 0.05, 0.25
+#: How often a command begins anew because another worker writes to the same slots.
+TRIES = 200
 _log = logging.getLogger("smidgen.service")
+
+
+@dataclass(slots=True)
+class _Job:
+    """Commands of one caller.
+
+    Attributes
+    ----------
+    commands, each, future
+        What is to be done, whether each is answered for itself, and who waits.
+    told
+        The answers so far.
+    wanted, tries
+        The slots that it could not have, and how often that was.
+    """
+
+    commands: Sequence[Callable[[], Any]]
+    each: bool
+    future: asyncio.Future[Any]
+    told: list[Any] = field(default_factory=list)
+    wanted: set[int] = field(default_factory=set)
+    tries: int = 0
+
+    def answer(self) -> _Answer:
+        """What the caller is told once it lasts."""
+        if self.each:
+            return self.future, self.told, None
+        refused = self.told[0] if isinstance(self.told[0], Exception) else None
+        return self.future, None if refused is not None else self.told[0], refused
 
 
 class Writer:
@@ -55,6 +86,9 @@ class Writer:
         self._limit = limit
         self._largest = largest
         self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._aside: list[_Job] = []  # what another worker was in the way of
+        self._shared = engine.store.shared
+        self._looked = self._swept = 0.0
         self._closing = False
         self._stale = False
         self._thread = threading.Thread(target=self._work, name="smidgen engine")
@@ -79,13 +113,19 @@ class Writer:
         answers: list[T | Exception] = await self._queued(commands, each=True)
         return answers
 
-    async def _queued(self, commands: _Commands, *, each: bool) -> Any:
+    async def _queued(self, commands: Sequence[Callable[[], Any]], *, each: bool) -> Any:
         self.open()
         if self._waiting.qsize() >= self._limit:
             raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.put((commands, each, future))
+        self._waiting.put(_Job(commands, each, future))
         return await future
+
+    def own(self, slots: list[int]) -> None:
+        """Look after slots that are this worker's from now on; any thread may say so."""
+        future: asyncio.Future[Any] = asyncio.Future(loop=self._loop)
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # the next to own it tries again
+        self._waiting.put(_Job([lambda: self.engine.owned(slots)], False, future))
 
     def open(self) -> None:
         """Refuse if the service is stopping."""
@@ -109,20 +149,43 @@ class Writer:
     def _overdue(self) -> bool:
         """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
         try:
-            return self.engine.overdue()
+            self._look()
+            return self._sweeps() and self.engine.overdue()
         except Exception as error:
-            _log.warning("windows could not be looked after: %s", error)
+            if self.able or not self._shared:
+                _log.warning("windows could not be looked after: %s", error)
+            self.able = self.able and not self._shared
             return False
+
+    def _look(self) -> None:
+        """See what other workers made of the rows of models, every now and then."""
+        if self._shared and (now := time.monotonic()) - self._looked >= LOOK_S:
+            self._looked = now
+            self.engine.look()
+
+    def _sweeps(self) -> bool:
+        """Whether windows are looked after now: where there are others, by who owns slots, and not with every batch."""
+        if not self._shared:
+            return True
+        now, owning = time.monotonic(), self.engine.owning
+        if now - self._swept < SWEEP_S or owning is None or not owning.any():
+            return False
+        self._swept = now
+        return True
 
     def _taken(self) -> list[_Job] | None:
         """What is queued; nothing, if nothing comes for a while; None at the end."""
-        try:
-            first = self._waiting.get(timeout=PAUSE_S if self.engine.untidy else WATCH_S)
-        except queue.Empty:
-            return []
-        if first is None:
-            return None
-        batch = [first]
+        if self._aside:
+            batch, self._aside = self._aside, []
+        else:
+            patience = LOOK_S if self._shared else WATCH_S
+            try:
+                first = self._waiting.get(timeout=PAUSE_S if self.engine.untidy else patience)
+            except queue.Empty:
+                return []
+            if first is None:
+                return None
+            batch = [first]
         while len(batch) < self._largest:
             try:
                 job = self._waiting.get_nowait()
@@ -136,19 +199,20 @@ class Writer:
 
     def _one_commit(self, batch: list[_Job]) -> None:
         answers: list[_Answer] = []
+        aside: list[_Job] = []
         committed = False
         try:
             if self._stale:
                 self._undo()
-            self.engine.begin()
-            self.engine.sweep()  # windows that are over come before what is asked now
-            for commands, each, future in batch:
-                told = [self._attempt(command) for command in commands]
-                if each:
-                    answers.append((future, told, None))
+            again = [job.wanted for job in batch if job.tries]
+            self.engine.begin(set[int]().union(*again) if again else None)
+            if self._sweeps():
+                self.engine.sweep()  # windows that are over come before what is asked now
+            for job in batch:
+                if self._done(job):
+                    answers.append(job.answer())
                 else:
-                    refused = told[0] if isinstance(told[0], Exception) else None
-                    answers.append((future, None if refused is not None else told[0], refused))
+                    aside.append(job)
             self.engine.commit()
             committed = True
             self.able, self.proved = True, time.monotonic()
@@ -156,9 +220,10 @@ class Writer:
             refusal = _refusal(error)
             self.able = self.able and not isinstance(refusal, StorageFailed)
             self._abandon()
-            answers = [(future, None, refusal) for _, _, future in batch]
+            aside, answers = [], [(job.future, None, refusal) for job in batch]
+        self._aside = aside
         self.commits += committed
-        self.commands += sum(len(commands) for commands, _, _ in batch)
+        self.commands += sum(len(job.commands) for job in batch)
         if self._loop is not None and answers:
             self._loop.call_soon_threadsafe(_tell, answers)
         if committed:
@@ -167,10 +232,25 @@ class Writer:
             except Exception as error:
                 _log.warning("no snapshots: %s", error)
 
+    def _done(self, job: _Job) -> bool:
+        """Do what a caller wants; whether that is done, or another worker is in the way of the rest."""
+        for command in job.commands[len(job.told) :]:
+            try:
+                job.told.append(self._attempt(command))
+            except Taken as error:
+                job.wanted |= self.engine.wanted
+                job.tries += 1
+                if job.tries < TRIES:
+                    return False
+                job.told.append(Busy(error.problem, "try again in a moment"))
+        return True
+
     def _attempt(self, command: Callable[[], Any]) -> Any:
         """A command's answer, or its refusal; if the disk refuses, the whole batch does."""
         try:
             return self.engine.attempt(command)
+        except Taken:
+            raise
         except Exception as error:
             if _of_disk(error):
                 raise
