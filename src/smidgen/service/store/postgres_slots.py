@@ -38,6 +38,7 @@ _EVENTS_OF = """
     ) AS e ON 1 = 1 WHERE x.id IN ({ids})
 """
 _EVENTS = _EVENTS_OF.format(events=EVENTS, ids=_IDS)
+_KINDS = "SELECT DISTINCT type FROM events WHERE slot = ? AND seq > ?"
 _WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 
@@ -112,6 +113,10 @@ class PostgresSlots(PostgresReads, SQLModels):
         self._events.clear()
         if slots is None:
             self._number, self._cataloguing = None, False
+
+    def kinds(self, slot: int, after: int) -> set[str]:
+        """The types of the events of a slot after one, each once."""
+        return {kind for (kind,) in self._rows(_KINDS, (slot, after))}
 
     # Reading, as the writer needs it
 
