@@ -7,15 +7,34 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from smidgen.service.messages import Finding, ModelReply, Quality
+    from smidgen.service.store.places import Place
 
-Data = Annotated[Path, typer.Option(help="The service's data folder.")]
+
+def _place(text: str) -> Any:
+    from smidgen.service.store.places import place
+
+    return place(text)
+
+
 DATA = Path("smidgen-data")
+#: Where the service keeps everything: a folder, or a database by its URL.
+Data = Annotated[
+    Any,
+    typer.Option(
+        "--data",
+        "--store",
+        parser=_place,
+        metavar="PLACE",
+        envvar="SMIDGEN_STORE",
+        help="The service's data folder; or its store by URL, e.g. postgresql://user@host/database.",
+    ),
+]
 
 
 def _welcomed(modules: list[str] | None) -> list[str]:
@@ -279,7 +298,7 @@ def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
         raise typer.Exit(1)
 
 
-def _from_database(data: Path) -> list[tuple[ModelReply, list[Finding]]]:
+def _from_database(data: Place) -> list[tuple[ModelReply, list[Finding]]]:
     from smidgen.service.insight.health import judge
     from smidgen.service.insight.quality import at_a_glance
     from smidgen.service.store.inspection import Inspection

@@ -6,7 +6,7 @@ With ``--url`` a running service does it; without, the data folder of one that i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from smidgen.service.commands import DATA, Data, Import, list_models
 if TYPE_CHECKING:
     from smidgen.client import Client
     from smidgen.service.models.engine import Engine
+    from smidgen.service.store.places import Place
 
 Url = Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")]
 Token = Annotated[str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")]
@@ -202,7 +203,7 @@ def forget(
 
 
 def _done(
-    url: str | None, token: str | None, data: Path, here: Callable[[Engine], Any], there: Callable[[Client], Any]
+    url: str | None, token: str | None, data: Place, here: Callable[[Engine], Any], there: Callable[[Client], Any]
 ) -> Any:
     """Do it through a running service, or in the data folder of one that is stopped."""
     if url is not None:
@@ -222,13 +223,14 @@ def open_client(url: str, token: str | None) -> Iterator[Client]:
 
 
 @contextmanager
-def open_engine(data: Path) -> Iterator[Engine]:
-    """The engine over the data folder of a service that is stopped."""
+def open_engine(data: Place) -> Iterator[Engine]:
+    """The engine over the data folder of a service that is stopped, or over a database, as one more worker."""
     from smidgen.service.models.engine import Engine
     from smidgen.service.store.lock import only_one
+    from smidgen.service.store.places import open_store
 
-    with only_one(data):
-        engine = Engine(data)
+    with only_one(data) if isinstance(data, Path) else nullcontext():
+        engine = Engine(data if isinstance(data, Path) else open_store(data))
         try:
             yield engine
         finally:

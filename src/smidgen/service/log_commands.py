@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from smidgen.service.insight.audit import Audit
     from smidgen.service.insight.estimates import Estimate
     from smidgen.service.insight.whatif import WhatIf
+    from smidgen.service.store.places import Place
     from smidgen.service.store.recording import Rebuilding, Recording
 
 log = typer.Typer(
@@ -124,7 +125,7 @@ def export(
 
 
 @contextmanager
-def recorded(name: str, data: Path) -> Iterator[Recording]:
+def recorded(name: str, data: Place) -> Iterator[Recording]:
     """The log of that name: a file if there is one, else that of a model."""
     from smidgen.service.store.inspection import Inspection
     from smidgen.service.store.recording import DatabaseRecording, FileRecording

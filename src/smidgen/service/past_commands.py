@@ -9,7 +9,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from smidgen.client import Client
     from smidgen.service.models.engine import Engine
     from smidgen.service.models.progress import Progress
+    from smidgen.service.store.places import Place
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 #: How often the bar is drawn anew.
@@ -113,7 +113,7 @@ def _done(
     name: str | None,
     url: str | None,
     token: str | None,
-    data: Path,
+    data: Place,
     here: Callable[[Engine, Progress], Any],
     there: Callable[[Client], Any],
 ) -> Any:

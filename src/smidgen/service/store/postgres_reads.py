@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.postgres_address import Address
-from smidgen.service.store.postgres_wire import Call, Wire, Wires, call
+from smidgen.service.store.postgres_schema import refuse_other
+from smidgen.service.store.postgres_wire import Call, Rows, Wire, Wires, call
 from smidgen.service.store.rows import State
 from smidgen.service.store.snapshots import MARK
 from smidgen.service.store.sql_reads import SQLReads
@@ -24,7 +25,7 @@ _STATE = "SELECT seq, state, mark, at FROM states WHERE slot = ? AND seq = ?"
 _PART, _FEWEST, _MOST = 4 << 20, 16, 2048
 _names = itertools.count()
 
-Asking = Callable[..., list[list[tuple[Any, ...]]]]
+Asking = Callable[..., Rows]
 
 
 class PostgresReads(SQLReads):
@@ -40,6 +41,44 @@ class PostgresReads(SQLReads):
                 _, content, mark, at = row
                 own = mark[:MARK].hex() == self._mark(slot, seq)
                 yield State(seq, content, f"the state after event {seq}", own, len(content), at)
+
+
+class PostgresReader(PostgresReads):
+    """A store to be looked at beside a running service, all of it as of the moment when it was opened.
+
+    Parameters
+    ----------
+    address
+        Where; tables are not made, and those of another smidgen are refused.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._wire = Wire(address, reading=True, statement_s=None, idle_s=None)
+        self._lock = threading.RLock()
+        try:
+            refuse_other(self._wire)
+            _begin(self._wire)
+        except BaseException:
+            self._wire.close()
+            raise
+
+    def moment(self) -> AbstractContextManager[None]:
+        """It is one."""
+        return nullcontext()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._wire.close()
+
+    def _ask(self, *calls: Call) -> Rows:
+        with self._lock:
+            return self._wire.ask(calls)
+
+    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+        return self._ask(call(sql, values))[0]
+
+    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        return in_parts(self._ask, sql, values, size)
 
 
 class PostgresReaders(PostgresReads):
@@ -81,7 +120,7 @@ class PostgresReaders(PostgresReads):
     def _rows(self, sql: str, values: Any = ()) -> list[Any]:
         return self._ask(call(sql, values))[0]
 
-    def _ask(self, *calls: Call) -> list[list[tuple[Any, ...]]]:
+    def _ask(self, *calls: Call) -> Rows:
         held: Wire | None = getattr(self._own, "wire", None)
         if held is not None:
             return held.ask(calls)

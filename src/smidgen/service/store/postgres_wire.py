@@ -24,6 +24,7 @@ PATIENCE_S = 10.0
 _TOGETHER = 256  # statements; the answers to so many fit into a socket's buffer, so that neither side waits for both
 _STATEMENT_S = 60.0
 _LOCK_S = 10.0
+_IDLE_S = 60.0
 #: Errors of statements and values, not of the server or the way to it.
 _OURS = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
 
@@ -73,6 +74,8 @@ class Wire:
         Whether nothing is ever written over it.
     statement_s
         How long the server lets a statement take; None for as long as it likes.
+    idle_s
+        How long it lets a reader pause within a moment; a writer may as long as the address says.
 
     Attributes
     ----------
@@ -80,7 +83,14 @@ class Wire:
         How often it was waited for an answer.
     """
 
-    def __init__(self, address: Address, *, reading: bool = False, statement_s: float | None = _STATEMENT_S) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        reading: bool = False,
+        statement_s: float | None = _STATEMENT_S,
+        idle_s: float | None = _IDLE_S,
+    ) -> None:
         self.address = address
         self.trips = 0
         self._patience = None if statement_s is None else statement_s + PATIENCE_S
@@ -89,7 +99,7 @@ class Wire:
         self._poll = select.poll()
         self._poll.register(self._connection.socket, select.POLLIN)
         try:
-            self._settle(reading, statement_s)
+            self._settle(reading, statement_s, idle_s)
         except BaseException:
             self.close()
             raise
@@ -199,10 +209,10 @@ class Wire:
         state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
         return _problem(state, _said(result.error_message), self.address)
 
-    def _settle(self, reading: bool, statement_s: float | None) -> None:
+    def _settle(self, reading: bool, statement_s: float | None, idle_s: float | None) -> None:
         """Say what the session needs; what cannot be set is refused."""
         limit = 0 if statement_s is None else int(statement_s * 1000)
-        idle = 60.0 if reading else self.address.idle_s
+        idle = (idle_s or 0.0) if reading else self.address.idle_s
         wanted = {
             "search_path": self.address.schema,
             "statement_timeout": str(limit),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -65,6 +67,18 @@ _DUE = (
 
 class SQLReads(SQLBases):
     """The questions; any thread may ask."""
+
+    @abstractmethod
+    def moment(self) -> AbstractContextManager[None]:
+        """Answer all questions within the block as of one moment."""
+
+    @abstractmethod
+    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is open."""
 
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""
@@ -179,6 +193,10 @@ class SQLReads(SQLBases):
         if question in ("lately", "ended", "answers"):
             return [_outcome(*row) for row in rows]
         return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
+
+    def contradictions(self, rule: str) -> Iterator[tuple[int, int]]:
+        """The rows of (slot, event) that break a rule of the tables."""
+        return self._each(rule, (), 256)
 
     def tokens(self) -> list[TokenRow]:
         """All tokens, in the order of their making."""
