@@ -63,7 +63,7 @@ async def file(request: Request) -> Response:
 async def models(request: Request) -> Response:
     """GET /ui/models.json?q=…&loop=…&health=…&sort=…&after=N: the models at a glance, each with a small curve."""
     here, asked = service(request), request.query_params
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
     after = whole_number(request, "after")
     visible = [model for model in await asyncio.to_thread(here.models) if rights.model in (None, model.name)]
     glances = await asyncio.to_thread(_glances, here, visible)
@@ -79,7 +79,7 @@ async def models(request: Request) -> Response:
 
 async def learners(request: Request) -> Response:
     """GET /ui/learners.json."""
-    service(request).tokens.rights(request.headers.get("authorization"))
+    await service(request).bearer(request)
     return _told(catalogue())
 
 
@@ -126,14 +126,14 @@ async def weights(request: Request) -> Response:
     await any_right(request, name)
     asked = request.query_params
     key, label = asked.get("key") or None, asked.get("label") or None
-    return _told(await here.writer.do(lambda: largest_weights(here.engine, here.engine.model(name), key, label)))
+    return _told(await here.writer.do(lambda: largest_weights(here.engine, here.engine.entered(name), key, label)))
 
 
 async def feature_names(request: Request) -> Response:
     """GET /ui/models/{name}/names.json: what the fields of its app's records are called."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.model(name)))})
+    return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.entered(name)))})
 
 
 async def some_keys(request: Request) -> Response:
@@ -157,7 +157,7 @@ async def latest(request: Request) -> Response:
 async def story(request: Request) -> Response:
     """GET /ui/decisions/{id}/story.json: the story as sentences."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
     id = request.path_params["id"]
     now = here.engine.clock()
     lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, rights.model, now)
@@ -169,7 +169,7 @@ async def story(request: Request) -> Response:
 async def answers(request: Request) -> Response:
     """GET /ui/decisions/{id}/answers.json: what a person may answer by hand."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
     id = request.path_params["id"]
     return _told(await asyncio.to_thread(offered, here.log, here.engine.slots, id, rights.model))
 
@@ -177,7 +177,7 @@ async def answers(request: Request) -> Response:
 async def sample(request: Request) -> Response:
     """POST /ui/sample: play simulated users on the sample model, which is made if it is not there."""
     here = service(request)
-    here.tokens.rights(request.headers.get("authorization"))
+    await here.bearer(request)
     name = await here.writer.do(partial(sample_name, here.engine))
     await here.rights(request, "admin", name)
     body = await json_body(request, SampleBody, here.options.max_body)
