@@ -17,7 +17,8 @@ from smidgen.service import keeping_commands as keeping
 from smidgen.service import life_commands as life
 from smidgen.service import past_commands as past
 from smidgen.service.commands import DATA, Data, Import
-from smidgen.service.log_commands import log, what_if
+from smidgen.service.log_commands import log
+from smidgen.service.replay_commands import what_if
 
 app = typer.Typer(
     name="smidgen",
