@@ -17,7 +17,8 @@ from smidgen.service import keeping_commands as keeping
 from smidgen.service import life_commands as life
 from smidgen.service import past_commands as past
 from smidgen.service.commands import DATA, Folder, Import
-from smidgen.service.log_commands import log, what_if
+from smidgen.service.log_commands import log
+from smidgen.service.replay_commands import what_if
 from smidgen.service.store_commands import store
 
 app = typer.Typer(
@@ -109,7 +110,7 @@ def demo(
 ) -> None:
     """Watch a ranking learner learn from a simulated user, and compare its regret with the theorem.
 
-    Plays the coactive loop: the learner ranks documents, a user moves a few good ones up, the learner takes one
+    Plays the rank loop: the learner ranks documents, a user moves a few good ones up, the learner takes one
     step. Writes regret.png and regret.csv.
     """
     from smidgen.demo import Demo, run_demo

@@ -77,12 +77,21 @@ def serve(
         str, typer.Option(envvar="SMIDGEN_HOST", help="Where to listen. Other than this machine only with a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="0 is any free one.")] = 8470,
-    data: Annotated[Path, typer.Option(help="The data folder; made if it is not there.")] = DATA,
+    data: Data = DATA,
+    workers: Annotated[
+        int,
+        typer.Option(
+            envvar="SMIDGEN_WORKERS",
+            min=1,
+            max=64,
+            help="How many processes share the port; more than one on PostgreSQL.",
+        ),
+    ] = 1,
     max_body: Annotated[
         int, typer.Option(envvar="SMIDGEN_MAX_BODY", min=1024, help="The largest body of a request, in bytes.")
     ] = 8 << 20,
     max_connections: Annotated[
-        int, typer.Option(envvar="SMIDGEN_MAX_CONNECTIONS", min=1, help="How many connections are served at once.")
+        int, typer.Option(envvar="SMIDGEN_MAX_CONNECTIONS", min=1, help="How many connections a worker serves at once.")
     ] = 1_000,
     snapshot_every: Annotated[
         int, typer.Option(envvar="SMIDGEN_SNAPSHOT_EVERY", min=1, help="Events of a model between two snapshots.")
@@ -146,8 +155,15 @@ def serve(
         modules=tuple(modules or ()),
         personalizer=personalizer,
         apprentice=apprentice,
+        workers=workers,
     )
-    run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
+
+    def announce(address: str) -> None:
+        more = f", {workers} workers" if workers > 1 else ""
+        typer.echo(f"smidgen is at {address} (data: {data}{more})")
+
+    if status := run(options, host, port, announce):
+        raise typer.Exit(status)
 
 
 def upgrade(

@@ -156,6 +156,8 @@ class Recording(ABC):
     """A log that can be read from the beginning, and asked for the decisions that were passed on the way."""
 
     name: str
+    #: Whether one of our learners wrote it.
+    ours: bool = True
 
     @abstractmethod
     def lines(self) -> Iterator[Line]:
@@ -271,8 +273,9 @@ class DatabaseRecording(Recording):
             yield line
 
     def text(self, event: Line) -> bytes:
-        """An event of `lines` as the log's own line of JSON."""
-        return self._log.line(self._model, event.__dict__["its event"])
+        """An event of `lines` as the log's own line of JSON; what the base holds was such a line before."""
+        written = event.__dict__.get("its event")
+        return super().text(event) if written is None else self._log.line(self._model, written)
 
     def events(self) -> Iterator[Event]:
         """The events in order, in their envelopes."""

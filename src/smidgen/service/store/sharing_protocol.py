@@ -41,6 +41,10 @@ class Sharing(Protocol):
         """
         ...
 
+    def kinds(self, slot: int, after: int) -> set[str]:
+        """The types of the events of a slot after one, each once: what others wrote, for one who wrote that one."""
+        ...
+
     def lease(self, slot: int, owner: str, seconds: float) -> int | None:
         """Own a slot, or go on owning it, for so long; None while somebody else does.
 

@@ -25,6 +25,10 @@ class Sole:
         """The one writer knows what it changed."""
         return 0
 
+    def kinds(self, slot: int, after: int) -> set[str]:
+        """Nobody else wrote anything."""
+        return set()
+
     def lease(self, slot: int, owner: str, seconds: float) -> int | None:
         """Whoever asks is the one writer."""
         return 1

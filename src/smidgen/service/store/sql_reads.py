@@ -52,7 +52,7 @@ _VERSION_AT = (
     "SELECT made FROM events WHERE slot = ? AND seq <= ? AND seq > ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
 _EVENT = f"{EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
-_DECISION = f"{DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
+DECISION_BY_ID = f"{DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
 _REQUESTED = f"{DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
 _NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
 _BESIDE = f"{DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
@@ -101,7 +101,7 @@ class SQLReads(SQLBases):
         """A decision by its id."""
         if ID.fullmatch(id) is None:
             return None
-        return decision_of(self._row(_DECISION, (bytes.fromhex(id),)))
+        return decision_of(self._row(DECISION_BY_ID, (bytes.fromhex(id),)))
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
