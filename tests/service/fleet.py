@@ -53,6 +53,7 @@ class Fleet:
     def __init__(self, store: str, workers: int = 2, *arguments: str) -> None:
         self.store, self.count, self._arguments = store, workers, arguments
         self.url = ""
+        self._lines: list[Line] = []
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--workers", str(self.count)]
@@ -77,6 +78,8 @@ class Fleet:
 
     def stop(self) -> tuple[int, str]:
         """End it gracefully; its status and what it had to say."""
+        for line in self._lines:
+            line.close()
         if self.process.poll() is None:
             self.process.terminate()
         _, said = self.process.communicate(timeout=60)
@@ -89,7 +92,8 @@ class Fleet:
 
     def line(self) -> Line:
         """A connection to whoever takes it."""
-        return Line(self.url)
+        self._lines.append(Line(self.url))
+        return self._lines[-1]
 
     def lines(self) -> list[Line]:
         """One connection to each worker, in their order."""
