@@ -23,7 +23,7 @@ Done = Callable[[Any, Exception | None], None]
 WATCH_S = 0.5
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
 PAUSE_S = 0.01
-#: A command that took more seconds of CPU shows that its model is not quick.
+#: How many seconds of CPU a quick command takes at most.
 QUICK_S = 0.002
 #: How long the event loop runs commands itself before it looks up again.
 TURN_S = 0.005
@@ -93,7 +93,7 @@ class Writer:
         self._queued: deque[_Job] = deque()
         self._busy = False  # whether the thread has the engine
         self._turning = False  # whether the event loop is about to look at what is queued
-        self._quick: set[str] = set()  # models whose latest command was quick
+        self._quick: set[str] = set()  # models whose commands are
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._closing = False
         self._stale = False
@@ -195,12 +195,14 @@ class Writer:
         some: list[_Job] = []
         answers: list[_Answer] = []
         try:
-            until = time.perf_counter() + TURN_S
+            begun, until = time.thread_time(), time.perf_counter() + TURN_S
             for job in islice(self._queued, self._largest):
                 if some and (time.perf_counter() > until or not self._is_quick(job)):
                     break
                 answers.append(self._told(job))
                 some.append(job)
+            if time.thread_time() - begun > QUICK_S * len(some):
+                self._quick.clear()
         except BaseException:
             self._abandon()
             raise
@@ -264,7 +266,7 @@ class Writer:
                 self._undo()
             self.engine.begin()
             self.engine.sweep()  # windows that are over come before what is asked now
-            answers.extend(self._told(job) for job in batch)
+            answers.extend(self._timed(job) for job in batch)
         except Exception as error:
             self._failed(error, [job.done for job in batch])
         else:
@@ -300,16 +302,18 @@ class Writer:
 
     # In whichever has the engine
 
+    def _timed(self, job: _Job) -> _Answer:
+        """Run a job, and note whether its model is quick."""
+        name, begun = job.at_hand() if job.at_hand is not None else None, time.thread_time()
+        answer = self._told(job)
+        if name is not None and time.thread_time() - begun < QUICK_S:  # of CPU: that others use it too is no fault
+            self._quick.add(name)
+        return answer
+
     def _told(self, job: _Job) -> _Answer:
         """Run the commands of a job."""
-        name, begun = job.at_hand() if job.at_hand is not None else None, time.thread_time()
         told = [self._attempt(command) for command in job.commands]
         self.commands += len(told)
-        if name is not None:
-            if time.thread_time() - begun < QUICK_S:  # of CPU: that others use it too is not the model's fault
-                self._quick.add(name)
-            else:
-                self._quick.discard(name)
         if job.each:
             return _Answer(job.done, told, None)
         (answer,) = told
