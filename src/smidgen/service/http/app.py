@@ -32,6 +32,7 @@ from smidgen.service.http.tokens import Tokens
 from smidgen.service.insight import dashboard
 from smidgen.service.messages import ErrorDetail, ErrorReply, internal_error
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.owning import own_name
 from smidgen.service.models.warming import Warming, recover
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import Busy, Unknown
@@ -78,8 +79,11 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
                 snapshot_every=options.snapshot_every,
                 keyed_in_memory=options.keyed_in_memory,
                 synchronous=options.synchronous,
+                worker=own_name(str(options.worker)),
             )
-            recover(engine.models.values(), engine.learners, warming, stopping.is_set)
+            recover(engine, warming, stopping.is_set)
+            if engine.owning is not None:
+                engine.owned(engine.owning.renew())
             engine.sweep_all(stopping.is_set)  # windows that closed meanwhile come before any feedback
             return engine
 
@@ -93,8 +97,11 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         writer = Writer(engine)
         writer.start()
         reading = engine.store.reader()  # the engine's own connection waits for every commit
-        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading), warming)
+        held = (lambda: engine.tokens) if engine.store.shared else None
+        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held), warming)
         app.state.service, app.state.direct = here, Direct(here, holding)
+        if engine.owning is not None:
+            engine.owning.start(writer.own)
         keeping = asyncio.create_task(keep(here), name="smidgen retention")
         try:
             yield

@@ -54,9 +54,9 @@ from smidgen.service.models.undoing import Folded, Undoing
 from smidgen.service.refusals import Busy, StorageFailed, Taken
 from smidgen.service.store.bases import BaseState
 from smidgen.service.store.log import EventLog, Reply
+from smidgen.service.store.places import Database, open_store
 from smidgen.service.store.protocol import Store
-from smidgen.service.store.rows import DecisionRow
-from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.store.rows import DecisionRow, TokenRow
 
 T = TypeVar("T")
 _log = logging.getLogger("smidgen.service")
@@ -76,7 +76,7 @@ class Engine:
     Parameters
     ----------
     place
-        The data folder, or a store.
+        The data folder, a database, or a store.
     clock
         Seconds since 1970.
     snapshot_every
@@ -91,7 +91,7 @@ class Engine:
 
     def __init__(
         self,
-        place: Path | Store,
+        place: Path | Database | Store,
         *,
         clock: Callable[[], float] = time.time,
         snapshot_every: int = 20_000,
@@ -99,7 +99,9 @@ class Engine:
         synchronous: str = "FULL",
         worker: str | None = None,
     ) -> None:
-        self.store: Store = SQLiteStore(place, synchronous=synchronous) if isinstance(place, Path) else place
+        if isinstance(place, Path | Database):
+            place = open_store(place, synchronous=synchronous)
+        self.store: Store = place
         self.clock = clock
         self._every = snapshot_every
         self._undo = Undo()
@@ -168,7 +170,7 @@ class Engine:
     def begin(self, wanted: set[int] | None = None) -> None:
         """Open a batch, with the slots that commands could not have in the last one."""
         self.store.begin()
-        if wanted and self._entrance is not None:
+        if wanted is not None and self._entrance is not None:
             self._entrance.begin(wanted)
 
     @property
@@ -176,9 +178,17 @@ class Engine:
         """The slots that the latest command has asked for, where others write too."""
         return self._entrance.wanted if self._entrance is not None else set()
 
-    def look(self) -> bool:
-        """Take over what others changed of the rows of models; whether that was anything. Between batches."""
-        return self._entrance is not None and self._entrance.look()
+    def look(self, number: int | None = None) -> bool:
+        """Take over what others changed of models and tokens; whether that was anything.
+
+        With the number of the catalogue, if somebody knows that it has come to that.
+        """
+        return self._entrance is not None and self._entrance.look(number)
+
+    @property
+    def tokens(self) -> Sequence[TokenRow]:
+        """The tokens as of the last look, where others write too; any thread may ask."""
+        return self._entrance.tokens if self._entrance is not None else ()
 
     @property
     def catalogue(self) -> int:
@@ -196,19 +206,20 @@ class Engine:
 
     def begin_at_once(self) -> bool:
         """Open a batch, if nothing is to be waited for: no other process that writes, no store that is elsewhere."""
-        return isinstance(self.store, SQLiteStore) and self.store.begin_at_once()
+        return self.store.begin_at_once()
 
     def attempt(self, command: Callable[[], T]) -> T:
         """Run a command of the open batch; if it fails, it alone is undone."""
-        mark = self._undo.mark()
+        mark, entrance = self._undo.mark(), self._entrance
         self.store.savepoint()
-        if self._entrance is not None:
-            self._entrance.wanted = set()
+        place = entrance.mark() if entrance is not None else None
         try:
             answer = command()
         except BaseException:
             self._undo.back(mark)
             self.store.undo()
+            if entrance is not None and place is not None:
+                entrance.back(place)
             raise
         self.store.release()
         return answer
@@ -233,16 +244,15 @@ class Engine:
         """One command as a batch of its own, or as a part of the one that is open."""
         if self.store.in_batch:
             return command()
-        wanted: set[int] = set()
+        wanted: set[int] | None = None
         for _ in range(TRIES):
             try:
                 self.begin(wanted)
                 answer = self.attempt(command)
                 self.commit()
             except Taken:  # another worker is at it
-                wanted |= self.wanted
+                wanted = self.wanted | (wanted or set())
                 self.abandon()
-                self.look()
             except BaseException:
                 self.abandon()
                 raise
@@ -514,7 +524,7 @@ class Engine:
 
     def retained(self, name: str) -> RetainedReply:
         """Where the log of a model begins."""
-        return self._retaining.nothing(name)
+        return self.run(lambda: self._retaining.nothing(name))
 
     def retain(self, name: str, older_than_s: float, progress: Progress | None = None) -> RetainedReply:
         """Fold events of this age into the base state and erase them, from beginning to end."""

@@ -9,12 +9,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import Busy, StorageFailed
+from smidgen.service.refusals import Busy, StorageFailed, Taken
 
 T = TypeVar("T")
 #: Who waits for commands: called on the event loop with their answer, or with why there is none.
@@ -23,6 +24,10 @@ Done = Callable[[Any, Exception | None], None]
 WATCH_S = 0.5
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
 PAUSE_S = 0.01
+#: How often it is looked whether other workers made or changed models, or tokens; and after windows, among others.
+LOOK_S, SWEEP_S = 0.05, 0.25
+#: How often a command begins anew because another worker writes to the same slots.
+TRIES = 200
 #: How many seconds of CPU a quick command takes at most.
 QUICK_S = 0.002
 #: How long the event loop runs commands itself before it looks up again.
@@ -30,7 +35,8 @@ TURN_S = 0.005
 _log = logging.getLogger("smidgen.service")
 
 
-class _Job(NamedTuple):
+@dataclass(slots=True)
+class _Job:
     """Commands that belong together.
 
     Attributes
@@ -41,12 +47,26 @@ class _Job(NamedTuple):
         Who waits.
     at_hand
         Says whose learner is needed, if it and all else is in memory now, so that the commands may be quick.
+    told
+        The answers so far.
+    wanted, tries
+        The slots that it could not have, and how often that was.
     """
 
     commands: Sequence[Callable[[], Any]]
     each: bool
     done: Done
     at_hand: Callable[[], str | None] | None = None
+    told: list[Any] = field(default_factory=list)
+    wanted: set[int] = field(default_factory=set)
+    tries: int = 0
+
+    def answer(self) -> _Answer:
+        """What the caller is told once it lasts."""
+        if self.each:
+            return _Answer(self.done, self.told, None)
+        (answer,) = self.told
+        return _Answer(self.done, None, answer) if isinstance(answer, Exception) else _Answer(self.done, answer, None)
 
 
 class _Answer(NamedTuple):
@@ -65,7 +85,9 @@ class Writer:
 
     The engine is in one pair of hands at a time. Commands that are quick, as those before them of the same model were,
     are run by the event loop itself, a few milliseconds at most, and the thread is given the commit: two threads that
-    run Python by turns cost twice as much as one. All others are run by the thread too.
+    run Python by turns cost twice as much as one. All others are run by the thread too, and so are all commands on a
+    store that other workers write to: there one may have to wait, and what another worker is in the way of comes first
+    in the next batch.
 
     Parameters
     ----------
@@ -95,6 +117,8 @@ class Writer:
         self._turning = False  # whether the event loop is about to look at what is queued
         self._quick: set[str] = set()  # models whose commands are
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._shared = engine.store.shared
+        self._looked = self._swept = 0.0
         self._closing = False
         self._stale = False
         self._thread = threading.Thread(target=self._run, name="smidgen engine")
@@ -110,7 +134,7 @@ class Writer:
         """Begin to work; call it on the event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
-        self._watch = self._loop.call_later(WATCH_S, self._look)
+        self._watch = self._loop.call_later(self._patience, self._look)
 
     async def do(self, command: Callable[[], T]) -> T:
         """Run a command; returns when what it did is on the disk."""
@@ -133,6 +157,11 @@ class Writer:
         ``at_hand`` says which model's learner it needs, if that is in memory.
         """
         self._enter(_Job((command,), False, done, at_hand))
+
+    def own(self, slots: list[int]) -> None:
+        """Look after slots that are this worker's from now on; any thread may say so."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._own, slots)
 
     @property
     def waiting(self) -> int:
@@ -159,6 +188,16 @@ class Writer:
 
     # On the event loop
 
+    @property
+    def _patience(self) -> float:
+        """How long nobody looks around, if nobody asks for anything."""
+        return PAUSE_S if self.engine.untidy else LOOK_S if self._shared else WATCH_S
+
+    def _own(self, slots: list[int]) -> None:
+        if not self._closing:
+            self._queued.append(_Job([lambda: self.engine.owned(slots)], False, _nobody))
+            self._soon()
+
     def _enter(self, job: _Job) -> None:
         self.open()
         if len(self._queued) >= self._limit:
@@ -177,38 +216,39 @@ class Writer:
         if self._busy or not self._queued:
             return
         try:
-            answers = self._here()
+            done = self._here()
         except Exception as error:  # the disk refuses: what was done here is undone, and nothing was answered
             _log.warning("a batch is tried again aside: %s", error)
-            answers = None
-        if answers is not None:
-            self._hand_over(partial(self._finish, answers))
+            done = None
+        if done is not None:
+            self._hand_over(partial(self._finish, done))
         else:
             some = [self._queued.popleft() for _ in range(min(len(self._queued), self._largest))]
             self._hand_over(partial(self._all, some))
 
-    def _here(self) -> list[_Answer] | None:
+    def _here(self) -> list[_Job] | None:
         """Run what is quick and comes first; None if that is nothing, or if something else comes before it."""
         engine = self.engine
         if self._stale or not self._is_quick(self._queued[0]) or engine.overdue() or not engine.begin_at_once():
             return None
         some: list[_Job] = []
-        answers: list[_Answer] = []
         try:
             begun, until = time.thread_time(), time.perf_counter() + TURN_S
             for job in islice(self._queued, self._largest):
                 if some and (time.perf_counter() > until or not self._is_quick(job)):
                     break
-                answers.append(self._told(job))
                 some.append(job)
+                self._did(job)
             if time.thread_time() - begun > QUICK_S * len(some):
                 self._quick.clear()
         except BaseException:
             self._abandon()
+            for job in some:
+                job.told.clear()
             raise
         for _ in some:
             self._queued.popleft()
-        return answers
+        return some
 
     def _is_quick(self, job: _Job) -> bool:
         return job.at_hand is not None and job.at_hand() in self._quick
@@ -223,10 +263,14 @@ class Writer:
             return
         if not self._busy and not self._queued:
             self._hand_over(self._idling)
-        self._watch = self._loop.call_later(PAUSE_S if self.engine.untidy else WATCH_S, self._look)
+        self._watch = self._loop.call_later(self._patience, self._look)
 
-    def _tell(self, answers: list[_Answer], *, free: bool) -> None:
-        """Answer those who still wait; ``free`` says that the thread has let go of the engine."""
+    def _tell(self, answers: list[_Answer], aside: Sequence[_Job], *, free: bool) -> None:
+        """Answer those who still wait; ``free`` says that the thread has let go of the engine.
+
+        What another worker was in the way of comes first.
+        """
+        self._queued.extendleft(reversed(aside))
         if free:
             self._busy = False
         for done, answer, refused in answers:
@@ -250,39 +294,63 @@ class Writer:
         else:
             self._post([], free=True)
 
+    def _look_around(self) -> None:
+        """See what other workers made of the rows of models, every now and then."""
+        if self._shared and (now := time.monotonic()) - self._looked >= LOOK_S:
+            self._looked = now
+            self.engine.look()
+
+    def _sweeps(self) -> bool:
+        """Whether windows are looked after now: where there are others, by who owns slots, and not with every batch."""
+        if not self._shared:
+            return True
+        now, owning = time.monotonic(), self.engine.owning
+        if now - self._swept < SWEEP_S or owning is None or not owning.any():
+            return False
+        self._swept = now
+        return True
+
     def _overdue(self) -> bool:
         """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
         try:
-            return self.engine.overdue()
+            self._look_around()
+            return self._sweeps() and self.engine.overdue()
         except Exception as error:
-            _log.warning("windows could not be looked after: %s", error)
+            if self.able or not self._shared:
+                _log.warning("windows could not be looked after: %s", error)
+            self.able = self.able and not self._shared
             return False
 
     def _all(self, batch: list[_Job]) -> None:
         """Run commands and commit."""
-        answers: list[_Answer] = []
+        done: list[_Job] = []
+        aside: list[_Job] = []
         try:
             if self._stale:
                 self._undo()
-            self.engine.begin()
-            self.engine.sweep()  # windows that are over come before what is asked now
-            answers.extend(self._timed(job) for job in batch)
+            self._look_around()
+            again = [job.wanted for job in batch if job.tries]
+            self.engine.begin(set[int]().union(*again) if again else None)
+            if self._sweeps():
+                self.engine.sweep()  # windows that are over come before what is asked now
+            for job in batch:
+                (done if self._timed(job) else aside).append(job)
         except Exception as error:
-            self._failed(error, [job.done for job in batch])
+            self._failed(error, batch)
         else:
-            self._finish(answers)
+            self._finish(done, aside)
 
-    def _finish(self, answers: list[_Answer]) -> None:
+    def _finish(self, done: list[_Job], aside: Sequence[_Job] = ()) -> None:
         """Commit what was done, and answer."""
         try:
             self.engine.commit()
         except Exception as error:
-            self._failed(error, [answer.done for answer in answers])
+            self._failed(error, [*done, *aside])
             return
         self.able, self.proved = True, time.monotonic()
         self.commits += 1
         due = self.engine.due()
-        self._post(answers, free=not due)
+        self._post([job.answer() for job in done], aside, free=not due)
         if due:
             try:
                 self.engine.maintain()
@@ -290,39 +358,46 @@ class Writer:
                 _log.warning("no snapshots: %s", error)
             self._post([], free=True)
 
-    def _failed(self, error: Exception, waiting: list[Done]) -> None:
+    def _failed(self, error: Exception, jobs: list[_Job]) -> None:
         refusal = _refusal(error)
         self.able = self.able and not isinstance(refusal, StorageFailed)
         self._abandon()
-        self._post([_Answer(done, None, refusal) for done in waiting], free=True)
+        self._post([_Answer(job.done, None, refusal) for job in jobs], free=True)
 
-    def _post(self, answers: list[_Answer], *, free: bool) -> None:
+    def _post(self, answers: list[_Answer], aside: Sequence[_Job] = (), *, free: bool) -> None:
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(partial(self._tell, answers, free=free))
+            self._loop.call_soon_threadsafe(partial(self._tell, answers, aside, free=free))
 
     # In whichever has the engine
 
-    def _timed(self, job: _Job) -> _Answer:
-        """Run a job, and note whether its model is quick."""
+    def _timed(self, job: _Job) -> bool:
+        """Run a job, and note whether its model is quick; whether it is done."""
         name, begun = job.at_hand() if job.at_hand is not None else None, time.thread_time()
-        answer = self._told(job)
+        done = self._did(job)
         if name is not None and time.thread_time() - begun < QUICK_S:  # of CPU: that others use it too is no fault
             self._quick.add(name)
-        return answer
+        return done
 
-    def _told(self, job: _Job) -> _Answer:
-        """Run the commands of a job."""
-        told = [self._attempt(command) for command in job.commands]
-        self.commands += len(told)
-        if job.each:
-            return _Answer(job.done, told, None)
-        (answer,) = told
-        return _Answer(job.done, None, answer) if isinstance(answer, Exception) else _Answer(job.done, answer, None)
+    def _did(self, job: _Job) -> bool:
+        """Run the commands of a job; whether all is done, or another worker is in the way of the rest."""
+        for command in job.commands[len(job.told) :]:
+            try:
+                job.told.append(self._attempt(command))
+            except Taken as error:
+                job.wanted |= self.engine.wanted
+                job.tries += 1
+                if job.tries < TRIES:
+                    return False
+                job.told.append(Busy(error.problem, "try again in a moment"))
+            self.commands += 1
+        return True
 
     def _attempt(self, command: Callable[[], Any]) -> Any:
         """A command's answer, or its refusal; if the disk refuses, the whole batch does."""
         try:
             return self.engine.attempt(command)
+        except Taken:
+            raise
         except Exception as error:
             if _of_disk(error):
                 raise
@@ -339,6 +414,10 @@ class Writer:
         self._stale = True
         self.engine.abandon()
         self._stale = False
+
+
+def _nobody(answer: Any, refused: Exception | None) -> None:
+    """Nobody waits: who owns the slots next tries again."""
 
 
 def _settle(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:

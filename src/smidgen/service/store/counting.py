@@ -25,6 +25,13 @@ class Counting:
         if new:
             self._open().setdefault(slot, None)
 
+    def renew(self, slot: int, counts: Counts) -> Counts:
+        """Others have moved a slot: put its counts into the object that is held."""
+        live = self._live.setdefault(slot, counts)
+        if live is not counts:
+            _copy(counts, live)
+        return live
+
     def touch(self, slot: int) -> None:
         """Remember the counts before they change."""
         held = self._open()
@@ -68,6 +75,9 @@ class Counting:
             if before is None:
                 self._live.pop(slot, None)
                 continue
-            live = self._live[slot]
-            for name, value in msgspec.structs.asdict(before).items():
-                setattr(live, name, value)
+            _copy(before, self._live[slot])
+
+
+def _copy(of: Counts, to: Counts) -> None:
+    for name, value in msgspec.structs.asdict(of).items():
+        setattr(to, name, value)

@@ -40,6 +40,7 @@ class SQLModels(SQLRetaining):
         ((model,),) = self._run_for(_MODEL, (name, body, told, at))
         ((slot,),) = self._run_for(_SLOT, (model, Counts().chain))
         self._counting.enter(slot, Counts(), new=True)
+        self._made(slot)
         return ModelRow(model, name, slot, body, resolved, at)
 
     def archive(self, model: int, at: float) -> None:
@@ -79,3 +80,6 @@ class SQLModels(SQLRetaining):
 
     def _catalogued(self, name: str | None = None) -> None:
         """What is known of all models and tokens is about to change; a new name must be free."""
+
+    def _made(self, slot: int) -> None:
+        """A slot is new, and nobody else knows it yet."""

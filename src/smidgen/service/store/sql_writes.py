@@ -191,6 +191,7 @@ class SQLWrites(SQLReads, SQLTelling):
 
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
+        self.enter(slot)
         self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
 
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
@@ -260,6 +261,7 @@ class SQLWrites(SQLReads, SQLTelling):
 
     def erase(self, slot: int, seq: int) -> None:
         """Erase what one event says; its number, its version and the chain stay."""
+        self.enter(slot)
         event = self.event(slot, seq)
         if event is not None and event.salt is not None:
             self._run(_ERASE, (digest_of(event), slot, seq))
