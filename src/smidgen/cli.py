@@ -108,7 +108,7 @@ def demo(
 ) -> None:
     """Watch a ranking learner learn from a simulated user, and compare its regret with the theorem.
 
-    Plays the coactive loop: the learner ranks documents, a user moves a few good ones up, the learner takes one
+    Plays the rank loop: the learner ranks documents, a user moves a few good ones up, the learner takes one
     step. Writes regret.png and regret.csv.
     """
     from smidgen.demo import Demo, run_demo

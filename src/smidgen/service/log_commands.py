@@ -100,6 +100,7 @@ def export(
     """
     from smidgen.service.clock import stamp
     from smidgen.service.exports import Span, find
+    from smidgen.service.exports.ndjson import lines
     from smidgen.service.store.inspection import Inspection
     from smidgen.service.store.recording import DatabaseRecording
 
@@ -112,9 +113,8 @@ def export(
     with Inspection(data) as seen:
         recording = DatabaseRecording(seen, seen.model(name))
         if out is None:
-            for event in recording.lines():
-                if event in span:
-                    sys.stdout.buffer.write(recording.text(event) + b"\n")
+            for line in lines(recording, span):
+                sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
             return
         count = find(format).write(recording, span, out)

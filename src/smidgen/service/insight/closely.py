@@ -27,6 +27,10 @@ async def closely(here: Service, model: Served) -> ModelReply:
 async def _best(here: Service, model: Served) -> BestReply | None:
     """What its learner thinks best, read between two batches; a reply does not wait long for a writer that is busy."""
     loop = model.blueprint.loop
-    wanted = asyncio.ensure_future(here.writer.do(lambda: loop.best(here.engine.learners.get(model, None).learner)))
+
+    def best() -> BestReply | None:
+        return loop.best(here.engine.learners.get(here.engine.enter(model), None).learner)
+
+    wanted = asyncio.ensure_future(here.writer.do(best))
     await asyncio.wait([wanted], timeout=PATIENCE_S)
     return wanted.result() if wanted.done() else None

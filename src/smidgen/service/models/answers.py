@@ -13,7 +13,7 @@ from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
-from smidgen.service.models.stories import find, refuse_beside, unknown
+from smidgen.service.models.stories import refuse_beside, unknown
 from smidgen.service.refusals import Conflict
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
@@ -59,9 +59,11 @@ class Answers:
     def take(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision, or say why it was not learnt."""
         made = self._recent.get(name)
+        if made is not None and self._models.hold(made.model):
+            made = self._recent.get(name)  # others may have changed its past
         hashed = digest(body)
         if made is None:
-            row, model = find(self._log, self._models.by_slot, name, allowed)
+            row, model = self._models.find(self._log, name, allowed)
             refuse_beside(name, row.beside)
             if row.feedback_seq is not None and (known := again(row, hashed)) is not None:
                 return _told(name, known, model.version)
@@ -81,7 +83,8 @@ class Answers:
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
         group = self._learners.group(model)
         places = group.places(made.decision) if group is not None else None
-        kept = blueprint.loop.kept(body.given(), reaction)
+        given = body.given()
+        kept = blueprint.loop.kept(given, reaction)
         content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn), places))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
@@ -90,7 +93,7 @@ class Answers:
             self._learners.learn(model, key, held, change)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
-            ((field, value),) = body.given().items()
+            ((field, value),) = given.items()
             self._passing_on.take(made, name, field, value, hashed, row.at)
         self._recent.drop(name)
         return _told(name, verdict.status, verdict.version)

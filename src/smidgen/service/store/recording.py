@@ -265,8 +265,9 @@ class DatabaseRecording(Recording):
             yield line
 
     def text(self, event: Line) -> bytes:
-        """An event of `lines` as the log's own line of JSON."""
-        return self._log.line(self._model, event.__dict__["its event"])
+        """An event of `lines` as the log's own line of JSON; what the base holds was such a line before."""
+        written = event.__dict__.get("its event")
+        return super().text(event) if written is None else self._log.line(self._model, written)
 
     def events(self) -> Iterator[Event]:
         """The events in order, in their envelopes."""

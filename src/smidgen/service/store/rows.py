@@ -332,3 +332,22 @@ class TokenRow(NamedTuple):
     model: str | None
     created_at: float
     revoked_at: float | None
+
+
+class LeaseRow(NamedTuple):
+    """Who owns a slot: does what only one must do (silence, states, retention).
+
+    Attributes
+    ----------
+    slot, owner
+        Which slot, and whose it is.
+    epoch
+        Grows each time the owner changes.
+    until
+        When the lease runs out unless it is renewed, in seconds since 1970 by the clock of the store.
+    """
+
+    slot: int
+    owner: str
+    epoch: int
+    until: float

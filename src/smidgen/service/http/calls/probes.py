@@ -28,7 +28,7 @@ async def ready(request: Request) -> Response:
 async def show_metrics(request: Request) -> Response:
     """GET /metrics, for Prometheus: any token will do, and one of a single model shows no other."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
 
     def found() -> list[tuple[str, Finding]]:
         models = [model for model in here.models() if rights.model in (None, model.name)]

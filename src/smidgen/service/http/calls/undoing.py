@@ -19,7 +19,7 @@ from smidgen.service.models.undoing import find_to_undo, folded
 async def retract(request: Request) -> Response:
     """POST /v1/decisions/{id}:retract."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
     require(rights, "feedback", rights.model)
     id = request.path_params["id"]
     row, model = await asyncio.to_thread(find_to_undo, here.log, here.engine.slots, id, rights.model)
