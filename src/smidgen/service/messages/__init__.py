@@ -64,7 +64,7 @@ from smidgen.service.messages.past import (
     UndoingReply,
     UndoneReply,
 )
-from smidgen.service.messages.refused import ErrorDetail, ErrorReply
+from smidgen.service.messages.refused import ErrorDetail, ErrorReply, internal_error
 from smidgen.service.messages.trials import (
     Agreement,
     Arm,
@@ -147,4 +147,5 @@ __all__ = [
     "Weight",
     "WeightsReply",
     "digest",
+    "internal_error",
 ]

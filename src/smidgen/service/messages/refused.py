@@ -17,3 +17,8 @@ class ErrorReply(Struct, kw_only=True):
     """Every refusal."""
 
     error: ErrorDetail
+
+
+def internal_error() -> ErrorDetail:
+    """What a caller is told of a fault of the service itself: nothing of its inside."""
+    return ErrorDetail(code="internal_error", message="the service has a fault", hint="see what the server has logged")

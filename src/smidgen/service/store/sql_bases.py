@@ -1,4 +1,4 @@
-"""Reading the bases of logs, and where copies are from, out of SQLite."""
+"""Reading the bases of logs, and where copies are from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from smidgen.service.store.bases import Base, BaseState, Carried, Lineage
-from smidgen.service.store.sqlite_asking import SQLiteAsking
+from smidgen.service.store.sql_asking import SQLAsking
 
 #: Whether a row of events or decisions lies above the base, or is kept although it does not. While what lies under a
 #: new base is being erased, some of it is still there.
@@ -29,7 +29,7 @@ _OPEN = """
 """
 
 
-class SQLiteBases(SQLiteAsking):
+class SQLBases(SQLAsking):
     """What is asked about bases and lineage."""
 
     def base(self, slot: int) -> Base | None:
@@ -67,8 +67,8 @@ class SQLiteBases(SQLiteAsking):
     def under(self, slot: int, seq: int) -> tuple[int, int]:
         """How many decisions and late answers there were up to an event."""
         row = self._row(
-            "SELECT coalesce(sum(type = 'decision'), 0), coalesce(sum(type = 'feedback' AND made IS NULL), 0)"
-            " FROM events WHERE slot = ?1 AND seq <= ?2"
+            "SELECT count(*) FILTER (WHERE type = 'decision'),"
+            " count(*) FILTER (WHERE type = 'feedback' AND made IS NULL) FROM events WHERE slot = ?1 AND seq <= ?2"
             " AND seq > coalesce((SELECT seq FROM bases WHERE slot = ?1), 0)",
             (slot, seq),
         )

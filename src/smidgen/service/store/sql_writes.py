@@ -1,10 +1,8 @@
-"""Writing events and decisions to SQLite, within the batch that is open."""
+"""Writing events and decisions, within the batch that is open."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -12,21 +10,20 @@ from smidgen.service.store.counting import Counting
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.events import ERASED, Salts, content, digest_of, link
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
-from smidgen.service.store.schema import of_disk, refusal, told
-from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite_reads import OF_KEY, SQLiteReads, event_of
+from smidgen.service.store.sql_asking import SQLTelling
+from smidgen.service.store.sql_reads import OF_KEY, SQLReads, event_of
 
-_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_DECISION = """
+EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DECISION = """
     INSERT INTO decisions (
         id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown,
         beside, agreed, target, chance
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _TAUGHT = "UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ? WHERE id = ?"
-_CLOSE = """
+CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
-    WHERE id = ?
+    WHERE id = ? AND feedback_seq IS NULL
 """
 #: What is told of the decisions of a key, and what goes with it; ``?3`` is the base, under which there are none.
 _DECISIONS_OF_KEY = """
@@ -61,17 +58,13 @@ _OPEN = """
 """
 
 
-class SQLiteWrites(SQLiteReads):
-    """The verbs that write events, over one connection.
+class SQLWrites(SQLReads, SQLTelling):
+    """The verbs that write events."""
 
-    Parameters
-    ----------
-    connection, snapshots
-        As of `SQLiteReads`.
-    """
+    #: Whether nobody else writes, so that what the writer knows is so.
+    _sole = False
 
-    def __init__(self, connection: sqlite3.Connection, snapshots: Snapshots) -> None:
-        super().__init__(connection, snapshots)
+    def __init__(self) -> None:
         self._salts = Salts()
         self._counting = Counting()
 
@@ -106,7 +99,7 @@ class SQLiteWrites(SQLiteReads):
             new = row.key is not None and row.number == 1 and self._new(slot, row.key)
             seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
             self._run(
-                _DECISION,
+                DECISION,
                 (
                     bytes.fromhex(row.decision),
                     slot,
@@ -139,6 +132,8 @@ class SQLiteWrites(SQLiteReads):
         return [self._answer(slot, counts, row) for row in rows]
 
     def _answer(self, slot: int, counts: Counts, row: Told) -> Verdict:
+        if self._sole and row.open_until is not None:
+            return self._close(slot, counts, row, row.open_until)
         made = self._own(slot, row.decision)
         if made is None:
             return Verdict("unknown", None, counts.version)
@@ -150,13 +145,17 @@ class SQLiteWrites(SQLiteReads):
             seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, None, row.body)
             self._run("UPDATE decisions SET late_hash = ? WHERE id = ?", (row.hash, bytes.fromhex(row.decision)))
             return Verdict("late", seq, counts.version)
-        learnt = row.at <= made.expires_at
+        return self._close(slot, counts, row, made.expires_at)
+
+    def _close(self, slot: int, counts: Counts, row: Told, expires_at: float) -> Verdict:
+        """Write the first answer to a decision."""
+        learnt = row.at <= expires_at
         counts.answered += 1
         counts.version += learnt
         counts.late += not learnt
         version = counts.version if learnt else None
         seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, version, row.body)
-        self._run(_CLOSE, (seq, row.hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
+        self._run(CLOSE, (seq, row.hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
         reach("feedback-appended")
         return Verdict("learnt" if learnt else "late", seq, counts.version)
 
@@ -173,7 +172,7 @@ class SQLiteWrites(SQLiteReads):
             return Verdict("duplicate", None, counts.version)
         counts.version += 1
         seq = self._append(slot, counts, "expired", 1, row.at, row.decision, row.key, counts.version, row.body)
-        self._run(_CLOSE, (seq, None, counts.version, row.measure, row.position, bytes.fromhex(row.decision)))
+        self._run(CLOSE, (seq, None, counts.version, row.measure, row.position, bytes.fromhex(row.decision)))
         reach("expiry-appended")
         return Verdict("learnt", seq, counts.version)
 
@@ -192,6 +191,7 @@ class SQLiteWrites(SQLiteReads):
 
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
+        self.enter(slot)
         self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
 
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
@@ -261,20 +261,10 @@ class SQLiteWrites(SQLiteReads):
 
     def erase(self, slot: int, seq: int) -> None:
         """Erase what one event says; its number, its version and the chain stay."""
+        self.enter(slot)
         event = self.event(slot, seq)
         if event is not None and event.salt is not None:
             self._run(_ERASE, (digest_of(event), slot, seq))
-
-    def drop_states(self, slot: int, before: int) -> None:
-        """Between batches: keep no state of the slot itself from before an event."""
-        for found in self.snapshots.of(slot):
-            if found.seq < before:
-                found.path.unlink(missing_ok=True)
-
-    def cleanse(self) -> bool:
-        """Between batches: let nothing that was erased stay in the files."""
-        (busy, *_) = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
-        return not busy
 
     # Reading, as the writer needs it
 
@@ -321,18 +311,6 @@ class SQLiteWrites(SQLiteReads):
         salt, seq = self._salts.next(), counts.seq + 1
         chain = link(counts.chain, seq, content(salt, type, version, at, decision, key, body))
         named = bytes.fromhex(decision) if decision is not None else None
-        self._run(_EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
+        self._run(EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
         counts.seq, counts.chain = seq, chain
         return seq
-
-    def _run_many(self, sql: str, values: Sequence[Any]) -> None:
-        with told():
-            self.connection.executemany(sql, values)
-
-    def _run(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
-        try:
-            return self.connection.execute(sql, values)
-        except sqlite3.Error as error:
-            if of_disk(error):
-                raise refusal(error) from error
-            raise

@@ -1,4 +1,4 @@
-"""Writing bases to SQLite, erasing what lies under them, and what becomes of models: names, ends, lineage."""
+"""Writing bases, and erasing what lies under them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import msgspec
 
 from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, base_digest
 from smidgen.service.store.crash_points import reach
-from smidgen.service.store.sqlite_writes import SQLiteWrites
+from smidgen.service.store.sql_writes import SQLWrites
 
-_BASE = "INSERT OR REPLACE INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_BASE = """
+    INSERT INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (slot) DO UPDATE SET seq = excluded.seq,
+        version = excluded.version, chain = excluded.chain, at = excluded.at, decisions = excluded.decisions,
+        late = excluded.late, floor = excluded.floor, body = excluded.body, erased = excluded.erased
+"""
 _DIGESTS = """
     SELECT digest FROM base_states s WHERE slot = ?1 AND seq = (
         SELECT max(t.seq) FROM base_states t WHERE t.slot = ?1 AND t.key = s.key AND t.seq <= ?2
@@ -20,19 +24,20 @@ _CARRIED_OF = """
     SELECT e.seq, e.decision FROM events e INDEXED BY event_keys JOIN carried c ON c.slot = e.slot AND c.seq = e.seq
     WHERE e.slot = ? AND e.key = ?
 """
-_UNFINISHED = "SELECT slot, seq, erased FROM bases WHERE erased < seq ORDER BY slot LIMIT 1"
+_UNFINISHED = "SELECT slot FROM bases WHERE erased < seq ORDER BY slot LIMIT 1"
 #: What of a range is not carried; ``?1`` is the slot, ``?2`` and ``?3`` are the ends.
 _LAST_OF_NEXT = """
     SELECT max(seq) FROM (
         SELECT e.seq FROM events e WHERE e.slot = ?1 AND e.seq > ?2 AND e.seq <= ?3
             AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = e.slot AND c.seq = e.seq)
         ORDER BY e.seq LIMIT ?4
-    )
+    ) AS next
 """
 _REMEMBER = """
-    INSERT OR IGNORE INTO gone SELECT x.id, x.slot FROM decisions x INDEXED BY decision_order
+    INSERT INTO gone SELECT x.id, x.slot FROM decisions x INDEXED BY decision_order
     WHERE x.slot = ?1 AND x.seq > ?2 AND x.seq <= ?3
         AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = x.slot AND c.seq = x.seq)
+    ON CONFLICT DO NOTHING
 """
 _ERASE_DECISIONS = """
     DELETE FROM decisions INDEXED BY decision_order WHERE slot = ?1 AND seq > ?2 AND seq <= ?3
@@ -51,11 +56,12 @@ _ERASE_STATES = """
 """
 
 
-class SQLiteRetaining(SQLiteWrites):
-    """The verbs that write bases, and those about models as a whole."""
+class SQLRetaining(SQLWrites):
+    """The verbs that write bases."""
 
     def stage(self, slot: int, states: Sequence[BaseState]) -> None:
         """Write states of a base that is still to come; until it does, nobody sees them."""
+        self.enter(slot)
         for state in states:
             self._run(
                 "DELETE FROM base_states WHERE slot = ? AND key = ? AND seq >= ?", (slot, state.key or "", state.seq)
@@ -65,6 +71,7 @@ class SQLiteRetaining(SQLiteWrites):
 
     def unstage(self, slot: int) -> None:
         """Drop the states of a base that did not come."""
+        self.enter(slot)
         self._run(
             "DELETE FROM base_states WHERE slot = ?1 AND seq > coalesce((SELECT seq FROM bases WHERE slot = ?1), 0)",
             (slot,),
@@ -72,6 +79,7 @@ class SQLiteRetaining(SQLiteWrites):
 
     def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
         """Let a log begin after a base whose states are staged; the number of the event that says so."""
+        self.enter(slot)
         old = self._floor(slot)
         self._run("DELETE FROM carried WHERE slot = ?", (slot,))
         for kept in carried:
@@ -83,6 +91,7 @@ class SQLiteRetaining(SQLiteWrites):
 
     def drop_base_state(self, slot: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions."""
+        self.enter(slot)
         if (base := self.base(slot)) is None:
             return
         counts, kept = self._touched(slot), self._rows(_CARRIED_OF, (slot, key))
@@ -110,7 +119,9 @@ class SQLiteRetaining(SQLiteWrites):
         row = self._row(_UNFINISHED)
         if row is None:
             return False
-        slot, seq, erased = row
+        (slot,) = row
+        self.enter(slot)
+        seq, erased = self._row("SELECT seq, erased FROM bases WHERE slot = ?", (slot,))
         last = self._row(_LAST_OF_NEXT, (slot, erased, seq, limit))[0]
         upto = seq if last is None else last
         for sql in (_REMEMBER, _ERASE_DECISIONS, _ERASE_CALLS, _ERASE_EVENTS):
@@ -120,15 +131,3 @@ class SQLiteRetaining(SQLiteWrites):
         self._run("UPDATE bases SET erased = ? WHERE slot = ?", (upto, slot))
         reach("base-tidied")
         return True
-
-    def derive(self, slot: int, source: int, seq: int) -> None:
-        """Note that a model began with what another had learnt up to an event."""
-        self._run("INSERT OR REPLACE INTO lineage VALUES (?, ?, ?)", (slot, source, seq))
-
-    def revive(self, model: int) -> None:
-        """Note that a model decides again."""
-        self._run("UPDATE models SET archived_at = NULL WHERE id = ?", (model,))
-
-    def rename(self, model: int, name: str) -> None:
-        """Give a model another name, which no other has."""
-        self._run("UPDATE models SET name = ? WHERE id = ?", (name, model))
