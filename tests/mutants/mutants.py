@@ -38,7 +38,7 @@ class Mutant(NamedTuple):
 MUTANTS = [
     Mutant(
         "the window is ignored for decisions that are read from disk",
-        STORE + "sqlite_writes.py",
+        STORE + "sql_writes.py",
         "learnt = row.at <= made.expires_at",
         "learnt = True",
         f"{SURVIVORS}::test_the_window_holds_for_decisions_from_memory_and_from_disk",
@@ -144,7 +144,7 @@ MUTANTS = [
     ),
     Mutant(
         "feedback is learnt twice",
-        STORE + "sqlite_writes.py",
+        STORE + "sql_writes.py",
         "        if made.feedback_seq is not None:\n",
         "        if made.feedback_seq is not None and made.feedback_hash != row.hash:\n",
         CONTRACT,
@@ -186,9 +186,9 @@ MUTANTS = [
     ),
     Mutant(
         "a log is told from one event too early",
-        STORE + "sqlite_reads.py",
-        'sql = f"{_EVENTS} WHERE slot = ? AND seq > ? ORDER',
-        'sql = f"{_EVENTS} WHERE slot = ? AND seq >= ? ORDER',
+        STORE + "sql_reads.py",
+        'sql = f"{EVENTS} WHERE slot = ? AND seq > ? ORDER',
+        'sql = f"{EVENTS} WHERE slot = ? AND seq >= ? ORDER',
         CONTRACT,
     ),
     Mutant(

@@ -105,8 +105,8 @@ class OtherOrder(MemoryStore):
 
 
 class NoStates(MemoryStore):
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
-        return
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        return True
 
 
 class AllTokens(MemoryStore):
@@ -194,7 +194,19 @@ class NothingBeside(MemoryStore):
         return []
 
 
+class NeverGrants(MemoryStore):
+    def lease(self, slot: int, owner: str, seconds: float) -> int | None:
+        return None
+
+
+class FencesItsOwner(MemoryStore):
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        return super().publish(slot, key, seq, content) and epoch is None
+
+
 BROKEN: dict[type[MemoryStore], str] = {
+    NeverGrants: "a slot that nobody owns is granted",
+    FencesItsOwner: "its owner publishes",
     TeachesTwice: "a decision beside is taught once",
     NothingBeside: "what lies beside a decision is found by it",
     Forgets: "a rollback takes",

@@ -81,6 +81,13 @@ class Busy(SmidgenError):
     status = 503
 
 
+class Taken(Busy):
+    """A slot that another worker is writing to, or a name that it has just made: do it again in the next batch.
+
+    The writer does so by itself; callers of the service never see it.
+    """
+
+
 class StorageFailed(SmidgenError):
     """The disk refused; what was asked was not done."""
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Receive, Scope, Send
 
+    from smidgen.service.http.direct import Direct
+
 #: After how many seconds of starting somebody is told why it takes so long.
 LONG = 10.0
 _log = logging.getLogger("smidgen.service")
@@ -42,15 +44,29 @@ class Starting:
         Called when requests reach the real application.
     failed
         Called, with the reason, when it cannot be opened.
+    at_once
+        Whether it is there before it is ready; else the server waits, and connections go to other workers.
+
+    Attributes
+    ----------
+    direct
+        Takes the most frequent requests off a connection, once it is ready.
     """
 
     def __init__(
-        self, make: Callable[[], Starlette], ready: Callable[[], None], failed: Callable[[Exception], None]
+        self,
+        make: Callable[[], Starlette],
+        ready: Callable[[], None],
+        failed: Callable[[Exception], None],
+        *,
+        at_once: bool = True,
     ) -> None:
+        self._at_once = at_once
         self._make = make
         self._ready = ready
         self._failed = failed
         self._app: Starlette | None = None
+        self.direct: Direct | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection, or the life of the server."""
@@ -68,6 +84,8 @@ class Starting:
             start = asyncio.create_task(self._start(opened), name="smidgen start")
             patience = asyncio.get_running_loop().call_later(LONG, _explain)
             start.add_done_callback(lambda _: patience.cancel())
+            if not self._at_once:
+                await asyncio.wait([start])
             await send({"type": "lifespan.startup.complete"})
             await receive()
             start.cancel()
@@ -81,7 +99,7 @@ class Starting:
         except Exception as error:
             self._failed(error)
             return
-        self._app = app
+        self._app, self.direct = app, getattr(app.state, "direct", None)
         self._ready()
 
 

@@ -13,7 +13,7 @@ from smidgen.service.models.passing_on import PassingOn
 from smidgen.service.models.recent import Made, Recent
 from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache
-from smidgen.service.models.stories import find, refuse_beside, unknown
+from smidgen.service.models.stories import refuse_beside, unknown
 from smidgen.service.refusals import Conflict
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
@@ -59,9 +59,11 @@ class Answers:
     def take(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision, or say why it was not learnt."""
         made = self._recent.get(name)
+        if made is not None and self._models.hold(made.model):
+            made = self._recent.get(name)  # others may have changed its past
         hashed = digest(body)
         if made is None:
-            row, model = find(self._log, self._models.by_slot, name, allowed)
+            row, model = self._models.find(self._log, name, allowed)
             refuse_beside(name, row.beside)
             if row.feedback_seq is not None and (known := again(row, hashed)) is not None:
                 return _told(name, known, model.version)
@@ -70,9 +72,12 @@ class Answers:
         elif not made.model.seen_by(allowed):
             raise unknown(name)
         refuse_beside(name, made.beside)
-        return self._learn(name, made, body, hashed)
+        known_open = made.expires_at if self._recent.get(name) is made else None
+        return self._learn(name, made, body, hashed, known_open)
 
-    def _learn(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
+    def _learn(
+        self, name: str, made: Made, body: FeedbackBody, hashed: bytes, known_open: float | None
+    ) -> FeedbackReply:
         model, key = made.model, made.key
         if not model.present(made.seq):
             return self._teach(name, made, body, hashed)
@@ -81,16 +86,17 @@ class Answers:
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
         group = self._learners.group(model)
         places = group.places(made.decision) if group is not None else None
-        kept = blueprint.loop.kept(body.given(), reaction)
+        given = body.given()
+        kept = blueprint.loop.kept(given, reaction)
         content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn), places))
-        row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
+        row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content, known_open)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
             change = Change("feedback", held.learner.adopt(made.decision), reaction.learn, places, made.names)
             self._learners.learn(model, key, held, change)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
-            ((field, value),) = body.given().items()
+            ((field, value),) = given.items()
             self._passing_on.take(made, name, field, value, hashed, row.at)
         self._recent.drop(name)
         return _told(name, verdict.status, verdict.version)

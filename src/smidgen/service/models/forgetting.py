@@ -70,6 +70,7 @@ class Forgetting:
             raise Impossible("this model has no keys", "only what belongs to a key can be forgotten")
         beside = list(model.followers)  # taught of the key's decisions, and deciding beside them
         all_ = {one.slot: one for one in [model, *beside, *self._copies(model)]}
+        self._models.hold(*all_.values())
         family = [one for one in all_.values() if self._knows(one, key)]
         if not family:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,13 +13,18 @@ from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.served import Era, Served
 from smidgen.service.models.sharing import Shared
+from smidgen.service.models.stories import find
 from smidgen.service.models.terms import Terms, read, told_of
 from smidgen.service.models.trials import champion_of, filled, joined, named, refuse_second
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import Conflict, Impossible, UnknownModel
 from smidgen.service.store import bodies, formats
+from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Reading, Store
-from smidgen.service.store.rows import Counts, ModelRow
+from smidgen.service.store.rows import Counts, DecisionRow, ModelRow
+
+if TYPE_CHECKING:
+    from smidgen.service.models.entrance import Entrance
 
 
 class Registry:
@@ -36,11 +41,15 @@ class Registry:
     ----------
     by_name, by_slot
         The models.
+    entrance
+        The way into slots, where others write to them too.
     """
 
     def __init__(self, store: Store, undo: Undo) -> None:
         self._store = store
         self._undo = undo
+        self._rows: dict[int, ModelRow] = {}
+        self.entrance: Entrance | None = None
         self.by_name: dict[str, Served] = {}
         self.by_slot: dict[int, Served] = {}
 
@@ -49,27 +58,75 @@ class Registry:
         for model in served(self._store):
             newest = next((state for state in self._store.states(model.slot) if state.own), None)
             model.saved = newest.seq if newest is not None else 0
-            if model.hashed is not None and model.blueprint.dim is not None:
-                model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
+            self._name_columns(model)
+            model.caught = model.seq
             self.by_name[model.name] = self.by_slot[model.slot] = model
 
-    def get(self, name: str) -> Served:
-        """The model of this name."""
-        if name not in self.by_name:
+    def refresh(self) -> None:
+        """Read the rows of the models anew, and take over what others changed; models in memory stay the objects."""
+        by_slot = dict(self.by_slot)
+        for row in self._store.models():
+            if self._rows.get(row.id) == row and row.slot in by_slot:
+                continue
+            self._rows[row.id] = row
+            blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+            if (model := by_slot.get(row.slot)) is None:
+                model = by_slot[row.slot] = _served(row, blueprint, self._store.counts(row.slot))
+                model.saved = model.caught = model.seq
+                self._name_columns(model)
+                _link(model, row.resolved, by_slot.values())
+            model.blueprint, model.past = blueprint, eras(row.resolved)
+            model.name, model.archived_at = row.name, row.archived_at
+        self.by_slot, self.by_name = by_slot, {model.name: model for model in by_slot.values()}
+
+    def _name_columns(self, model: Served) -> None:
+        if model.hashed is not None and model.blueprint.dim is not None:
+            model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
+
+    def known(self, name: str) -> Served:
+        """The model of this name, as it is in memory."""
+        if (model := self.by_name.get(name)) is None:
             raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
-        return self.by_name[name]
+        return model
+
+    def get(self, name: str) -> Served:
+        """The model of this name; where others write too, it is entered, so that it is as it is."""
+        if (entrance := self.entrance) is None:
+            return self.known(name)
+        if name not in self.by_name:
+            entrance.look()
+        while True:
+            model = self.known(name)
+            entrance.enter(model)
+            if self.by_name.get(name) is model:  # nobody has given the name to another
+                return model
+
+    def hold(self, *models: Served) -> bool:
+        """Enter the slots of models, where others write too; whether these wrote anything since."""
+        return self.entrance is not None and self.entrance.enter(*models)
+
+    def find(self, log: EventLog, id: str, allowed: str | None) -> tuple[DecisionRow, Served]:
+        """A decision and its model, which is entered; one of a model that may not be seen looks unknown."""
+        if self.entrance is not None and (row := self._store.decision(id)) is not None:
+            if row.slot not in self.by_slot:
+                self.entrance.look()
+            model = self.by_slot.get(row.slot)
+            if model is not None and not self.entrance.enter(model) and model.seen_by(allowed):
+                return row, model  # as it was read: nobody wrote since
+        return find(log, self.by_slot, id, allowed)
 
     def settled(self, body: ModelBody) -> ModelBody:
         """The settings, with what they leave to a champion."""
         body = named(body)
         if (champion := champion_of(body)) is None:
             return body
-        if champion not in self.by_name:
+        if (found := self.by_name.get(champion)) is None:
             raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
-        return filled(body, self.by_name[champion])
+        return filled(body, found)
 
     def create(self, name: str, body: ModelBody, now: float) -> bool:
         """Make a model; False if it is there already, with the same settings."""
+        self._meet(name, champion_of(body))
         body = self.settled(body)
         content = canonical(body)
         if (old := self.by_name.get(name)) is not None:
@@ -86,6 +143,15 @@ class Registry:
         self.begin(name, blueprint, now)
         return True
 
+    def _meet(self, *names: str | None) -> None:
+        """Where others write too: enter those of these models that are there."""
+        if self.entrance is not None:
+            if any(name not in self.by_name for name in names if name is not None):
+                self.entrance.look()
+            for name in names:
+                if name is not None and name in self.by_name:
+                    self.get(name)
+
     def begin(self, name: str, blueprint: Blueprint, now: float) -> Served:
         """Enter a new model; what was amended since its settings were made is amended here too."""
         model = self.enter(name, blueprint, now)
@@ -101,6 +167,8 @@ class Registry:
         if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
             found["leader"] = self.by_name[leader].id  # names may change, once it is archived
         row = self._store.create(name, content, found, now)
+        if self.entrance is not None:
+            self.entrance.made(row.slot)
         told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
         self._store.append(row.slot, "created", now, bodies.write(told))
         model = _served(row, blueprint, self._store.counts(row.slot))
@@ -114,6 +182,7 @@ class Registry:
         self._undo.note(setattr, model, "blueprint", model.blueprint)
         self._undo.note(setattr, model, "past", model.past)
         model.blueprint, model.past = blueprint, past
+        self._rows.pop(model.id, None)
         leader = {"leader": model.leader.id} if model.leader is not None else {}
         self._store.amend(model.id, _whole(blueprint, past) | leader)
 
@@ -122,6 +191,7 @@ class Registry:
         model = self.get(name)
         if model.archived_at is None:
             self._store.archive(model.id, now)
+            self._rows.pop(model.id, None)
             self._store.append(model.slot, "archived", now, None)
             model.archived_at = now
             self._undo.note(setattr, model, "archived_at", None)
@@ -133,6 +203,7 @@ class Registry:
             if model.leader is not None:
                 refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
             self._store.revive(model.id)
+            self._rows.pop(model.id, None)
             self._store.append(model.slot, "revived", now, None)
             self._undo.note(setattr, model, "archived_at", model.archived_at)
             model.archived_at = None
@@ -142,9 +213,11 @@ class Registry:
         model = self.get(name)
         if model.archived_at is None:
             raise Conflict(f"the model {name!r} is at work", "apps know it by its name; archive it first, or copy it")
+        self._meet(to)
         if to in self.by_name:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
         self._store.rename(model.id, to)
+        self._rows.pop(model.id, None)
         self._store.append(model.slot, "renamed", now, bodies.write({"from": name, "to": to}))
         self._call(model, to)
         self._undo.note(self._call, model, name)

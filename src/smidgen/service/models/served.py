@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from smidgen.learners.records.around import vectorizer_of
 from smidgen.learners.storage import decode
 from smidgen.service.models import groups
 from smidgen.service.models.building import Blueprint
+from smidgen.service.models.catching_up import FAR, catch_up, catch_up_group
 from smidgen.service.models.fold import Undone, follow, take, undone
 from smidgen.service.models.group import KIND, NONE, Group
 from smidgen.service.models.hashed_names import KIND as NAMES
@@ -78,6 +81,9 @@ class Served:
         All that were made to stand beside it, archived ones too.
     past
         The settings that it had before another model was promoted into its place, or before that was taken back.
+    caught, others
+        The event up to which this worker has heeded what others wrote, and the last one that was news to it; 0 where
+        nobody else writes.
     """
 
     id: int
@@ -95,6 +101,8 @@ class Served:
     leader: Served | None = None
     followers: list[Served] = field(default_factory=list)
     past: tuple[Era, ...] = ()
+    caught: int = 0
+    others: int = 0
 
     @property
     def beside(self) -> list[Served]:
@@ -181,6 +189,8 @@ class Held:
         Whether it may still begin with what the keys of its slot share: its log does not say yet what it begins with.
     known
         Columns whose names its events have told since it came into memory.
+    looked
+        The event up to which it was last looked whether others wrote something that it has to learn.
     """
 
     learner: Learner
@@ -189,6 +199,7 @@ class Held:
     changed: bool = False
     new: bool = False
     known: NDArray[np.uint32] = field(default_factory=lambda: NONE)
+    looked: int = 0
 
 
 class LearnerCache:
@@ -219,6 +230,9 @@ class LearnerCache:
         self._keyed: OrderedDict[tuple[int, str], Held] = OrderedDict()
         self._bytes = 0
         self._groups: dict[int, Group] = {}
+        self._grouped: dict[int, int] = {}  # the last event that went into a group
+        #: Whether the open batch holds a slot, so that what is in memory of it is known to be of this log.
+        self.holds: Callable[[int], bool] = lambda slot: True
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._keyed)
@@ -228,9 +242,15 @@ class LearnerCache:
         if key is None:
             if (plain := self._plain.get(model.slot)) is None:
                 plain = self._plain[model.slot] = self._recover(model, None)
+            elif plain.looked < model.others:
+                self._catch_up(model, None, plain)
             return plain
         place = (model.slot, key)
+        if model.others > self._grouped.get(model.slot, model.others):
+            self.group(model)  # first, since the mean of all must know what each was before
         held = self._keyed.get(place)
+        if held is not None and held.looked < model.others:
+            held = self._catch_up(model, key, held)
         if held is None:
             held = self._keyed[place] = self._recover(model, key)
             self._bytes += held.size
@@ -239,17 +259,62 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def at_hand(self, model: Served, key: str | None) -> bool:
+        """Whether a learner is in memory, and what it shares with others."""
+        held = model.slot in self._plain if key is None else (model.slot, key) in self._keyed
+        return held and (model.slot in self._groups or not model.blueprint.grouped)
+
     def group(self, model: Served) -> Group | None:
         """What the keys of a model share, recovered if need be; None if they share nothing."""
         if not model.blueprint.grouped:
             return None
-        if (found := self._groups.get(model.slot)) is None:
+        found = self._groups.get(model.slot)
+        if found is not None and (seen := self._grouped[model.slot]) < model.others:
+            found = self._catch_up_group(model, found, seen)
+        if found is None:
             found = self._groups[model.slot] = groups.recovered(self._store, model, self.rebuilt)
+            self._grouped[model.slot] = model.seq
         return found
+
+    def _catch_up(self, model: Served, key: str | None, held: Held) -> Held | None:
+        """Let a learner take what others wrote; None if it is to be read anew, since others began with it."""
+        if held.new:
+            self._drop(model.slot, key)
+            return None
+        try:
+            catch_up(self._store, model, key, held)
+        except BaseException:
+            self._drop(model.slot, key)
+            raise
+        return held
+
+    def _catch_up_group(self, model: Served, group: Group, seen: int) -> Group | None:
+        """Let what keys share take what others wrote; None if it is to be read anew."""
+
+        def as_of(key: str) -> Held:
+            held = self._keyed.get((model.slot, key))
+            if held is not None and not held.new and held.seq <= seen:
+                return held
+            self._drop(model.slot, key)
+            return self._recover(model, key, seen)
+
+        del self._groups[model.slot], self._grouped[model.slot]
+        if model.others - seen > FAR:
+            return None
+        try:
+            group = catch_up_group(self._store, model, group, seen, as_of)
+        except BaseException:
+            self.leave_all(model.slot)
+            raise
+        self._groups[model.slot], self._grouped[model.slot] = group, model.seq
+        return group
 
     def rebuilt(self, model: Served, key: str) -> Learner:
         """The learner of a key, as it is, whether or not it stays in memory."""
         held = self._keyed.get((model.slot, key))
+        if held is not None and held.looked < model.others:
+            self._drop(model.slot, key)
+            held = None
         return held.learner if held is not None else self._recover(model, key).learner
 
     def begin(self, model: Served, key: str | None, held: Held) -> bytes | None:
@@ -290,6 +355,8 @@ class LearnerCache:
     def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
         held.seq, held.changed = seq, True
+        if model.slot in self._groups:
+            self._grouped[model.slot] = seq
         if held.learner.guarded:
             model.scaled[key] = held.learner.guarded
         self.changing(model, key)
@@ -301,11 +368,11 @@ class LearnerCache:
         self._groups.clear()
         self._bytes = 0
 
-    def write_keyed(self, model: Served) -> list[Held]:
+    def write_keyed(self, model: Served, epoch: int | None = None) -> list[Held]:
         """Write the states of the model's keyed learners that have changed; which they were."""
         changed = [(key, held) for (slot, key), held in self._keyed.items() if slot == model.slot and held.changed]
         for key, held in changed:
-            self._store.publish(model.slot, key, held.seq, held.learner.to_bytes())
+            self._store.publish(model.slot, key, held.seq, held.learner.to_bytes(), epoch)
         return [held for _, held in changed]
 
     def _drop(self, slot: int, key: str | None) -> None:
@@ -319,22 +386,27 @@ class LearnerCache:
         while len(self._keyed) > 1 and (len(self._keyed) > self._size or self._bytes > self._memory):
             (slot, key), held = self._keyed.popitem(last=False)
             self._bytes -= held.size
-            if held.changed:
+            if held.changed and self.holds(slot):
                 self._store.publish(slot, key, held.seq, held.learner.to_bytes())
 
-    def _recover(self, model: Served, key: str | None) -> Held:
+    def _recover(self, model: Served, key: str | None, upto: int | None = None) -> Held:
+        """A learner as its log has it, or as it was after an event."""
         gone, first = undone(self._store, model.slot), model.origin
-        found, start = self.state_of(self._store, model, key, gone), None
+        found, start = self.state_of(self._store, model, key, gone, upto), None
         learner, seq, fresh = (*found, False) if found is not None else first_of(self._store, model, key)
         if fresh and key is not None and first.shared_start is not None:
             start = begun(self._store.of_key(model.slot, key), gone.begins_anew)
-        learner, last = follow(learner, self._store.changes(model.slot, seq, key), gone, key, start)
+        changes = self._store.changes(model.slot, seq, key)
+        if upto is not None:
+            changes = itertools.takewhile(lambda change: change[0].seq <= upto, changes)
+        learner, last = follow(learner, changes, gone, key, start)
         seq = max(seq, last)
         learner.reserve(self._store.last_number(model.slot, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded
         new = start is not None and start.seq == 0 and not learner.rounds and model.blueprint.shared_start is not None
-        return Held(learner, seq, model.blueprint.size, new=new)
+        looked = model.seq if upto is None and self.holds(model.slot) else seq
+        return Held(learner, seq, model.blueprint.size, new=new, looked=looked)
 
     def amended(self, model: Served, told: dict[str, Any]) -> None:
         """Change the settings of the learners of a model that are in memory; others change when they are recovered."""
@@ -342,8 +414,12 @@ class LearnerCache:
         def change(learner: Learner) -> Learner:
             return take(learner, "amended", model.seq, None, told)
 
-        if not model.keyed:
-            self.get(model, None)  # so that a refusal comes now
+        plain = self.get(model, None) if not model.keyed else None  # so that a refusal comes now
+        if self._store.shared:  # some may not know yet what others wrote: all are read anew
+            if plain is not None:
+                change(plain.learner)
+            self.leave(model, None)
+            return
         held: list[tuple[str | None, Held | None]] = [] if model.keyed else [(None, self._plain.get(model.slot))]
         held += [(key, found) for (slot, key), found in self._keyed.items() if slot == model.slot]
         for key, found in held:
@@ -362,17 +438,25 @@ class LearnerCache:
             self._drop(model.slot, each)
             self.undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
 
+    def leave_all(self, slot: int) -> None:
+        """Let go of all that is in memory of a slot: others changed its past."""
+        self._plain.pop(slot, None)
+        self._groups.pop(slot, None)
+        self._grouped.pop(slot, None)
+        for key in [own for where, own in self._keyed if where == slot]:
+            self._drop(slot, key)
+
     def leave_group(self, model: Served, ready: Group | None = None) -> None:
         """Let go of what the keys of a model share, or hold what was folded aside in its place."""
         self._groups.pop(model.slot, None)
         if ready is not None:
-            self._groups[model.slot] = ready
+            self._groups[model.slot], self._grouped[model.slot] = ready, model.seq
         self.undo.note(self._groups.pop, model.slot, None)
 
     def enter(self, model: Served, learner: Learner, seq: int) -> None:
         """Hold a learner of a model without keys that was folded aside."""
         learner.reserve(self._store.last_number(model.slot, None))
-        self._plain[model.slot] = Held(learner, seq, model.blueprint.size, changed=True)
+        self._plain[model.slot] = Held(learner, seq, model.blueprint.size, changed=True, looked=model.seq)
 
     @staticmethod
     def state_of(

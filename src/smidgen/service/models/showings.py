@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from smidgen.service.messages import ShownReply
 from smidgen.service.models.registry import Registry
-from smidgen.service.models.stories import find, refuse_beside
+from smidgen.service.models.stories import refuse_beside
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
 
@@ -30,7 +30,7 @@ class Showings:
 
     def take(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count, if its window is open; once is enough, and twice does no harm."""
-        row, model = find(self._log, self._models.by_slot, name, allowed)
+        row, model = self._models.find(self._log, name, allowed)
         refuse_beside(name, row.beside)
         key = self._log.key(model, row.seq)
         counted = self._store.shown(row.slot, row.id, self._clock(), key)

@@ -62,6 +62,10 @@ class Silences:
     def take(self, row: DecisionRow) -> None:
         """Learn what silence is worth, as an event of the log."""
         model = self._models.by_slot[row.slot]
+        if self._models.hold(model):  # others may have answered it, or erased it
+            now = self._store.decision(row.id)
+            if now is None or not now.due:
+                return
         told = self._log.decision(model, row.seq)
         held, loop = self._learners.get(model, told.key), model.blueprint.loop
         reaction = loop.unanswered()

@@ -28,10 +28,19 @@ _NEXT = 1 << 62
 
 
 class Folded(NamedTuple):
-    """A learner without what is to be undone, and the last event that went into it."""
+    """A learner without what is to be undone.
+
+    Attributes
+    ----------
+    learner, seq
+        The learner, and the last event that went into it.
+    rewritten
+        How often the past of its model had been changed when the fold began.
+    """
 
     learner: Learner
     seq: int
+    rewritten: int
 
 
 class Undoing:
@@ -65,18 +74,20 @@ class Undoing:
 
     def retract(self, id: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
         """Undo what was learnt of a decision; it is open again until its window ends."""
-        row, model = find_to_undo(self._log, self._models.by_slot, id, allowed)
+        row, model = found_to_undo(lambda: self._models.find(self._log, id, allowed))
         refuse_beside(id, row.beside)
         if row.version is None:
             raise Conflict(f"nothing was learnt of decision {id}", "there is nothing to take back")
         if row.version in undone(self._store, row.slot):
             raise Conflict(f"what was learnt of decision {id} was taken back before", "the model went back beyond it")
         others = [each for each in self._store.beside(id) if each.version is not None]
+        self._models.hold(*(self._models.by_slot[each.slot] for each in others))
         for each in (row, *others):
             self._refuse_promoted(self._models.by_slot[each.slot], each)
         key, now = self._log.key(model, row.seq), self._clock()
         verdict = self._store.retracted(row.slot, row.id, now, key)
         self._recent.drop(id)
+        ready = ready if ready is not None and ready.rewritten == model.rewritten else None
         model.rewritten += 1
         self._learn_anew(model, key, verdict, ready)
         for other in others:  # those who were taught it
@@ -97,6 +108,7 @@ class Undoing:
         verdict = self._store.rolled_back(model.slot, version, self._clock())
         if verdict.status == "unknown":
             raise Impossible(f"there is no version {version}", f"choose one from 0 to {verdict.version}")
+        ready = ready if ready is not None and ready.rewritten == model.rewritten else None
         model.rewritten += 1
         self._return(model, version, verdict)
         self._learn_anew(model, None, verdict, ready)
@@ -135,8 +147,13 @@ def find_to_undo(
     log: EventLog, models: Mapping[int, Served], id: str, allowed: str | None
 ) -> tuple[DecisionRow, Served]:
     """A decision whose feedback may be taken back; one that retention has erased cannot be."""
+    return found_to_undo(lambda: find(log, models, id, allowed))
+
+
+def found_to_undo(look: Callable[[], tuple[DecisionRow, Served]]) -> tuple[DecisionRow, Served]:
+    """The same, however it is looked for."""
     try:
-        return find(log, models, id, allowed)
+        return look()
     except Erased as error:
         raise Retained(error.problem, "what was learnt of it is in the base state, and stays") from error
 
@@ -159,7 +176,7 @@ def folded(
     """
     if model.keyed:
         return None
-    type, version = take_back
+    (type, version), rewritten = take_back, model.rewritten
     gone = Undone([*rewinds(reading, model.slot), (type, _NEXT, version)])
     found = LearnerCache.state_of(reading, model, None, gone)
     learner, seq = found if found is not None else first_of(reading, model, None)[:2]
@@ -167,4 +184,4 @@ def folded(
     if progress is not None:
         changes = progress.watch(changes, seq, model.seq)
     learner, last = follow(learner, changes, gone)
-    return Folded(learner, max(seq, last))
+    return Folded(learner, max(seq, last), rewritten)

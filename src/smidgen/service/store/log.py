@@ -117,6 +117,11 @@ class EventLog:
         for place in [each for each in self._learners if each[:2] == (model.id, key)]:
             del self._learners[place]
 
+    def let_go_of(self, model: Served) -> None:
+        """Keep nothing of a model in memory."""
+        for place in [each for each in self._learners if each[0] == model.id]:
+            del self._learners[place]
+
     def answered(self, model: Served, seq: int) -> Answered:
         """A feedback's event."""
         return answered(self._event(model, seq))

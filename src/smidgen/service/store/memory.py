@@ -11,11 +11,12 @@ from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.memory_writes import Shelf
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import Counts, ModelRow, State, TokenRow
+from smidgen.service.store.sole import Sole
 
 __all__ = ["MemoryStore", "Shelf"]
 
 
-class MemoryStore(MemoryRetaining):
+class MemoryStore(Sole, MemoryRetaining):
     """Everything in dictionaries. A batch is a list of changes, made to a copy now and to the shelf at the commit.
 
     Parameters
@@ -46,6 +47,13 @@ class MemoryStore(MemoryRetaining):
         if self._changes is not None:
             raise RuntimeError("a batch is open already")
         self._changes = []
+
+    def begin_at_once(self) -> bool:
+        """Open a batch: nobody has to be waited for, unless others write too."""
+        if self.shared:
+            return False
+        self.begin()
+        return True
 
     def commit(self) -> None:
         """Make the batch last."""
@@ -103,17 +111,18 @@ class MemoryStore(MemoryRetaining):
 
         self._do(note)
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event; without a key at once, as a file would be."""
         place = f"the state of key {key!r}" if key is not None else f"the state after event {seq}"
         state = State(seq, content, place, True, len(content), time.time())
         if key is not None:
             self._do(lambda tables: tables.states.__setitem__((slot, key), [state]))
-            return
+            return True
         with self.shelf.lock:
             for tables in (self.shelf.tables, self._tables):
                 older = [kept for kept in tables.states.get((slot, None), []) if kept.seq < seq]
                 tables.states[slot, None] = [state, *older][:3]
+        return True
 
     def drop_states(self, slot: int, before: int) -> None:
         """Between batches: keep no state of the slot itself from before an event."""

@@ -28,6 +28,7 @@ from smidgen.service.store.rows import (
     Told,
     Verdict,
 )
+from smidgen.service.store.sharing_protocol import Sharing
 
 #: What can be asked of the decisions of a slot; each gives rows.
 Question = Literal[
@@ -175,8 +176,8 @@ class Reading(BaseReading, Protocol):
         ...
 
 
-class Store(Reading, Retaining, Protocol):
-    """The one who writes. What it reads includes what it has written in the open batch."""
+class Store(Reading, Retaining, Sharing, Protocol):
+    """One who writes. What it reads includes what it has written in the open batch."""
 
     @property
     def in_batch(self) -> bool:
@@ -185,6 +186,10 @@ class Store(Reading, Retaining, Protocol):
 
     def begin(self) -> None:
         """Open a batch."""
+        ...
+
+    def begin_at_once(self) -> bool:
+        """Open a batch if nobody has to be waited for, now or while it is written; else False."""
         ...
 
     def commit(self) -> None:
@@ -208,7 +213,10 @@ class Store(Reading, Retaining, Protocol):
         ...
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
-        """Enter a model with one slot; its first event is appended by the caller."""
+        """Enter a model with one slot, which the batch holds; its first event is appended by the caller.
+
+        If another writer has just made one of this name, `Taken` is raised.
+        """
         ...
 
     def archive(self, model: int, at: float) -> None:
@@ -291,8 +299,11 @@ class Store(Reading, Retaining, Protocol):
         """Between batches: let nothing that was erased stay in the files; False if somebody's reading is in the way."""
         ...
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
-        """Keep what a learner has become after an event. A key's state joins the open batch."""
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        """Keep what a learner has become after an event. A key's state joins the open batch.
+
+        With the epoch of a lease: False if somebody else owns the slot since, and nothing is kept.
+        """
         ...
 
     def erase(self, slot: int, seq: int) -> None:

@@ -1,9 +1,9 @@
-"""The named questions of the store, as SQLite answers them; `Reading.look` of the protocol has the list."""
+"""The named questions of the store, as SQL answers them; `Reading.look` of the protocol has the list."""
 
 from __future__ import annotations
 
 from smidgen.service.store.protocol import Question
-from smidgen.service.store.sqlite_bases import SEEN
+from smidgen.service.store.sql_bases import SEEN
 
 _OUTCOMES = """
     SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type, f.at
@@ -17,27 +17,28 @@ _NOT_BEFORE = """
     SELECT min(seq) FROM (
         SELECT seq FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq <= {end}
         ORDER BY seq DESC LIMIT 5 * :limit
-    )
+    ) AS few
 """
 # The last decision whose window is over, by halving: the first one at or after the middle has ended, or has not.
 _OVER = """
     coalesce((
-        SELECT expires_at < :now FROM decisions INDEXED BY decision_order
+        SELECT CASE WHEN expires_at < :now THEN 1 ELSE 0 END FROM decisions INDEXED BY decision_order
         WHERE slot = :slot AND seq >= {middle} ORDER BY seq LIMIT 1
     ), 0)
 """
 _HALVES = """
     WITH RECURSIVE halves (low, high, over) AS (
-        SELECT 0, seq + 1, {first} FROM slots WHERE id = :slot
+        SELECT CAST(0 AS BIGINT), seq + 1, {first} FROM slots WHERE id = :slot
         UNION ALL
-        SELECT iif(over, (low + high) / 2, low), iif(over, high, (low + high) / 2), {next}
+        SELECT CASE WHEN over = 1 THEN (low + high) / 2 ELSE low END,
+            CASE WHEN over = 1 THEN high ELSE (low + high) / 2 END, {next}
         FROM halves WHERE high - low > 1
     )
     SELECT max(low) FROM halves
 """
 _LAST_ENDED = _HALVES.format(
     first=_OVER.format(middle="(slots.seq + 1) / 2"),
-    next=_OVER.format(middle="((low + high) / 2 + iif(over, high, low)) / 2"),
+    next=_OVER.format(middle="((low + high) / 2 + CASE WHEN over = 1 THEN high ELSE low END) / 2"),
 )
 
 _TALLY = """
@@ -55,7 +56,9 @@ QUESTIONS: dict[Question, str] = {
     # The lag is how many events, and so updates, came between a decision and its feedback, at most.
     "learnt_blocks": """
         SELECT (version - 1) / :block, count(*), count(measure), total(measure), total(measure * measure),
-            count(position), total(position), max(min(feedback_seq - seq - 1, version - 1))
+            count(position), total(position), max(
+                CASE WHEN feedback_seq - seq < version THEN feedback_seq - seq - 1 ELSE version - 1 END
+            )
         FROM decisions INDEXED BY decision_versions
         WHERE slot = :slot AND version > :after AND version <= :upto GROUP BY 1 ORDER BY 1
     """,
@@ -85,14 +88,14 @@ QUESTIONS: dict[Question, str] = {
                 SELECT min(key) AS key FROM events INDEXED BY event_keys WHERE slot = :slot AND key >= :prefix
                 UNION ALL
                 SELECT min(key) FROM base_states WHERE slot = :slot AND key >= :prefix AND key > ''
-            )
+            ) AS first
             UNION ALL
             SELECT (
                 SELECT min(key) FROM (
                     SELECT min(key) AS key FROM events INDEXED BY event_keys WHERE slot = :slot AND key > found.key
                     UNION ALL
                     SELECT min(key) FROM base_states WHERE slot = :slot AND key > found.key
-                )
+                ) AS next
             )
             FROM found WHERE found.key IS NOT NULL AND substr(found.key, 1, length(:prefix)) = :prefix
         )
@@ -124,7 +127,7 @@ QUESTIONS: dict[Question, str] = {
         SELECT count(*), total(agreed) FROM (
             SELECT agreed FROM decisions INDEXED BY decision_agreed WHERE slot = :slot AND agreed IS NOT NULL
             ORDER BY seq DESC LIMIT :limit
-        )
+        ) AS latest
     """,
 }
 #: Slots whose last event is not where their counts say, or not what they say.

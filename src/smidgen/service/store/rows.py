@@ -130,6 +130,9 @@ class Told(NamedTuple):
         What the curves need.
     body
         The event's body.
+    open_until
+        Of a decision that its one writer knows to have no answer yet: when its window ends. A store that others write
+        to as well looks for itself.
     """
 
     decision: str
@@ -139,6 +142,7 @@ class Told(NamedTuple):
     measure: float | None
     position: float | None
     body: bytes
+    open_until: float | None = None
 
 
 class Expiry(NamedTuple):
@@ -332,3 +336,22 @@ class TokenRow(NamedTuple):
     model: str | None
     created_at: float
     revoked_at: float | None
+
+
+class LeaseRow(NamedTuple):
+    """Who owns a slot: does what only one must do (silence, states, retention).
+
+    Attributes
+    ----------
+    slot, owner
+        Which slot, and whose it is.
+    epoch
+        Grows each time the owner changes.
+    until
+        When the lease runs out unless it is renewed, in seconds since 1970 by the clock of the store.
+    """
+
+    slot: int
+    owner: str
+    epoch: int
+    until: float

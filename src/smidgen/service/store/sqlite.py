@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -13,21 +12,18 @@ from smidgen.service.store import head, modes
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.questions import TORN
-from smidgen.service.store.rows import Counts, ModelRow, TokenRow
 from smidgen.service.store.schema import connect
 from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite_reads import SQLiteReaders
-from smidgen.service.store.sqlite_retaining import SQLiteRetaining
+from smidgen.service.store.sole import Sole
+from smidgen.service.store.sql_models import COUNTS, KEY_STATE, SQLModels
+from smidgen.service.store.sqlite_deferred import SQLiteDeferred
+from smidgen.service.store.sqlite_reads import SQLiteReaders, SQLiteReads
 from smidgen.service.store.witnesses import Witnesses
 
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
-_COUNTS = """
-    UPDATE slots SET seq = :seq, version = :version, decisions = :decisions, late = :late, keys = :keys,
-        number = :number, chain = :chain, answered = :answered WHERE id = :slot
-"""
 
 
-class SQLiteStore(SQLiteRetaining):
+class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
     """The database of a data folder, for its one writer.
 
     Opening compares the log with its witnesses, the heads and snapshots beside it, and refuses if acknowledged events
@@ -41,13 +37,16 @@ class SQLiteStore(SQLiteRetaining):
         SQLite's setting; anything but FULL can lose what was acknowledged.
     """
 
+    _sole = True
+
     def __init__(self, folder: Path, *, synchronous: str = "FULL") -> None:
         self.folder = folder
         self._heads = head.Heads(folder)
         witnesses = Witnesses(folder)  # before the database, which may go on while we look
         witnesses.refuse_alone()
         modes.tighten(folder)
-        super().__init__(connect(folder, synchronous=synchronous), Snapshots(folder))
+        SQLiteDeferred.__init__(self, connect(folder, synchronous=synchronous), Snapshots(folder))
+        SQLModels.__init__(self)
         try:
             self._refuse_torn()
             witnesses.refuse_loss(self.chain, self.first_known, self._name)
@@ -69,11 +68,23 @@ class SQLiteStore(SQLiteRetaining):
         self._run("BEGIN IMMEDIATE")
         reach("after-begin")
 
+    def begin_at_once(self) -> bool:
+        """Open a batch unless another process writes just now."""
+        self._run("PRAGMA busy_timeout = 0")
+        try:
+            self.begin()
+        except StorageFailed:
+            return False
+        finally:
+            self._run("PRAGMA busy_timeout = 5000")
+        return True
+
     def commit(self) -> None:
         """Make the batch last: returns when it is on the disk."""
+        self.flush()
         moved = self._counting.moved()
         for slot, counts in moved.items():
-            self._run(_COUNTS, {"slot": slot, **msgspec.structs.asdict(counts)})
+            self._run(COUNTS, {"slot": slot, **msgspec.structs.asdict(counts)})
         reach("before-commit")
         self._run("COMMIT")
         self._counting.keep()
@@ -83,70 +94,46 @@ class SQLiteStore(SQLiteRetaining):
     def rollback(self) -> None:
         """Undo the batch, if one is open."""
         self._counting.restore()
+        self.drop()
         if self.connection.in_transaction:
             self._run("ROLLBACK")
 
     def savepoint(self) -> None:
         """Begin a command within the batch."""
-        self._run("SAVEPOINT command")
+        self.mark()
         self._counting.mark()
 
     def release(self) -> None:
         """The command is done; it lasts if the batch does."""
-        self._run("RELEASE command")
+        self.unmark()
         self._counting.release()
 
     def undo(self) -> None:
         """Undo the command, and nothing else of the batch."""
         self._counting.back()
-        self._run("ROLLBACK TO command")
-        self._run("RELEASE command")
+        self.undone()
 
     # What is written
 
-    def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
-        """Enter a model with one slot; its first event is appended by the caller."""
-        told = msgspec.json.encode(resolved, order="deterministic")
-        model = self._run(
-            "INSERT INTO models (name, body, resolved, created_at) VALUES (?, ?, ?, ?)", (name, body, told, at)
-        ).lastrowid
-        slot = self._run(
-            "INSERT INTO slots (model, seq, version, decisions, late, keys, number, chain)"
-            " VALUES (?, 0, 0, 0, 0, 0, 0, ?)",
-            (model, Counts().chain),
-        ).lastrowid
-        self._counting.enter(int(slot or 0), Counts(), new=True)
-        return ModelRow(int(model or 0), name, int(slot or 0), body, resolved, at)
-
-    def archive(self, model: int, at: float) -> None:
-        """Note that a model decides no more."""
-        self._run("UPDATE models SET archived_at = ? WHERE id = ?", (at, model))
-
-    def amend(self, model: int, resolved: dict[str, Any]) -> None:
-        """Put other settings in force; the event is appended by the caller."""
-        told = msgspec.json.encode(resolved, order="deterministic")
-        self._run("UPDATE models SET resolved = ? WHERE id = ?", (told, model))
-
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes) -> None:
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event: a file, or a row that joins the open batch."""
         if key is not None:
-            self._run(
-                "INSERT INTO key_states VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
-                " SET seq = excluded.seq, at = excluded.at, state = excluded.state",
-                (slot, key, seq, time.time(), content),
-            )
+            self._run(KEY_STATE, (slot, key, seq, time.time(), content))
             reach("key-state-written")
         elif (mark := self._mark(slot, seq)) is not None:
             self.snapshots.take(slot, seq, mark, content)
+        return True
 
-    def add_token(self, token: TokenRow) -> None:
-        """Enter a token."""
-        self._run("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?)", tuple(token))
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event."""
+        for found in self.snapshots.of(slot):
+            if found.seq < before:
+                found.path.unlink(missing_ok=True)
 
-    def revoke_token(self, id: str, at: float) -> bool:
-        """End a token; False if there is no valid one of this id."""
-        sql = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
-        return self._run(sql, (at, id)).rowcount > 0
+    def cleanse(self) -> bool:
+        """Between batches: let nothing that was erased stay in the files."""
+        (busy, *_) = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
+        return not busy
 
     # Reading, as the writer needs it
 

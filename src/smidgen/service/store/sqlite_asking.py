@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from smidgen.service.store.schema import of_disk, refusal
+from smidgen.service.store.schema import of_disk, refusal, told
 from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store.sql_asking import SQLAsking, SQLTelling
 
 
-class SQLiteAsking:
+class SQLiteAsking(SQLAsking):
     """Rows, over one connection; a lock lets any thread ask.
 
     Parameters
@@ -36,10 +37,6 @@ class SQLiteAsking:
                 raise refusal(error) from error
             raise
 
-    def _row(self, sql: str, values: Any = ()) -> Any:
-        rows = self._rows(sql, values)
-        return rows[0] if rows else None
-
     def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
         """The rows one by one, read some at a time."""
         try:
@@ -55,3 +52,22 @@ class SQLiteAsking:
             if of_disk(error):
                 raise refusal(error) from error
             raise
+
+
+class SQLiteTelling(SQLiteAsking, SQLTelling):
+    """Statements that change something, over the same connection: SQLite runs each at once."""
+
+    def _run(self, sql: str, values: Any = ()) -> None:
+        try:
+            self.connection.execute(sql, values)
+        except sqlite3.Error as error:
+            if of_disk(error):
+                raise refusal(error) from error
+            raise
+
+    def _run_many(self, sql: str, values: Sequence[Any]) -> None:
+        with told():
+            self.connection.executemany(sql, values)
+
+    def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
+        return self._rows(sql, values)

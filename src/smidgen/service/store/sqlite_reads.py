@@ -1,8 +1,7 @@
-"""Reading from SQLite: the same questions for the writer and for readers beside it."""
+"""Reading from SQLite: one connection for the writer, others for readers beside it."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -10,67 +9,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from smidgen.service.store import modes
-from smidgen.service.store.events import Event
-from smidgen.service.store.protocol import Question
-from smidgen.service.store.questions import QUESTIONS
-from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
+from smidgen.service.store.rows import State
 from smidgen.service.store.schema import connect_reading, told
-from smidgen.service.store.snapshots import MARK, Snapshots
-from smidgen.service.store.sqlite_bases import SEEN, SQLiteBases
+from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store.sql_reads import SQLReads
+from smidgen.service.store.sqlite_asking import SQLiteAsking
 
 _PAGES = 2048  # copied at a time
-_ID = re.compile(r"[0-9a-f]{24}")
-_EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
-_DECISIONS = (
-    "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
-    " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
-)
-_COUNTS = "SELECT seq, version, decisions, late, keys, number, chain, answered FROM slots WHERE id = ?"
-_CHANGES = """
-    SELECT f.seq, f.type, f.version, f.at, f.decision, f.key, f.made, f.salt, f.chain, f.body,
-           d.seq, d.type, d.version, d.at, d.decision, d.key, d.made, d.salt, d.chain, d.body
-    FROM events f {index} LEFT JOIN decisions x ON x.id = f.decision
-    LEFT JOIN events d ON d.slot = x.slot AND d.seq = x.seq
-    WHERE f.slot = ?1 AND f.seq > ?2 AND (f.made IS NOT NULL OR f.type = 'amended') AND {key}
-"""
-_CHANGES_ALL = _CHANGES.format(index="", key="?3 IS NULL") + " ORDER BY 1"
-_CHANGES_BY_KEY = (
-    _CHANGES.format(index="INDEXED BY event_keys", key="f.key = ?3")
-    + " UNION ALL "
-    + _CHANGES.format(index="INDEXED BY event_wide", key="f.decision IS NULL AND f.key IS NULL")
-    + " ORDER BY 1"
-)
-OF_KEY = f"{_EVENTS} INDEXED BY event_keys WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
-_FORGOTTEN = """
-    SELECT seq FROM events INDEXED BY event_wide
-    WHERE slot = ? AND decision IS NULL AND type = 'erased' AND salt IS NOT NULL ORDER BY seq DESC LIMIT 1
-"""
-_REWINDS = (
-    f"{_EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND seq > ?"
-    " AND type IN ('retracted', 'rolled_back') ORDER BY seq"
-)
-_VERSION_AT = (
-    "SELECT made FROM events WHERE slot = ? AND seq <= ? AND seq > ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
-)
-_EVENT = f"{_EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
-_DECISION = f"{_DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
-_REQUESTED = f"{_DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
-_NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
-_BESIDE = f"{_DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
-_KEYS_NUMBER = (
-    "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
-    " WHERE e.slot = ? AND e.key = ? AND e.seq <= ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1"
-)
-_DUE = (
-    f"{_DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
-    " ORDER BY expires_at, slot, seq LIMIT ?"
-)
 
 
-class SQLiteReads(SQLiteBases):
+class SQLiteReads(SQLiteAsking, SQLReads):
     """The questions, over one connection; a lock lets any thread ask.
 
     Parameters
@@ -94,151 +43,18 @@ class SQLiteReads(SQLiteBases):
             finally:
                 self._rows("COMMIT")
 
-    def models(self) -> list[ModelRow]:
-        """The models in the order of their making."""
-        rows = self._rows(
-            "SELECT m.id, m.name, s.id, m.body, m.resolved, m.created_at, m.archived_at"
-            " FROM models m JOIN slots s ON s.model = m.id AND s.place = 0 ORDER BY m.id"
-        )
-        return [
-            ModelRow(id, name, slot, body, msgspec.json.decode(resolved), created, archived)
-            for id, name, slot, body, resolved, created, archived in rows
-        ]
-
-    def counts(self, slot: int) -> Counts | None:
-        """How far a slot is."""
-        row = self._row(_COUNTS, (slot,))
-        return Counts(*row) if row is not None else None
-
-    def decision(self, id: str) -> DecisionRow | None:
-        """A decision by its id."""
-        if _ID.fullmatch(id) is None:
-            return None
-        return _decision(self._row(_DECISION, (bytes.fromhex(id),)))
-
-    def requested(self, slot: int, request: str) -> DecisionRow | None:
-        """The decision that the app asked for under this id of its own."""
-        return _decision(self._row(_REQUESTED, (slot, request)))
-
-    def beside(self, decision: str) -> list[DecisionRow]:
-        """The decisions that were made beside this one, by slot."""
-        if _ID.fullmatch(decision) is None:
-            return []
-        return [DecisionRow(*_decided(row)) for row in self._rows(_BESIDE, (bytes.fromhex(decision),))]
-
-    def called(self, slot: int, id: str) -> CallRow | None:
-        """The call that the app made under this id of its own."""
-        row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
-        return CallRow(*row) if row is not None and row[1] > self._floor(slot) else None
-
-    def event(self, slot: int, seq: int) -> Event | None:
-        """One event."""
-        row = self._row(_EVENT, (slot, seq))
-        return event_of(row) if row is not None else None
-
-    def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
-        """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
-        sql = f"{_EVENTS} WHERE slot = ? AND seq > ? ORDER BY seq LIMIT ?"
-        found: list[Event] = []
-        size = 0
-        for row in self._each(sql, (slot, max(after, self._floor(slot)), limit), 64):
-            found.append(event_of(row))
-            size += len(row[9] or b"")
-            if size >= most:
-                break
-        return found
-
-    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
-        """The events that made a version, after an event, in order, each with the decision that it is about."""
-        after = max(after, self._floor(slot))
-        for row in self._each(_CHANGES_ALL if key is None else _CHANGES_BY_KEY, (slot, after, key), 256):
-            yield event_of(row[:10]), event_of(row[10:]) if row[10] is not None else None
-
-    def rewinds(self, slot: int) -> list[Event]:
-        """The events that take back what earlier ones did, in order."""
-        return [event_of(row) for row in self._rows(_REWINDS, (slot, self._floor(slot)))]
-
-    def of_key(self, slot: int, key: str) -> Iterator[Event]:
-        """The events of a key, in order."""
-        after = self._floor(slot)
-        while rows := self._rows(OF_KEY, (slot, key, after)):
-            yield from map(event_of, rows)
-            after = rows[-1][0]
-
-    def forgotten(self, slot: int) -> int:
-        """The last event that forgot a key, 0 if there is none."""
-        row = self._row(_FORGOTTEN, (slot,))
-        return int(row[0]) if row is not None else 0
-
-    def version_at(self, slot: int, seq: int) -> int:
-        """The version after an event."""
-        base = self.base(slot)
-        row = self._row(_VERSION_AT, (slot, seq, base.seq if base is not None else 0))
-        return int(row[0]) if row is not None else base.version if base is not None else 0
-
-    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
-        """The decisions of all slots whose windows are over and whose silence is still to be learnt."""
-        return [DecisionRow(*_decided(row)) for row in self._rows(_DUE, (now, limit))]
-
-    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
-        """The number of a learner's latest decision, 0 if there is none."""
-        if upto is not None and key is None:
-            row = self._row(_NUMBER, (slot, upto))
-        elif key is None:
-            row = self._row("SELECT number FROM slots WHERE id = ?", (slot,))
-        else:
-            row = self._row(_KEYS_NUMBER, (slot, key, upto if upto is not None else 1 << 62))
-        based = self.base_state(slot, key) if key is not None or upto is not None else None
-        return max(int(row[0]) if row is not None else 0, based.number if based is not None else 0)
-
     def states(self, slot: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
         if key is not None:
-            row = self._row("SELECT seq, state, at FROM key_states WHERE slot = ? AND key = ?", (slot, key))
-            if row is not None:
-                yield State(row[0], row[1], f"the state of key {key!r}", True, len(row[1]), row[2])
+            yield from self._states_of_key(slot, key)
             return
         for found in self.snapshots.of(slot):
             yield found.state(own=found.mark == self._mark(slot, found.seq))
-
-    def state_keys(self, slot: int) -> list[str]:
-        """The keys that have a published state."""
-        return [key for (key,) in self._rows("SELECT key FROM key_states WHERE slot = ? ORDER BY key", (slot,))]
-
-    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
-        """The rows that answer a named question about a slot."""
-        rows = self._rows(QUESTIONS[question], {"slot": slot, **values})
-        if question in ("lately", "ended", "answers"):
-            return [_outcome(*row) for row in rows]
-        return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
-
-    def tokens(self) -> list[TokenRow]:
-        """All tokens, in the order of their making."""
-        sql = "SELECT id, hash, scopes, model, created_at, revoked_at FROM tokens ORDER BY created_at, id"
-        return [TokenRow(*row) for row in self._rows(sql)]
-
-    def token(self, hash: bytes) -> TokenRow | None:
-        """The token with this digest."""
-        sql = "SELECT id, hash, scopes, model, created_at, revoked_at FROM tokens WHERE hash = ?"
-        row = self._row(sql, (hash,))
-        return TokenRow(*row) if row is not None else None
 
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
             self.connection.close()
-
-    def chain(self, slot: int, seq: int) -> bytes | None:
-        """The chain of a slot at an event; None if there is no such event."""
-        if (base := self.base(slot)) is not None and seq <= base.seq:
-            return base.chain if seq == base.seq else None
-        row = self._row("SELECT chain FROM events WHERE slot = ? AND seq = ?", (slot, seq))
-        return bytes(row[0]) if row is not None else None
-
-    def _mark(self, slot: int, seq: int) -> str | None:
-        """A short name for an event and all before it, None if there is no such event."""
-        chain = self.chain(slot, seq)
-        return chain[:MARK].hex() if chain is not None else None
 
 
 class SQLiteReader(SQLiteReads):
@@ -319,37 +135,3 @@ class SQLiteReaders(SQLiteReads):
         """Close all connections."""
         while self._all:
             self._all.pop().close()
-
-
-def event_of(row: Any) -> Event:
-    """An event from the columns of its row."""
-    seq, type, version, at, decision, *rest = row
-    return Event(seq, type, version, at, decision.hex() if decision is not None else None, *rest)
-
-
-def _decision(row: Any) -> DecisionRow | None:
-    return DecisionRow(*_decided(row)) if row is not None else None
-
-
-def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, sent: int | None, *rest: Any) -> Outcome:
-    return Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *rest)
-
-
-def _decided(row: Any) -> Any:
-    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash, beside, agreed = row
-    went = bool(forwarded) if forwarded is not None else None
-    return (
-        id.hex(),
-        slot,
-        seq,
-        expires_at,
-        request_hash,
-        bool(explored),
-        went,
-        *answer,
-        bool(waits),
-        bool(shown),
-        late_hash,
-        beside.hex() if beside is not None else None,
-        bool(agreed) if agreed is not None else None,
-    )
