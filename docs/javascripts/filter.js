@@ -1,7 +1,8 @@
-/* Long tables of verdicts: chips and a search above them. Without this file they are plain tables. */
+/* Long tables of verdicts: chips and a search above them. Tables of sentences: on a phone each row becomes a card.
+   Without this file they are plain tables. */
 "use strict";
 
-const FEWEST = 12, LONG = 260;
+const FEWEST = 12, LONG = 260, SENTENCE = 50, MOST_COLUMNS = 5;
 
 function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -37,7 +38,7 @@ function equip(table, at) {
     const told = new Map();
     for (const each of rows) told.set(each[kind], (told.get(each[kind]) ?? 0) + 1);
     if (told.size < 2 || told.size > 12) return [];
-    const made = [...told].map(([value, number]) => {
+    const made = [...told].sort((a, b) => b[1] - a[1]).map(([value, number]) => {
       const chip = element("button", { type: "button", className: "filter-chip", textContent: `${value} ` },
         element("small", { textContent: number }));
       chip.addEventListener("click", () => { chosen[kind] = chosen[kind] === value ? null : value; show(); });
@@ -55,12 +56,14 @@ function equip(table, at) {
   show();
 }
 
+function label(table, heads) {
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, i) => { cell.dataset.head = heads[i] ?? ""; });
+}
+
 function shorten(table) {
-  const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
   table.classList.add("filtered");
   for (const row of table.tBodies[0].rows) {
-    [...row.cells].forEach((cell, i) => {
-      cell.dataset.head = heads[i];
+    [...row.cells].forEach((cell) => {
       if (cell.textContent.length < LONG) return;
       const inner = element("div", { className: "clamped" });
       inner.append(...cell.childNodes);
@@ -78,8 +81,14 @@ function shorten(table) {
 
 document.addEventListener("DOMContentLoaded", () => {
   for (const table of document.querySelectorAll(".md-content table:not([class])")) {
-    const heads = table.tHead ? [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim()) : [];
+    if (!table.tHead || !table.tBodies.length) continue;
+    const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
+    const cells = [...table.tBodies[0].rows].flatMap((row) => [...row.cells]);
     const at = heads.findIndex((head) => head === "verdict" || head === "reached");
-    if (at >= 0 && table.tBodies[0]?.rows.length >= FEWEST) equip(table, at);
+    label(table, heads);
+    if (cells.length && heads.length <= MOST_COLUMNS && cells.some((cell) => cell.textContent.length > SENTENCE)) {
+      table.dataset.wordy = "";
+    }
+    if (at >= 0 && table.tBodies[0].rows.length >= FEWEST) equip(table, at);
   }
 });

@@ -187,8 +187,8 @@ MUTANTS = [
     Mutant(
         "a log is told from one event too early",
         STORE + "sql_reads.py",
-        'sql = f"{_EVENTS} WHERE slot = ? AND seq > ? ORDER',
-        'sql = f"{_EVENTS} WHERE slot = ? AND seq >= ? ORDER',
+        'sql = f"{EVENTS} WHERE slot = ? AND seq > ? ORDER',
+        'sql = f"{EVENTS} WHERE slot = ? AND seq >= ? ORDER',
         CONTRACT,
     ),
     Mutant(

@@ -66,7 +66,7 @@ class SharedMemoryStore(MemoryStore):
 
     def _back_to(self, mark: int) -> None:
         with self.exchange.lock:
-            self._seen = self.exchange.version
+            self._seen = -1
             super()._back_to(mark)
 
     # Sharing
@@ -76,6 +76,7 @@ class SharedMemoryStore(MemoryStore):
         return True
 
     def enter(self, *slots: int) -> None:
+        self._open()
         exchange, new = self.exchange, [slot for slot in sorted(slots) if self.exchange.held.get(slot) is not self]
         with exchange.free:
             waits = exchange.waits and self not in exchange.held.values()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
+from smidgen._kernel import constant, inlined, kernel
 from smidgen.decision import IntArray
 
 Bytes = NDArray[np.uint8]
@@ -17,6 +18,8 @@ NONE, UNKNOWN = -1, -2
 #: What is written of each known value: its hash, its id, where its letters begin and end.
 _HASH, _ID, _FIRST, _LAST, _LINES = 0, 1, 2, 3, 4
 _ROOM = 64
+NO_BYTES: Bytes = np.empty(0, np.uint8)
+NO_BYTES.flags.writeable = False
 
 
 class Strings(NamedTuple):
@@ -34,6 +37,14 @@ class Strings(NamedTuple):
     def at(self, i: int) -> str:
         """One of them."""
         return self.letters[self.starts[i] : self.starts[i + 1]].tobytes().decode()
+
+
+def one_after_the_other(values: Sequence[str | None]) -> Strings:
+    """Strings in the same form; None is an empty one."""
+    told = [b"" if value is None else value.encode("utf-8", "surrogatepass") for value in values]
+    letters, starts = np.frombuffer(b"".join(told), np.uint8), np.zeros(len(told) + 1, np.int64)
+    np.cumsum([len(value) for value in told], out=starts[1:])
+    return Strings(letters, constant(starts), NO_BYTES, 0)
 
 
 @inlined

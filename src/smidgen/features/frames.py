@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from smidgen._kernel import constant
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeatures
-from smidgen.features.categories import Bytes, Strings
+from smidgen.features.categories import NO_BYTES, Bytes, Strings
 
-_WIDTHS: dict[str, type[np.signedinteger[Any]]] = {"large_string": np.int64, "string": np.int32}
-_NO_BYTES: Bytes = np.empty(0, np.uint8)
+_NOT_NUMPYS = ("Decimal", "Int128", "UInt128")
+_WIDTHS: dict[str, type[np.signedinteger[Any]]] = {"LargeStringArray": np.int64, "StringArray": np.int32}
 
 
 class Coded(NamedTuple):
@@ -48,16 +48,14 @@ def _pandas(value: Any) -> bool:
 
 def frame_records(frame: Any) -> list[dict[str, Any]]:
     """The rows of a frame as records."""
-    if not _pandas(frame):
-        return list(frame.iter_rows(named=True))
-    made: list[dict[str, Any]] = frame.to_dict("records")
+    made: list[dict[str, Any]] = frame.to_dict("records") if _pandas(frame) else list(frame.iter_rows(named=True))
     return [{key: None if missing(value) else value for key, value in record.items()} for record in made]
 
 
 def frame_columns(frame: Any, texts: frozenset[str], quick: bool = False) -> tuple[list[Any], list[Any]]:
     """The names and the columns of a frame: arrays of numbers or bools, `Coded` categories, or lists.
 
-    With ``quick``, strings that are no texts come as Arrow keeps them, if it is there (`Strings`).
+    With ``quick``, strings come as Arrow keeps them, if it is there (`Strings`).
     """
     names = list(frame.columns)
     if len(set(names)) < len(names):
@@ -72,13 +70,13 @@ def _pandas_column(column: Any, text: bool, quick: bool) -> Any:
     if kind in "iufb" and (plain or kind != "b"):
         return _array(column.to_numpy() if plain else column.to_numpy(dtype=np.float64, na_value=np.nan))
     strings = column.dtype.name in ("str", "string")
+    if strings and quick and (bare := _strings(column.array.__arrow_array__)) is not None:
+        return bare
     if text and strings and not column.hasnans:
         told: list[Any] = column.tolist()
         return told
     if kind not in "OU" or text:
         return [None if missing(value) else value for value in column.tolist()]
-    if strings and quick and (told := _strings(column.array.__arrow_array__)) is not None:
-        return told
     if strings and len(column):
         coded = _from_arrow(column.array)
         if coded is not None:
@@ -108,23 +106,32 @@ def _strings(arrow: Callable[[], Any]) -> Strings | None:
     except (AttributeError, ImportError):
         return None
     whole = told.combine_chunks() if hasattr(told, "combine_chunks") else told
-    if str(whole.type) not in _WIDTHS or not len(whole):
+    width = _WIDTHS.get(type(whole).__name__)
+    if width is None or not len(whole):
         return None
     there, starts, letters = whole.buffers()
-    width = _WIDTHS[str(whole.type)]
     begin = np.frombuffer(starts, width)[whole.offset : whole.offset + len(whole) + 1].astype(np.int64, copy=False)
-    there, letters = (_NO_BYTES if bits is None else np.frombuffer(bits, np.uint8) for bits in (there, letters))
-    return Strings(constant(letters), constant(begin), constant(there), whole.offset)
+    return Strings(
+        _bytes(letters), begin if not begin.flags.writeable else constant(begin), _bytes(there), whole.offset
+    )
+
+
+def _bytes(buffer: Any) -> Bytes:
+    if buffer is None:
+        return NO_BYTES
+    made = np.frombuffer(buffer, np.uint8)
+    return made if not made.flags.writeable else constant(made)
 
 
 def _polars_column(column: Any, text: bool, quick: bool) -> Any:
-    if column.dtype.is_numeric() and not column.dtype.is_decimal():
+    kind = column.dtype.base_type().__name__
+    if column.dtype.is_numeric() and kind not in _NOT_NUMPYS:
         if column.null_count():
             return np.array([np.nan if value is None else value for value in column.to_list()], np.float64)
         return _array(column.to_numpy())
-    if column.dtype.base_type().__name__ == "Boolean" and not column.null_count():
+    if kind == "Boolean" and not column.null_count():
         return column.to_numpy()
-    if quick and not text and column.dtype.base_type().__name__ == "String":
+    if quick and kind == "String":
         told = _strings(column.to_arrow)
         if told is not None:
             return told

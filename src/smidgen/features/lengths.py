@@ -35,10 +35,10 @@ def longest(rows: NDArray[np.float64]) -> float:
     >>> longest(np.array([[3e200, 4e200], [1.0, 0.0]]))
     5e+200
     """
+    squares = max(np.einsum("ij,ij->i", rows, rows).tolist(), default=0.0)
+    if 1e-200 < squares < math.inf:
+        return math.sqrt(squares)
     with np.errstate(over="ignore", under="ignore"):
-        squares = float(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
-        if 1e-200 < squares < math.inf:
-            return math.sqrt(squares)
         largest = float(np.abs(rows).max(initial=0.0))
         if largest == 0.0:
             return 0.0

@@ -15,6 +15,7 @@ from smidgen._kernel import kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features import limits
 from smidgen.features.categories import NONE, UNKNOWN, CategoryIndex, Strings
+from smidgen.features.dates import as_moment
 from smidgen.features.encoded import order_row
 from smidgen.features.frames import Coded
 from smidgen.features.gathered import Gathered
@@ -137,7 +138,9 @@ class Sheet:
     def read(self, field: RecordField, column: Any) -> bool:
         """One column; whether it fits."""
         if isinstance(column, Strings):
-            return not field.words and self._strings(field, column)
+            if field.words:
+                return not self.texts.text_blocks and self.reader.texts_at_once(field, column, self.texts)
+            return self._strings(field, column)
         if isinstance(column, Coded):
             return not field.words and self._coded(field, column)
         if isinstance(column, np.ndarray):
@@ -265,7 +268,7 @@ class Sheet:
 
 
 def is_category(value: Any) -> bool:
-    """Whether a value is a category for sure: a string that may be a date is looked at more closely elsewhere."""
+    """Whether a value is a category: a bool, or a string that is neither too long nor a date."""
     if type(value) is bool:
         return True
-    return type(value) is str and len(value) <= limits.CATEGORY and value[4:5] != "-"
+    return type(value) is str and len(value) <= limits.CATEGORY and (value[4:5] != "-" or as_moment(value) is None)

@@ -30,7 +30,7 @@ def beyond_loopback(pid: int | None = None) -> list[str]:
     """
     if not (_PROC / "net" / "tcp").exists():
         return []
-    ours = {inode for each in _family(pid) for inode in _sockets(each)}
+    ours = {inode for each in family(pid) for inode in _sockets(each)}
     found = {
         f"{address}:{port}"
         for table in ("tcp", "tcp6")
@@ -40,7 +40,7 @@ def beyond_loopback(pid: int | None = None) -> list[str]:
     return sorted(found)
 
 
-def _family(pid: int | None) -> set[int]:
+def family(pid: int | None) -> set[int]:
     """A process and all that it started, and they."""
     children: dict[int, list[int]] = {}
     for folder in _PROC.glob("[0-9]*"):

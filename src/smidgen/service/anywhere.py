@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -17,6 +17,7 @@ from smidgen.service.commands import DATA, Data, Import
 if TYPE_CHECKING:
     from smidgen.client import Client
     from smidgen.service.models.engine import Engine
+    from smidgen.service.store.places import Place
 
 Url = Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")]
 Token = Annotated[str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")]
@@ -31,10 +32,10 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """A data folder, or the address of a running service with the token for it."""
+class Where:
+    """A store, or the address of a running service with the token for it."""
 
-    data: Path
+    data: Place
     url: str | None
     token: str | None
 
@@ -56,11 +57,11 @@ class Place:
 
     @contextmanager
     def engine(self) -> Iterator[Engine]:
-        """The engine over the folder, of which nobody else may have one."""
+        """The engine over a folder, of which nobody else may have one, or over a database, as one more worker."""
         from smidgen.service.models.engine import Engine
         from smidgen.service.store.lock import only_one
 
-        with only_one(self.data):
+        with only_one(self.data) if isinstance(self.data, Path) else nullcontext():
             engine = Engine(self.data)
             try:
                 yield engine
@@ -72,8 +73,8 @@ def anywhere(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command that takes a ``place`` the options that say where: --data, --url, --token, --import."""
 
     @wraps(command)
-    def placed(*, data: Path, url: str | None, token: str | None, modules: list[str], **given: Any) -> None:
-        command(**given, place=Place(data, url, token))
+    def placed(*, data: Place, url: str | None, token: str | None, modules: list[str], **given: Any) -> None:
+        command(**given, place=Where(data, url, token))
 
     hints = get_type_hints(command, include_extras=True)
     own = [each.replace(annotation=hints[each.name]) for each in inspect.signature(command).parameters.values()]

@@ -7,15 +7,36 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from smidgen.service.messages import Finding, ModelReply, Quality
+    from smidgen.service.store.places import Place
 
-Data = Annotated[Path, typer.Option(help="The service's data folder.")]
+
+def as_place(text: str) -> Any:
+    """Where a store is, of what somebody typed."""
+    from smidgen.service.store.places import place
+
+    return place(text)
+
+
 DATA = Path("smidgen-data")
+Folder = Annotated[Path, typer.Option(help="The service's data folder.")]
+#: Where the service keeps everything: a folder, or a database by its URL.
+Data = Annotated[
+    Any,
+    typer.Option(
+        "--data",
+        "--store",
+        parser=as_place,
+        metavar="PLACE",
+        envvar="SMIDGEN_STORE",
+        help="The service's data folder; or its store by URL, e.g. postgresql://user@host/database.",
+    ),
+]
 
 
 def _welcomed(modules: list[str] | None) -> list[str]:
@@ -56,12 +77,21 @@ def serve(
         str, typer.Option(envvar="SMIDGEN_HOST", help="Where to listen. Other than this machine only with a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="0 is any free one.")] = 8470,
-    data: Annotated[Path, typer.Option(help="The data folder; made if it is not there.")] = DATA,
+    data: Data = DATA,
+    workers: Annotated[
+        int,
+        typer.Option(
+            envvar="SMIDGEN_WORKERS",
+            min=1,
+            max=64,
+            help="How many processes share the port; more than one on PostgreSQL.",
+        ),
+    ] = 1,
     max_body: Annotated[
         int, typer.Option(envvar="SMIDGEN_MAX_BODY", min=1024, help="The largest body of a request, in bytes.")
     ] = 8 << 20,
     max_connections: Annotated[
-        int, typer.Option(envvar="SMIDGEN_MAX_CONNECTIONS", min=1, help="How many connections are served at once.")
+        int, typer.Option(envvar="SMIDGEN_MAX_CONNECTIONS", min=1, help="How many connections a worker serves at once.")
     ] = 1_000,
     snapshot_every: Annotated[
         int, typer.Option(envvar="SMIDGEN_SNAPSHOT_EVERY", min=1, help="Events of a model between two snapshots.")
@@ -125,12 +155,19 @@ def serve(
         modules=tuple(modules or ()),
         personalizer=personalizer,
         apprentice=apprentice,
+        workers=workers,
     )
-    run(options, host, port, lambda address: typer.echo(f"smidgen is at {address} (data: {data})"))
+
+    def announce(address: str) -> None:
+        more = f", {workers} workers" if workers > 1 else ""
+        typer.echo(f"smidgen is at {address} (data: {data}{more})")
+
+    if status := run(options, host, port, announce):
+        raise typer.Exit(status)
 
 
 def upgrade(
-    data: Data = DATA,
+    data: Folder = DATA,
     check: Annotated[bool, typer.Option("--check", help="Only look: convert elsewhere and compare.")] = False,
     modules: Import = None,
 ) -> None:
@@ -279,7 +316,7 @@ def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
         raise typer.Exit(1)
 
 
-def _from_database(data: Path) -> list[tuple[ModelReply, list[Finding]]]:
+def _from_database(data: Place) -> list[tuple[ModelReply, list[Finding]]]:
     from smidgen.service.insight.health import judge
     from smidgen.service.insight.quality import at_a_glance
     from smidgen.service.store.inspection import Inspection

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smidgen.service.anywhere import Name, Place, anywhere
+from smidgen.service.anywhere import Name, Where, anywhere
 from smidgen.service.commands import list_models
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ models.callback(invoke_without_command=True)(list_models)
 @models.command()
 @anywhere
 def create(
-    place: Place,
+    place: Where,
     name: Name,
     settings: Annotated[str, typer.Argument(help="Its settings as JSON, as PUT takes them, or a file of it.")],
 ) -> None:
@@ -62,7 +62,7 @@ def create(
 
 @models.command()
 @anywhere
-def archive(place: Place, name: Name) -> None:
+def archive(place: Where, name: Name) -> None:
     """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
     place.do(lambda engine: engine.archive(name), lambda client: client.archive(name))
     typer.echo(f"{name} is archived")
@@ -70,7 +70,7 @@ def archive(place: Place, name: Name) -> None:
 
 @models.command()
 @anywhere
-def revive(place: Place, name: Name) -> None:
+def revive(place: Where, name: Name) -> None:
     """Let an archived model decide again; it goes on where it was."""
     place.do(lambda engine: engine.revive(name), lambda client: client.revive(name))
     typer.echo(f"{name} decides again")
@@ -79,7 +79,7 @@ def revive(place: Place, name: Name) -> None:
 @models.command()
 @anywhere
 def rename(
-    place: Place,
+    place: Where,
     name: Name,
     to: Annotated[str, typer.Argument(help="What it is called from now on.", metavar="TO")],
 ) -> None:
@@ -100,7 +100,7 @@ def rename(
 @models.command()
 @anywhere
 def copy(
-    place: Place,
+    place: Where,
     name: Name,
     to: Annotated[str, typer.Argument(help="What the copy is called.", metavar="TO")],
     fresh: Annotated[bool, typer.Option("--fresh", help="Without what the other has learnt.")] = False,
@@ -118,7 +118,7 @@ def copy(
 
 @models.command()
 @anywhere
-def promote(place: Place, name: Name) -> None:
+def promote(place: Where, name: Name) -> None:
     """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
 
     def here(engine: Engine) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def promote(place: Place, name: Name) -> None:
 
 @models.command()
 @anywhere
-def compare(place: Place, name: Name) -> None:
+def compare(place: Where, name: Name) -> None:
     """Say whether the challenger or the shadow of a champion is better, how sure that is, and how long to wait."""
 
     def here(engine: Engine) -> str:
@@ -146,7 +146,7 @@ def compare(place: Place, name: Name) -> None:
 @models.command("import")
 @anywhere
 def bring(
-    place: Place,
+    place: Where,
     name: Name,
     file: Annotated[Path, typer.Argument(help="A saved learner, or a log (.ndjson).", metavar="FILE", exists=True)],
 ) -> None:
@@ -167,7 +167,7 @@ def bring(
 
 @anywhere
 def forget(
-    place: Place,
+    place: Where,
     name: Name,
     key: Annotated[str, typer.Argument(help="Whose events are erased.", metavar="KEY")],
 ) -> None:

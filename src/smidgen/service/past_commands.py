@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smidgen.service.anywhere import Name, Place, anywhere
+from smidgen.service.anywhere import Name, Where, anywhere
 
 if TYPE_CHECKING:
     from smidgen.client import Client
@@ -27,7 +27,7 @@ LOOK_S = 0.2
 
 @anywhere
 def rollback(
-    place: Place,
+    place: Where,
     name: Name,
     version: Annotated[int, typer.Argument(min=0, help="The version to go back to.", metavar="VERSION")],
 ) -> None:
@@ -46,7 +46,7 @@ def rollback(
 
 @anywhere
 def retract(
-    place: Place,
+    place: Where,
     decision: Annotated[str, typer.Argument(help="The decision whose feedback is undone.", metavar="DECISION")],
 ) -> None:
     """Undo what was learnt of a decision, which is open again until its window ends."""
@@ -60,7 +60,7 @@ def retract(
 
 @anywhere
 def retain(
-    place: Place,
+    place: Where,
     name: Name,
     older_than: Annotated[str, typer.Option(help="The age, e.g. 30d, 12h, 90m.", metavar="AGE")],
 ) -> None:
@@ -103,7 +103,7 @@ def age(text: str) -> float:
 def _done(
     what: Any,
     name: str | None,
-    place: Place,
+    place: Where,
     here: Callable[[Engine, Progress], Any],
     there: Callable[[Client], Any],
 ) -> Any:

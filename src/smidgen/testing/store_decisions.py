@@ -45,6 +45,7 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
         refused = False
         try:
             store.decided(row.slot, [twice])
+            store.commit()  # a store may say so only now
         except Exception:
             refused = True
         store.rollback()

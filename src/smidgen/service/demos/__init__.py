@@ -1,5 +1,5 @@
 """What the demos have in common: a frame for their page, and an ordinary model under a name of their own."""
 
-from smidgen.service.demos.demo import Demo, NothingBody, told
+from smidgen.service.demos.demo import DemoPage, NothingBody, told
 
-__all__ = ["Demo", "NothingBody", "told"]
+__all__ = ["DemoPage", "NothingBody", "told"]

@@ -27,7 +27,7 @@ class NothingBody(Message):
 
 
 @dataclass(frozen=True)
-class Demo:
+class DemoPage:
     """A page at /demo/NAME and the model that it plays with.
 
     Attributes

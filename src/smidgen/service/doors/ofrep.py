@@ -74,7 +74,7 @@ def _protocol(endpoint: Endpoint) -> Endpoint:
 @_protocol
 async def evaluate(request: Request) -> Response:
     """POST /ofrep/v1/evaluate/flags/{key}."""
-    here, rights = service(request), _rights(request)
+    here, rights = service(request), await _rights(request)
     name = request.path_params["key"]
     context = (await json_body(request, Evaluation, here.options.max_body)).context
     if rights.model not in (None, name) or not _is_flag(here.engine.models.get(name)):
@@ -87,7 +87,7 @@ async def evaluate(request: Request) -> Response:
 @_protocol
 async def evaluate_all(request: Request) -> Response:
     """POST /ofrep/v1/evaluate/flags: every flag at once; the same answer until a model has learnt."""
-    here, rights = service(request), _rights(request)
+    here, rights = service(request), await _rights(request)
     context = (await json_body(request, Evaluation, here.options.max_body)).context
     flags = [model for model in here.models() if _is_flag(model) and rights.model in (None, model.name)]
     answers = []
@@ -114,10 +114,10 @@ def _told(error: SmidgenError) -> dict[str, str]:
     return {"errorCode": code, "errorDetails": "; ".join(part for part in (error.problem, error.hint) if part)}
 
 
-def _rights(request: Request) -> Rights:
+async def _rights(request: Request) -> Rights:
     """What the caller may do: a bearer token, or an API key, which is the same."""
     here, key = service(request), request.headers.get("x-api-key")
-    rights = here.tokens.rights(f"Bearer {key}" if key else request.headers.get("authorization"))
+    rights = await here.bearer(request, key)
     require(rights, "decide", rights.model)
     return rights
 

@@ -150,9 +150,11 @@ async def status(request: Request) -> Response:
 async def _model(request: Request, here: Service, scope: Scope) -> str:
     """The model that the caller means, made if it is not there; its key is the token."""
     key = request.headers.get("ocp-apim-subscription-key")
-    rights = here.tokens.rights(f"Bearer {key}" if key else request.headers.get("authorization"))
+    rights = await here.bearer(request, key, quick=True)
     name = rights.model or here.options.personalizer
     require(rights, scope, name)
+    if name not in here.engine.models:
+        await here.look()
     if name not in here.engine.models:
         await here.warm(MODEL)
         await here.writer.do(lambda: here.engine.create(name, MODEL))
@@ -165,7 +167,7 @@ async def _model(request: Request, here: Service, scope: Scope) -> str:
 def _decision(here: Service, name: str, request: Request) -> str:
     """The decision of an event; to be asked within a command."""
     event = request.path_params["event"]
-    row = here.engine.store.requested(here.engine.model(name).slot, event)
+    row = here.engine.store.requested(here.engine.entered(name).slot, event)
     if row is None:
         raise UnknownDecision(f"there is no event {event!r}", "rank first")
     return row.id

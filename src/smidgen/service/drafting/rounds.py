@@ -7,7 +7,7 @@ from typing import Any
 
 from smidgen.learners import Feedback, Loop
 from smidgen.learners.recommended import find
-from smidgen.service.demos import Demo
+from smidgen.service.demos import DemoPage
 from smidgen.service.drafting.letters import letter
 from smidgen.service.drafting.styles import drafts
 from smidgen.service.insight.tastes import taste_of
@@ -17,7 +17,7 @@ from smidgen.service.messages import ModelBody
 from smidgen.service.models.engine import Engine
 
 MODEL = ModelBody(loop=Loop.DRAFT, learner=find(Loop.DRAFT, Feedback.EDIT)[0].__name__, window_s=86400.0)
-DEMO = Demo("drafts", "Drafts demo", Path(__file__).parent / "pages", MODEL, start=("reply", "reply"))
+DEMO = DemoPage("drafts", "Drafts demo", Path(__file__).parent / "pages", MODEL, start=("reply", "reply"))
 
 
 def next_letter(engine: Engine, name: str) -> dict[str, Any]:
@@ -45,6 +45,6 @@ def learnt(engine: Engine, name: str) -> dict[str, Any]:
     """What the edits say so far."""
     if name not in engine.models:
         return {"model": name, "learnt": 0, "taste": [], "traits": []}
-    told = taste_of(engine, engine.model(name), None)
+    told = taste_of(engine, engine.entered(name), None)
     traits = [{"name": t.name, "shown": t.shown, "wanted": t.wanted, "edits": t.edits} for t in told.traits]
     return {"model": name, "learnt": engine.model(name).version, "taste": told.taste, "traits": traits}

@@ -20,6 +20,7 @@ from smidgen.errors import SmidgenError
 from smidgen.service.guests import welcome
 from smidgen.service.http.calls import all_calls
 from smidgen.service.http.codes import refused
+from smidgen.service.http.company import tell
 from smidgen.service.http.direct import Direct
 from smidgen.service.http.hosts import LoopbackHost
 from smidgen.service.http.inflight import LIMIT, Holding, InFlight
@@ -32,6 +33,7 @@ from smidgen.service.http.tokens import Tokens
 from smidgen.service.insight import dashboard
 from smidgen.service.messages import ErrorDetail, ErrorReply, internal_error
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.owning import own_name
 from smidgen.service.models.warming import Warming, recover
 from smidgen.service.models.writer import Writer
 from smidgen.service.refusals import Busy, Unknown
@@ -78,8 +80,11 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
                 snapshot_every=options.snapshot_every,
                 keyed_in_memory=options.keyed_in_memory,
                 synchronous=options.synchronous,
+                worker=own_name(str(options.worker)),
             )
-            recover(engine.models.values(), engine.learners, warming, stopping.is_set)
+            recover(engine, warming, stopping.is_set)
+            if engine.owning is not None:
+                engine.owned(engine.owning.renew())
             engine.sweep_all(stopping.is_set)  # windows that closed meanwhile come before any feedback
             return engine
 
@@ -93,15 +98,20 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         writer = Writer(engine)
         writer.start()
         reading = engine.store.reader()  # the engine's own connection waits for every commit
-        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading), warming)
+        held = (lambda: engine.tokens) if engine.store.shared else None
+        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held), warming)
         app.state.service, app.state.direct = here, Direct(here, holding)
+        if engine.owning is not None:
+            engine.owning.start(writer.own)
         keeping = asyncio.create_task(keep(here), name="smidgen retention")
+        telling = asyncio.create_task(tell(here), name="smidgen board")
         try:
             yield
         finally:
             stopping.set()
-            keeping.cancel()
-            await asyncio.wait([keeping])
+            for task in (keeping, telling):
+                task.cancel()
+            await asyncio.wait([keeping, telling])
             app.state.service.close()
             await writer.stop()
             reading.close()

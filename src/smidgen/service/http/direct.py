@@ -7,6 +7,7 @@ is left to the ordinary way, which looks at the request from its beginning.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -21,7 +22,7 @@ from smidgen.service.http.hosts import host_name, loopback
 from smidgen.service.http.inflight import Holding
 from smidgen.service.http.reading import LARGE, read
 from smidgen.service.http.running import Service
-from smidgen.service.http.tokens import require
+from smidgen.service.http.tokens import EVERYTHING, require
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ErrorReply, FeedbackReply, internal_error
 
@@ -49,6 +50,7 @@ class Direct:
         self._here = here
         self._holding = holding
         self._largest = min(LARGE, here.options.max_body)
+        self._open: bool | None = None  # whether there is no token, in this turn of the event loop
 
     @staticmethod
     def wants(target: bytes) -> bool:
@@ -64,7 +66,7 @@ class Direct:
             made = self._command(target, dict(headers).get(b"authorization"), body)
             if made is None:
                 return False
-            command, tell = made
+            command, at_hand, tell = made
 
             def done(answer: Any, refusal: Exception | None) -> None:
                 held.held -= size
@@ -73,7 +75,7 @@ class Direct:
                 else:
                     self._refuse(refusal, respond)
 
-            self._here.writer.put(command, done)
+            self._here.writer.put(command, done, at_hand)
         except SmidgenError:
             return False
         held.held += size
@@ -88,27 +90,41 @@ class Direct:
             and b"content-encoding" not in found
             and b"expect" not in found
             and found.get(b"content-type", b"").partition(b";")[0].strip().lower() == b"application/json"
-            and (_here(found[b"host"]) or self._here.tokens.any())
+            and (_here(found[b"host"]) or not self._nobody())
         )
+
+    def _nobody(self) -> bool:
+        """Whether there is no token; those who come in the same turn of the event loop come at one time."""
+        if self._open is None:
+            self._open = not self._here.tokens.any()
+            asyncio.get_running_loop().call_soon(self._look_again)
+        return self._open
+
+    def _look_again(self) -> None:
+        self._open = None
 
     def _command(
         self, target: bytes, token: bytes | None, raw: bytes
-    ) -> tuple[Callable[[], Any], Callable[[Any, Respond], None]] | None:
-        """What is to be done, and how its answer is told."""
+    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None]] | None:
+        """What is to be done, whether that needs anything that is not in memory, and how its answer is told."""
         here = self._here
-        rights = here.tokens.rights(None if token is None else token.decode("latin-1"))
+        rights = (
+            EVERYTHING if self._nobody() else here.tokens.rights(None if token is None else token.decode("latin-1"))
+        )
         if target.startswith(_DECISION):
-            id = target[len(_DECISION) : -len(_FEEDBACK)]
-            if not target.endswith(_FEEDBACK) or not id.isalnum():
+            id = target[len(_DECISION) : -len(_FEEDBACK)].decode("latin-1")
+            if not target.endswith(_FEEDBACK) or not (id.isascii() and id.isalnum()):
                 return None
             require(rights, "feedback", rights.model)
             feedback = read(raw, loops.feedback)
-            return partial(here.engine.feedback, id.decode(), feedback, rights.model), self._heard
+            command = partial(here.engine.feedback, id, feedback, rights.model)
+            return command, partial(here.engine.learns_at_hand, id), self._heard
         name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
         if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
             return None
         require(rights, "decide", name)
-        return partial(here.engine.decide, name, read(raw, loops.decision)), _made
+        body = read(raw, loops.decision)
+        return partial(here.engine.decide, name, body), partial(here.engine.decides_at_hand, name, body.key), _made
 
     def _heard(self, answer: FeedbackReply, respond: Respond) -> None:
         self._here.metrics.count("feedback", answer.status)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from smidgen.service.http.board import Board
+from smidgen.service.store.places import Database
+
 
 @dataclass(frozen=True)
 class Options:
@@ -13,7 +16,7 @@ class Options:
     Attributes
     ----------
     data
-        The data folder.
+        The data folder, or the database.
     max_body
         The largest body in bytes.
     max_connections
@@ -29,9 +32,13 @@ class Options:
         What guests bring: imported before anything else.
     personalizer, apprentice
         The model that calls of the retired hosted product mean, and whether it only watches what the app would do.
+    workers, worker
+        How many workers share the port, and which of them this is, from 0.
+    board
+        Where they say how they are.
     """
 
-    data: Path
+    data: Path | Database
     max_body: int = 8 << 20
     max_connections: int = 1_000
     snapshot_every: int = 20_000
@@ -41,3 +48,6 @@ class Options:
     modules: tuple[str, ...] = ()
     personalizer: str = "personalizer"
     apprentice: bool = False
+    workers: int = 1
+    worker: int = 0
+    board: Board | None = None

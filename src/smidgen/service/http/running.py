@@ -27,7 +27,7 @@ from smidgen.service.models.served import Served
 from smidgen.service.models.stories import find
 from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
-from smidgen.service.refusals import BadRequest, StorageFailed, UnknownModel
+from smidgen.service.refusals import BadRequest, NotAllowed, StorageFailed, UnknownModel
 from smidgen.service.store.log import DecisionEvent, EventLog
 from smidgen.service.store.protocol import Reading
 
@@ -62,6 +62,8 @@ class Service:
     looking: Looking = field(default_factory=Looking)
     glances: Glances = field(default_factory=Glances)
     _probe: asyncio.Future[None] | None = None
+    _looking_now: asyncio.Future[None] | None = None
+    _next: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
 
     def models(self) -> list[Served]:
@@ -69,11 +71,47 @@ class Service:
         slots = self.engine.slots
         return [slots[row.slot] for row in self.reading.models() if row.slot in slots]
 
-    async def rights(self, request: Request, scope: Scope, model: str | None = None) -> Rights:
+    async def rights(self, request: Request, scope: Scope, model: str | None = None, *, quick: bool = False) -> Rights:
         """The rights of the caller, if they cover this."""
-        rights = self.tokens.rights(request.headers.get("authorization"))
+        rights = await self.bearer(request, quick=quick)
         require(rights, scope, model)
         return rights
+
+    async def bearer(self, request: Request, token: str | None = None, *, quick: bool = False) -> Rights:
+        """The rights of the caller, whatever he wants to do.
+
+        Where there are other workers, it is looked first what they made of models and tokens; where it must be
+        ``quick``, only if a token is not known.
+        """
+        header = f"Bearer {token}" if token else request.headers.get("authorization")
+        if not quick:
+            await self.look()
+        try:
+            return self.tokens.rights(header)
+        except NotAllowed:
+            if not quick or not self.engine.store.shared:
+                raise
+        await self.look()
+        return self.tokens.rights(header)
+
+    async def look(self) -> None:
+        """Where there are other workers: see all that they had changed of models and tokens when this was called.
+
+        At most one look is under way, and one waits for it: who comes meanwhile shares that.
+        """
+        if not self.engine.store.shared:
+            return
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._look_after(self._looking_now))
+        await asyncio.shield(self._next)
+
+    async def _look_after(self, before: asyncio.Future[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        self._looking_now, self._next = self._next, None
+        number = await asyncio.to_thread(self.engine.store.catalogue)
+        if number > self.engine.catalogue:
+            await self.writer.do(lambda: self.engine.look(number))
 
     async def warm(self, body: ModelBody) -> None:
         """Make the kernels of a model ready, aside; others are served meanwhile."""
@@ -114,7 +152,7 @@ def reply(content: Any, status: int = 200) -> Response:
 
 async def any_right(request: Request, name: str) -> None:
     """A model may be looked at by whoever has any right to it."""
-    rights = service(request).tokens.rights(request.headers.get("authorization"))
+    rights = await service(request).bearer(request)
     if rights.model not in (None, name):
         raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
 
@@ -130,7 +168,11 @@ async def explained(here: Service, id: str, allowed: str | None) -> Contribution
         return model, here.log.decision(model, row.seq)
 
     model, event = await asyncio.to_thread(recorded)
-    wanted = asyncio.ensure_future(here.writer.do(lambda: contributions(here.engine, model, event.key, event.decision)))
+
+    def told() -> Contributions | None:
+        return contributions(here.engine, here.engine.enter(model), event.key, event.decision)
+
+    wanted = asyncio.ensure_future(here.writer.do(told))
     await asyncio.wait([wanted], timeout=PATIENCE_S)
     return wanted.result() if wanted.done() else None
 

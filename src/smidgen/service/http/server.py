@@ -9,20 +9,23 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from smidgen.service.http.board import Board
 from smidgen.service.http.hosts import loopback
 from smidgen.service.http.options import Options
 from smidgen.service.http.protocol import IDLE_S, Guarded, guarded
 from smidgen.service.http.starting import Starting
+from smidgen.service.http.supervisor import Supervisor
 from smidgen.service.http.tokens import Tokens
-from smidgen.service.refusals import NotAllowed, StorageFailed
+from smidgen.service.refusals import Impossible, NotAllowed, StorageFailed
 from smidgen.service.store.lock import only_one
-from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.store.places import Database, open_store
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -33,59 +36,85 @@ SPARE_FILES = 100
 GARBAGE = (20_000, 20, 100)
 
 
-def serve(options: Options, host: str, port: int, announce: Callable[[str], None] | None = None) -> None:
+def serve(options: Options, host: str, port: int, announce: Callable[[str], None] | None = None) -> int:
     """Serve until SIGTERM or SIGINT; then finish what is queued, take snapshots, and end with status 0.
 
     Binding to other than the loopback address without a token is refused; so is a port or a data folder that another
-    service uses.
+    service uses. Several workers share the port; that takes a database which they can share as well.
 
     Parameters
     ----------
     options
-        The data folder and the limits.
+        The data folder or the database, the limits, and how many workers there are.
     host, port
         Where to listen; port 0 is any free one.
     announce
         Called with the service's address when it can decide; before that only /healthz answers.
+
+    Returns
+    -------
+    The status to end with.
     """
-    with only_one(options.data):
+    if options.workers > 1 and isinstance(options.data, Path):
+        raise Impossible(
+            f"{options.workers} workers cannot share the data folder {options.data}: SQLite has one writer",
+            "leave --workers out, or put the service on PostgreSQL: --store postgresql://user@host/database",
+        )
+    with only_one(options.data) if isinstance(options.data, Path) else nullcontext():
         if not _has_token(options.data) and not loopback(host):
             raise NotAllowed(
                 f"{host} can be reached from other machines and there is no token",
                 "make one first: smidgen token create --scope decide,feedback,admin",
             )
         with _listening(host, port) as listener:
-            failures: list[Exception] = []
 
-            def failed(error: Exception) -> None:
-                failures.append(error)
-                server.should_exit = True
-
-            def ready() -> None:
-                gc.freeze()  # what is there now stays: looking through it for garbage takes a third of a second
-                gc.set_threshold(*GARBAGE)
+            def say() -> None:
                 if announce is not None:
                     announce(_address(listener))
 
-            config = uvicorn.Config(
-                Starting(lambda: create_app(options), ready, failed),
-                http=guarded(_connections(options.max_connections)),
-                loop="uvloop",
-                ws="none",
-                timeout_keep_alive=2 * int(IDLE_S),  # `_Server` looks after the connections itself
-                lifespan="on",
-                log_level="warning",
-                access_log=False,
-                proxy_headers=False,  # who is behind a proxy is nothing that the service goes by
-                server_header=False,
-                timeout_graceful_shutdown=10,
-            )
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, _end)
-            server = _Server(config)
-            server.run([listener])
-            if failures:
-                raise failures[0]
+            if options.workers == 1:
+                _work(options, listener, say)
+                return 0
+            board = Board(options.workers)
+
+            def work(number: int, first: bool, able: Callable[[], None]) -> None:
+                _work(replace(options, worker=number, board=board), listener, able, at_once=first)
+
+            return Supervisor(work, options.workers, say).run() or 0
+
+
+def _work(options: Options, listener: socket.socket, able: Callable[[], None], *, at_once: bool = True) -> None:
+    """Answer what comes to the socket, in this process, until it is ended."""
+    failures: list[Exception] = []
+
+    def failed(error: Exception) -> None:
+        failures.append(error)
+        server.should_exit = True
+
+    def ready() -> None:
+        gc.freeze()  # what is there now stays: looking through it for garbage takes a third of a second
+        gc.set_threshold(*GARBAGE)
+        able()
+
+    config = uvicorn.Config(
+        Starting(lambda: create_app(options), ready, failed, at_once=at_once),
+        http=guarded(_connections(options.max_connections)),
+        loop="uvloop",
+        ws="none",
+        timeout_keep_alive=2 * int(IDLE_S),  # `_Server` looks after the connections itself
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,  # who is behind a proxy is nothing that the service goes by
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    server = _Server(config)
+    server.run([listener])
+    if failures:
+        raise failures[0]
 
 
 class _Server(uvicorn.Server):
@@ -148,8 +177,8 @@ def _address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _has_token(data: Path) -> bool:
-    store = SQLiteStore(data)
+def _has_token(data: Path | Database) -> bool:
+    store = open_store(data)
     try:
         return Tokens(store).any()
     finally:

@@ -44,6 +44,8 @@ class Starting:
         Called when requests reach the real application.
     failed
         Called, with the reason, when it cannot be opened.
+    at_once
+        Whether it is there before it is ready; else the server waits, and connections go to other workers.
 
     Attributes
     ----------
@@ -52,8 +54,14 @@ class Starting:
     """
 
     def __init__(
-        self, make: Callable[[], Starlette], ready: Callable[[], None], failed: Callable[[Exception], None]
+        self,
+        make: Callable[[], Starlette],
+        ready: Callable[[], None],
+        failed: Callable[[Exception], None],
+        *,
+        at_once: bool = True,
     ) -> None:
+        self._at_once = at_once
         self._make = make
         self._ready = ready
         self._failed = failed
@@ -76,6 +84,8 @@ class Starting:
             start = asyncio.create_task(self._start(opened), name="smidgen start")
             patience = asyncio.get_running_loop().call_later(LONG, _explain)
             start.add_done_callback(lambda _: patience.cancel())
+            if not self._at_once:
+                await asyncio.wait([start])
             await send({"type": "lifespan.startup.complete"})
             await receive()
             start.cancel()

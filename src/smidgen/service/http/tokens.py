@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from smidgen.service.refusals import Impossible, NotAllowed, OutOfScope, Unknown
@@ -40,16 +41,30 @@ class Tokens:
     ----------
     reading
         Where they are looked up.
+    held
+        Gives those that are in memory, where asking for each request would take too long; whoever keeps them sees to
+        it that they are fresh.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, held: Callable[[], Sequence[TokenRow]] | None = None) -> None:
         self._reading = reading
+        self._held = held
+        self._known: tuple[Sequence[TokenRow], dict[bytes, TokenRow]] = ((), {})
         self._some = False
 
     def any(self) -> bool:
         """Whether a token was ever made: from then on, every call needs one."""
-        self._some = self._some or bool(self._reading.tokens())  # none is ever taken away
+        if not self._some:  # none is ever taken away
+            self._some = bool(self._held() if self._held is not None else self._reading.tokens())
         return self._some
+
+    def _found(self, hash: bytes) -> TokenRow | None:
+        if self._held is None:
+            return self._reading.token(hash)
+        held = self._held()
+        if held is not self._known[0]:
+            self._known = (held, {row.hash: row for row in held})
+        return self._known[1].get(hash)
 
     def list(self) -> list[TokenRow]:
         """All tokens, in the order of their making."""
@@ -66,7 +81,7 @@ class Tokens:
         if kind.lower() != "bearer" or not token:
             raise NotAllowed("there is no token", "send Authorization: Bearer TOKEN")
         wanted = _hash(token.strip())
-        found = self._reading.token(wanted)
+        found = self._found(wanted)
         same = hmac.compare_digest(found.hash if found is not None else bytes(len(wanted)), wanted)
         if found is None or not same or found.revoked_at is not None:
             raise NotAllowed("the token is not valid", "make one with smidgen token create")

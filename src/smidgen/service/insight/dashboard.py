@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from smidgen.service.clock import stamp
 from smidgen.service.http.assets import HEADERS, asset
+from smidgen.service.http.company import described as described_workers
 from smidgen.service.http.mounting import links
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
@@ -63,7 +64,7 @@ async def file(request: Request) -> Response:
 async def models(request: Request) -> Response:
     """GET /ui/models.json?q=…&loop=…&health=…&sort=…&after=N: the models at a glance, each with a small curve."""
     here, asked = service(request), request.query_params
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
     after = whole_number(request, "after")
     visible = [model for model in await asyncio.to_thread(here.models) if rights.model in (None, model.name)]
     glances = await asyncio.to_thread(_glances, here, visible)
@@ -74,12 +75,15 @@ async def models(request: Request) -> Response:
     mine = ordered(mine, asked.get("sort") or "created")
     out = await asyncio.gather(*(_with_line(here, each) for each in mine[after : after + MOST_MODELS]))
     known = sorted({each.reply.loop for each in glances})
-    return _told({"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(rights.scopes)})
+    told = {"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(rights.scopes)}
+    if here.engine.store.shared:
+        told["workers"] = await asyncio.to_thread(described_workers, here, rights.model)
+    return _told(told)
 
 
 async def learners(request: Request) -> Response:
     """GET /ui/learners.json."""
-    service(request).tokens.rights(request.headers.get("authorization"))
+    await service(request).bearer(request)
     return _told(catalogue())
 
 
@@ -126,14 +130,14 @@ async def weights(request: Request) -> Response:
     await any_right(request, name)
     asked = request.query_params
     key, label = asked.get("key") or None, asked.get("label") or None
-    return _told(await here.writer.do(lambda: largest_weights(here.engine, here.engine.model(name), key, label)))
+    return _told(await here.writer.do(lambda: largest_weights(here.engine, here.engine.entered(name), key, label)))
 
 
 async def feature_names(request: Request) -> Response:
     """GET /ui/models/{name}/names.json: what the fields of its app's records are called."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.model(name)))})
+    return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.entered(name)))})
 
 
 async def some_keys(request: Request) -> Response:
@@ -157,7 +161,7 @@ async def latest(request: Request) -> Response:
 async def story(request: Request) -> Response:
     """GET /ui/decisions/{id}/story.json: the story as sentences."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
     id = request.path_params["id"]
     now = here.engine.clock()
     lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, rights.model, now)
@@ -169,7 +173,7 @@ async def story(request: Request) -> Response:
 async def answers(request: Request) -> Response:
     """GET /ui/decisions/{id}/answers.json: what a person may answer by hand."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
     id = request.path_params["id"]
     return _told(await asyncio.to_thread(offered, here.log, here.engine.slots, id, rights.model))
 
@@ -177,7 +181,7 @@ async def answers(request: Request) -> Response:
 async def sample(request: Request) -> Response:
     """POST /ui/sample: play simulated users on the sample model, which is made if it is not there."""
     here = service(request)
-    here.tokens.rights(request.headers.get("authorization"))
+    await here.bearer(request)
     name = await here.writer.do(partial(sample_name, here.engine))
     await here.rights(request, "admin", name)
     body = await json_body(request, SampleBody, here.options.max_body)

@@ -134,7 +134,7 @@ class LabelEvaluator(RewardedLabels):
         """The accuracy of a run of its own; else the estimates that this log allows, and what is sure."""
         found: list[Estimate] = []
         if self._played:
-            found += _progressive(self._played)
+            found += progressive(self._played)
             self.notes.append(
                 "where the right label is known it plays a run of its own: its own labels, its own feedback, no guess"
             )
@@ -164,7 +164,7 @@ class LabelEvaluator(RewardedLabels):
         """The accuracy over time."""
         if not self._played or self._judged:
             return super().band()
-        return over_time(len(self._played), lambda n: _progressive(self._played[:n])[0])
+        return over_time(len(self._played), lambda n: progressive(self._played[:n])[0])
 
     def _truth(self, feedback: dict[str, Any], shown: int) -> tuple[bool, int | None]:
         """Whether the shown label was right, and which one is, if that is known."""
@@ -175,9 +175,9 @@ class LabelEvaluator(RewardedLabels):
         return right, shown if right else 1 - shown if len(self._labels) == 2 else None
 
 
-def _progressive(right: array[float]) -> list[Estimate]:
+def progressive(right: Any) -> list[Estimate]:
     """The accuracy of a run, and its error, with an interval that allows to look at any time."""
-    found = asymptotic(np.array(right), ALPHA, N0)
+    found = asymptotic(np.array(right, np.float64), ALPHA, N0)
     value, low, high = found.value, max(0.0, found.low), min(1.0, found.high)
     return [
         Estimate(measure="accuracy", value=value, low=low, high=high, of=found.n),

@@ -52,11 +52,13 @@ class RewardModel(Companion):
     def __init__(self) -> None:
         self._ridge: Learner | None = None
         self._predicted: Waiting[FloatArray] = Waiting()
+        self._offers: Waiting[tuple[Decision, Choice | None]] = Waiting(WHOLE)
 
     def decided(self, event: Line) -> None:
         """Predict the rewards of all candidates."""
         made = event.made()
         offered = _offered(made)
+        self._offers.put(event.decision or "", (made, offered))
         if offered is None:
             return
         if self._ridge is None:
@@ -69,7 +71,8 @@ class RewardModel(Companion):
     def answered(self, event: Line, made: Decision) -> None:
         """Learn what the shown one was worth."""
         self._predicted.take(event.decision or "")
-        offered = _offered(made)
+        kept = self._offers.take(event.decision or "")
+        offered = kept[1] if kept is not None and kept[0] is made else _offered(made)
         if self._ridge is not None and offered is not None and offered.dim == self._ridge.params["dim"]:
             self._ridge.teach(offered, (int(made.action), reward_of(event, made)))
 
@@ -279,8 +282,9 @@ def _offered(made: Decision) -> Choice | None:
     if not isinstance(context, Row) or not count or count * (len(context.indices) + 1) > MODELLED:
         return None
     wide, each = context.dim + 1, len(context.indices) + 1
-    one = np.append(context.indices.astype(np.int64), context.dim)
-    indices = (one[None, :] + wide * np.arange(count)[:, None]).ravel()
-    values = np.tile(np.append(np.asarray(context.values, np.float64), 1.0), count)
+    indices, values = np.empty((count, each), np.int64), np.ones((count, each))
+    indices[:, :-1], values[:, :-1] = context.indices, context.values
+    indices[:, -1] = context.dim
+    indices += wide * np.arange(count)[:, None]
     starts = np.arange(0, count * each + 1, each)
-    return Choice(SparseRows(constant(values), constant(indices), constant(starts), wide * count))
+    return Choice(SparseRows(constant(values.ravel()), constant(indices.ravel()), constant(starts), wide * count))

@@ -16,8 +16,11 @@ class FeedbackBody(Message):
 
     def given(self, but: tuple[str, ...] = ()) -> dict[str, Any]:
         """The fields that were sent, but for some."""
-        names = [name for name in self.__struct_fields__ if name not in but]
-        return {name: value for name in names if (value := getattr(self, name)) is not UNSET}
+        return {
+            name: value
+            for name in self.__struct_fields__
+            if (value := getattr(self, name)) is not UNSET and name not in but
+        }
 
 
 class SeveralBody(Message, kw_only=True):

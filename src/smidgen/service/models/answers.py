@@ -72,9 +72,12 @@ class Answers:
         elif not made.model.seen_by(allowed):
             raise unknown(name)
         refuse_beside(name, made.beside)
-        return self._learn(name, made, body, hashed)
+        known_open = made.expires_at if self._recent.get(name) is made else None
+        return self._learn(name, made, body, hashed, known_open)
 
-    def _learn(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
+    def _learn(
+        self, name: str, made: Made, body: FeedbackBody, hashed: bytes, known_open: float | None
+    ) -> FeedbackReply:
         model, key = made.model, made.key
         if not model.present(made.seq):
             return self._teach(name, made, body, hashed)
@@ -83,16 +86,17 @@ class Answers:
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
         group = self._learners.group(model)
         places = group.places(made.decision) if group is not None else None
-        kept = blueprint.loop.kept(body.given(), reaction)
+        given = body.given()
+        kept = blueprint.loop.kept(given, reaction)
         content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn), places))
-        row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
+        row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content, known_open)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
             change = Change("feedback", held.learner.adopt(made.decision), reaction.learn, places, made.names)
             self._learners.learn(model, key, held, change)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
-            ((field, value),) = body.given().items()
+            ((field, value),) = given.items()
             self._passing_on.take(made, name, field, value, hashed, row.at)
         self._recent.drop(name)
         return _told(name, verdict.status, verdict.version)

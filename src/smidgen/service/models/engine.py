@@ -54,9 +54,9 @@ from smidgen.service.models.undoing import Folded, Undoing
 from smidgen.service.refusals import Busy, StorageFailed, Taken
 from smidgen.service.store.bases import BaseState
 from smidgen.service.store.log import EventLog, Reply
+from smidgen.service.store.places import Database, open_store
 from smidgen.service.store.protocol import Store
-from smidgen.service.store.rows import DecisionRow
-from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.store.rows import DecisionRow, TokenRow
 
 T = TypeVar("T")
 _log = logging.getLogger("smidgen.service")
@@ -76,7 +76,7 @@ class Engine:
     Parameters
     ----------
     place
-        The data folder, or a store.
+        The data folder, a database, or a store.
     clock
         Seconds since 1970.
     snapshot_every
@@ -91,7 +91,7 @@ class Engine:
 
     def __init__(
         self,
-        place: Path | Store,
+        place: Path | Database | Store,
         *,
         clock: Callable[[], float] = time.time,
         snapshot_every: int = 20_000,
@@ -99,7 +99,9 @@ class Engine:
         synchronous: str = "FULL",
         worker: str | None = None,
     ) -> None:
-        self.store: Store = SQLiteStore(place, synchronous=synchronous) if isinstance(place, Path) else place
+        if isinstance(place, Path | Database):
+            place = open_store(place, synchronous=synchronous)
+        self.store: Store = place
         self.clock = clock
         self._every = snapshot_every
         self._undo = Undo()
@@ -168,7 +170,7 @@ class Engine:
     def begin(self, wanted: set[int] | None = None) -> None:
         """Open a batch, with the slots that commands could not have in the last one."""
         self.store.begin()
-        if wanted and self._entrance is not None:
+        if wanted is not None and self._entrance is not None:
             self._entrance.begin(wanted)
 
     @property
@@ -176,9 +178,17 @@ class Engine:
         """The slots that the latest command has asked for, where others write too."""
         return self._entrance.wanted if self._entrance is not None else set()
 
-    def look(self) -> bool:
-        """Take over what others changed of the rows of models; whether that was anything. Between batches."""
-        return self._entrance is not None and self._entrance.look()
+    def look(self, number: int | None = None) -> bool:
+        """Take over what others changed of models and tokens; whether that was anything.
+
+        With the number of the catalogue, if somebody knows that it has come to that.
+        """
+        return self._entrance is not None and self._entrance.look(number)
+
+    @property
+    def tokens(self) -> Sequence[TokenRow]:
+        """The tokens as of the last look, where others write too; any thread may ask."""
+        return self._entrance.tokens if self._entrance is not None else ()
 
     @property
     def catalogue(self) -> int:
@@ -194,17 +204,22 @@ class Engine:
         """Within a batch: the model of this name, as it is."""
         return self._models.get(name)
 
+    def begin_at_once(self) -> bool:
+        """Open a batch, if nothing is to be waited for: no other process that writes, no store that is elsewhere."""
+        return self.store.begin_at_once()
+
     def attempt(self, command: Callable[[], T]) -> T:
         """Run a command of the open batch; if it fails, it alone is undone."""
-        mark = self._undo.mark()
+        mark, entrance = self._undo.mark(), self._entrance
         self.store.savepoint()
-        if self._entrance is not None:
-            self._entrance.wanted = set()
+        place = entrance.mark() if entrance is not None else None
         try:
             answer = command()
         except BaseException:
             self._undo.back(mark)
             self.store.undo()
+            if entrance is not None and place is not None:
+                entrance.back(place)
             raise
         self.store.release()
         return answer
@@ -229,22 +244,25 @@ class Engine:
         """One command as a batch of its own, or as a part of the one that is open."""
         if self.store.in_batch:
             return command()
-        wanted: set[int] = set()
+        wanted: set[int] | None = None
         for _ in range(TRIES):
             try:
                 self.begin(wanted)
                 answer = self.attempt(command)
                 self.commit()
             except Taken:  # another worker is at it
-                wanted |= self.wanted
+                wanted = self.wanted | (wanted or set())
                 self.abandon()
-                self.look()
             except BaseException:
                 self.abandon()
                 raise
             else:
                 return answer
         raise Busy("other workers are writing to the same models", "try again in a moment")
+
+    def due(self) -> bool:
+        """Whether there is something to maintain."""
+        return self.untidy or self.unclean or any(m.seq - m.saved >= self._every for m in self.models.values())
 
     def maintain(self, every: int | None = None) -> None:
         """Take the snapshots that are due; between batches, so that no state runs ahead of the log.
@@ -417,6 +435,16 @@ class Engine:
         """Learn from the reaction to a decision: once, in time, if it is possible."""
         return self.run(lambda: self._answers.take(name, body, allowed))
 
+    def decides_at_hand(self, name: str, key: str | None) -> str | None:
+        """The name of the model, if all that its decision needs is in memory."""
+        model = self.models.get(name)
+        return name if model is not None and self.learners.at_hand(model, key) else None
+
+    def learns_at_hand(self, id: str) -> str | None:
+        """The name of the model that made a decision, if all that feedback on it needs is in memory."""
+        made = self._recent.get(id)
+        return made.model.name if made is not None and self.learners.at_hand(made.model, made.key) else None
+
     def shown(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count that was asked for ahead of time."""
         return self.run(lambda: self._showings.take(name, allowed))
@@ -496,7 +524,7 @@ class Engine:
 
     def retained(self, name: str) -> RetainedReply:
         """Where the log of a model begins."""
-        return self._retaining.nothing(name)
+        return self.run(lambda: self._retaining.nothing(name))
 
     def retain(self, name: str, older_than_s: float, progress: Progress | None = None) -> RetainedReply:
         """Fold events of this age into the base state and erase them, from beginning to end."""

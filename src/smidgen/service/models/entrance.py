@@ -6,6 +6,8 @@ the batch ends. What others wrote since is heeded on the way in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from smidgen.service.models.catching_up import ORDINARY
 from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.recent import Recent
@@ -13,6 +15,7 @@ from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
+from smidgen.service.store.rows import TokenRow
 
 
 class Entrance:
@@ -25,6 +28,8 @@ class Entrance:
 
     Attributes
     ----------
+    tokens
+        As of the last look.
     wanted
         The slots that the latest command has asked for: who was told that one is taken begins with all of them.
     """
@@ -39,17 +44,29 @@ class Entrance:
         self._recent = recent
         self._held: set[int] = set()
         self.wanted: set[int] = set()
+        self.tokens: Sequence[TokenRow] = ()
         self.number = -1  #: the catalogue's, when the rows of the models were last read
 
     def holds(self, slot: int) -> bool:
         """Whether the open batch holds a slot."""
         return slot in self._held
 
-    def look(self) -> bool:
-        """Read the rows of the models anew if somebody has changed any; whether that is so."""
-        if (number := self._store.catalogue()) == self.number:
+    def mark(self) -> tuple[frozenset[int], int]:
+        """A command begins: the slots that are held, and the catalogue's number."""
+        self.wanted = set()
+        return frozenset(self._held), self.number
+
+    def back(self, mark: tuple[frozenset[int], int]) -> None:
+        """The command is undone: what it took may be another's by now, and a number that it made another's too."""
+        self._held &= mark[0]
+        self.number = mark[1]
+
+    def look(self, number: int | None = None) -> bool:
+        """Read the rows of models and tokens anew if somebody has changed any; whether that is so."""
+        if (number := self._store.catalogue() if number is None else number) <= self.number:
             return False
         self._models.refresh()
+        self.tokens = self._store.tokens()
         self.number = number
         return True
 
@@ -74,7 +91,9 @@ class Entrance:
 
     def end(self, *, committed: bool) -> None:
         """The batch has ended: others may write."""
-        if committed:
+        if not committed:
+            self.number = -1
+        else:
             for slot in self._held:
                 if (model := self._models.by_slot.get(slot)) is not None:
                     model.caught = model.seq

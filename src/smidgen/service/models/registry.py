@@ -182,6 +182,7 @@ class Registry:
         self._undo.note(setattr, model, "blueprint", model.blueprint)
         self._undo.note(setattr, model, "past", model.past)
         model.blueprint, model.past = blueprint, past
+        self._rows.pop(model.id, None)
         leader = {"leader": model.leader.id} if model.leader is not None else {}
         self._store.amend(model.id, _whole(blueprint, past) | leader)
 
@@ -190,6 +191,7 @@ class Registry:
         model = self.get(name)
         if model.archived_at is None:
             self._store.archive(model.id, now)
+            self._rows.pop(model.id, None)
             self._store.append(model.slot, "archived", now, None)
             model.archived_at = now
             self._undo.note(setattr, model, "archived_at", None)
@@ -201,6 +203,7 @@ class Registry:
             if model.leader is not None:
                 refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
             self._store.revive(model.id)
+            self._rows.pop(model.id, None)
             self._store.append(model.slot, "revived", now, None)
             self._undo.note(setattr, model, "archived_at", model.archived_at)
             model.archived_at = None
@@ -214,6 +217,7 @@ class Registry:
         if to in self.by_name:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
         self._store.rename(model.id, to)
+        self._rows.pop(model.id, None)
         self._store.append(model.slot, "renamed", now, bodies.write({"from": name, "to": to}))
         self._call(model, to)
         self._undo.note(self._call, model, name)

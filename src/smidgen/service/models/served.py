@@ -246,6 +246,8 @@ class LearnerCache:
                 self._catch_up(model, None, plain)
             return plain
         place = (model.slot, key)
+        if model.others > self._grouped.get(model.slot, model.others):
+            self.group(model)  # first, since the mean of all must know what each was before
         held = self._keyed.get(place)
         if held is not None and held.looked < model.others:
             held = self._catch_up(model, key, held)
@@ -257,12 +259,17 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def at_hand(self, model: Served, key: str | None) -> bool:
+        """Whether a learner is in memory, and what it shares with others."""
+        held = model.slot in self._plain if key is None else (model.slot, key) in self._keyed
+        return held and (model.slot in self._groups or not model.blueprint.grouped)
+
     def group(self, model: Served) -> Group | None:
         """What the keys of a model share, recovered if need be; None if they share nothing."""
         if not model.blueprint.grouped:
             return None
-        found, seen = self._groups.get(model.slot), self._grouped.get(model.slot, 0)
-        if found is not None and seen < model.others:
+        found = self._groups.get(model.slot)
+        if found is not None and (seen := self._grouped[model.slot]) < model.others:
             found = self._catch_up_group(model, found, seen)
         if found is None:
             found = self._groups[model.slot] = groups.recovered(self._store, model, self.rebuilt)
@@ -271,10 +278,6 @@ class LearnerCache:
 
     def _catch_up(self, model: Served, key: str | None, held: Held) -> Held | None:
         """Let a learner take what others wrote; None if it is to be read anew, since others began with it."""
-        if key is not None and model.blueprint.grouped:
-            self.group(model)  # first, since the mean of all needs to know what each was before
-            if (known := self._keyed.get((model.slot, key))) is None or known.looked >= model.others:
-                return known
         if held.new:
             self._drop(model.slot, key)
             return None
@@ -290,12 +293,12 @@ class LearnerCache:
 
         def as_of(key: str) -> Held:
             held = self._keyed.get((model.slot, key))
-            if held is not None and not held.new:
+            if held is not None and not held.new and held.seq <= seen:
                 return held
             self._drop(model.slot, key)
             return self._recover(model, key, seen)
 
-        del self._groups[model.slot]
+        del self._groups[model.slot], self._grouped[model.slot]
         if model.others - seen > FAR:
             return None
         try:
@@ -439,6 +442,7 @@ class LearnerCache:
         """Let go of all that is in memory of a slot: others changed its past."""
         self._plain.pop(slot, None)
         self._groups.pop(slot, None)
+        self._grouped.pop(slot, None)
         for key in [own for where, own in self._keyed if where == slot]:
             self._drop(slot, key)
 

@@ -11,7 +11,8 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -22,8 +23,11 @@ from smidgen.learners import Learner
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.models.building import Blueprint
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.served import Served
 from smidgen.service.refusals import Impossible
+
+if TYPE_CHECKING:
+    from smidgen.service.models.engine import Engine
 
 #: How many rounds are played, and for how long after the first two; large learners take their time.
 ROUNDS, SECONDS = 12, 0.5
@@ -73,13 +77,17 @@ class Warming:
             self._played.add(_name(blueprint.body))
 
 
-def recover(models: Iterable[Served], learners: LearnerCache, warming: Warming, stopped: Callable[[], bool]) -> None:
+def recover(engine: Engine, warming: Warming, stopped: Callable[[], bool]) -> None:
     """Bring the models into memory, kernels first: what the log holds is learnt now, not when somebody asks.
 
     Keyed learners come when they are asked for; what they share comes now. A model that
     cannot be recovered is told of, and refuses on its own.
     """
-    living = [model for model in models if model.archived_at is None]
+    living, learners = [model for model in engine.models.values() if model.archived_at is None], engine.learners
+
+    def shared(model: Served) -> None:
+        learners.group(engine.enter(model))
+
     warming.all(model.blueprint for model in living)
     for model in living:
         if stopped():
@@ -87,7 +95,7 @@ def recover(models: Iterable[Served], learners: LearnerCache, warming: Warming, 
         if not model.keyed or model.blueprint.grouped:
             try:
                 if model.keyed:
-                    learners.group(model)
+                    engine.run(partial(shared, model))
                 else:
                     learners.get(model, None)
             except Exception as error:

@@ -13,6 +13,7 @@ from smidgen.service.replay.parquet import LINE, ParquetTexts, opened
 from smidgen.service.replay.recordings import FilesRecording
 from smidgen.service.replay.texts import NdjsonTexts, Texts
 from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.places import Place
 from smidgen.service.store.recording import DatabaseRecording, Recording
 
 #: Files of a folder that are read as a log.
@@ -44,7 +45,7 @@ def kind_of(path: Path) -> str:
 
 
 @contextmanager
-def recorded(name: str, data: Path) -> Iterator[Recording]:
+def recorded(name: str, data: Place) -> Iterator[Recording]:
     """The log of that name: files if there are any, else that of a model."""
     if not (files := files_of(Path(name))):
         with Inspection(data) as seen:

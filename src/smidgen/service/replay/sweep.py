@@ -15,9 +15,10 @@ from smidgen.jobs import backend as place_of_work
 from smidgen.learners import Feedback, Loop, recommended
 from smidgen.service.insight.whatif import WhatIf, begun, found_by
 from smidgen.service.loops.clicking import ClickedPages
-from smidgen.service.replay import work
+from smidgen.service.replay import table_sweep, work
 from smidgen.service.replay.foreign import OTHERS
-from smidgen.service.replay.opening import files_of, recorded
+from smidgen.service.replay.opening import files_of, kind_of, recorded
+from smidgen.service.replay.sharing_out import by_key, by_learner
 from smidgen.service.replay.tape import together
 from smidgen.service.replay.work import Part, Piece
 
@@ -67,6 +68,12 @@ def replay(
     """
     if split not in ("auto", "learner", "key"):
         raise InvalidArgument(f"the split is {split!r}", "choose auto, learner or key")
+    if (files := files_of(Path(log))) and {kind_of(each) for each in files} == {"table"}:
+        if examined is not None:
+            raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
+        return table_sweep.replay(
+            log, learners, backend=backend, jobs=jobs, split=split, modules=modules, progress=progress
+        )
     with recorded(log, data) as recording:
         own_too, given = recording.ours, list(dict.fromkeys(learners))
         if not own_too and not given:
@@ -80,35 +87,21 @@ def replay(
         jobs = max(1, min(jobs, count * several // WORTH))
     where = place_of_work(backend, jobs)
     piece = Piece(
-        log=str(Path(log).absolute()) if files_of(Path(log)) else log,
+        log=str(Path(log).absolute()) if files else log,
         data=str(data.absolute()),
         learners=given,
         own_too=own_too,
         examined=None if examined is None else list(examined),
         modules=list(modules),
     )
-    by_key = split == "key" or (split == "auto" and keyed and several < jobs)
-    pieces = _by_key(piece, jobs) if by_key else _by_learner(piece, jobs)
-    name = work.by_keys.__name__ if by_key else work.by_learners.__name__
+    keys = split == "key" or (split == "auto" and keyed and several < jobs)
+    pieces = by_key(piece, jobs) if keys else by_learner(piece, jobs)
+    name = work.by_keys.__name__ if keys else work.by_learners.__name__
     tasks = [Task(f"{work.__name__}:{name}", msgspec.to_builtins(each)) for each in pieces]
     total = count * len(tasks)
     told = answers(where, tasks, None if progress is None else lambda at: progress(at, total))
-    found = _joined(piece, told) if by_key else _put_together(piece, told)
+    found = _joined(piece, told) if keys else _put_together(piece, told)
     return msgspec.structs.replace(found, log=log, notes=[*found.notes, *([] if own_too else [OTHERS])])
-
-
-def _by_learner(piece: Piece, jobs: int) -> list[Piece]:
-    """As many pieces as jobs, with about as many learners each; the log's own goes with the first."""
-    names: list[str | None] = [*([None] if piece.own_too else []), *piece.learners]
-    shares = [names[start::jobs] for start in range(min(jobs, max(1, len(names))))]
-    return [
-        msgspec.structs.replace(piece, learners=[each for each in share if each is not None], own_too=None in share)
-        for share in shares
-    ]
-
-
-def _by_key(piece: Piece, jobs: int) -> list[Piece]:
-    return [msgspec.structs.replace(piece, part=part, of=jobs) for part in range(jobs)]
 
 
 def _put_together(piece: Piece, told: Sequence[bytes]) -> WhatIf:
@@ -134,6 +127,6 @@ def _joined(piece: Piece, told: Sequence[bytes]) -> WhatIf:
     for name in ("decisions", "answered", "back", "elsewhere"):
         setattr(bench, name, getattr(parts[0], name))
     if isinstance(bench.companion, ClickedPages) and bench.companion.given is None and parts[0].places is not None:
-        *curves, rounds = parts[0].places
-        bench.companion.found = Examination(*(np.array(each) for each in curves), rounds)
+        read, low, high, rounds = parts[0].places
+        bench.companion.found = Examination(np.array(read), np.array(low), np.array(high), rounds)
     return found_by(bench, piece.log)

@@ -68,7 +68,7 @@ def by_learners(settings: dict[str, Any]) -> Iterator[int | bytes]:
     examined = None if piece.examined is None else np.array(piece.examined)
     with recorded(piece.log, Path(piece.data)) as recording:
         bench, lines = begun(recording, piece.learners, examined, own_too=piece.own_too)
-        yield from _now_and_then(followed(bench, lines))
+        yield from now_and_then(followed(bench, lines))
         yield msgspec.msgpack.encode(found_by(bench, recording.name))
 
 
@@ -89,7 +89,7 @@ def by_keys(settings: dict[str, Any]) -> Iterator[int | bytes]:
                 tape.seq = line.seq
                 yield line
 
-        yield from _now_and_then(followed(bench, read()))
+        yield from now_and_then(followed(bench, read()))
         seen = bench.companion.examination() if isinstance(bench.companion, ClickedPages) else None
         places = None if seen is None else (seen.read.tolist(), seen.low.tolist(), seen.high.tolist(), seen.rounds)
         counts = {name: getattr(bench, name) for name in ("decisions", "answered", "back", "elsewhere")}
@@ -101,7 +101,7 @@ def names_of(bench_learners: list[str], own_too: bool) -> list[str]:
     return [*([OWN] if own_too else []), *bench_learners]
 
 
-def _now_and_then(numbers: Iterator[int]) -> Iterator[int]:
+def now_and_then(numbers: Iterator[int]) -> Iterator[int]:
     """Some of the numbers, as many as somebody can look at."""
     said = time.monotonic()
     for number in numbers:

@@ -17,12 +17,13 @@ from smidgen.service.store import modes
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.head import NAME, Head, Heads
 from smidgen.service.store.inspection import Inspection, existing
+from smidgen.service.store.places import Place
 from smidgen.service.store.schema import FILE
 from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.still import look
 
 
-def backup(path: Path, folder: Path, *, progress: Progress = lambda what, done, of: None) -> archive.Manifest:
+def backup(path: Path, folder: Place, *, progress: Progress = lambda what, done, of: None) -> archive.Manifest:
     """Write a backup of a data folder; it is there when it is whole, synced and read back, or not at all.
 
     A file that is a backup itself is replaced, any other is not.
@@ -38,6 +39,11 @@ def backup(path: Path, folder: Path, *, progress: Progress = lambda what, done, 
     """
     if path.exists() and not archive.is_backup(path):
         raise StorageFailed(f"{path} is there, and it is no backup", "choose another name")
+    if not isinstance(folder, Path):
+        raise StorageFailed(
+            f"{folder} is a database, and a copy of it is its server's matter",
+            "pg_dump --format=custom --schema=SCHEMA makes one of one moment; or smidgen store copy into a data folder",
+        )
     existing(folder)
     path = path.absolute()
     with aside(path.parent, path.name) as place:
@@ -62,7 +68,7 @@ def _copy(seen: Inspection, to: Path, progress: Progress) -> archive.Manifest:
     """Database, heads and the newest snapshots of one moment, as a data folder of their own; what it holds."""
     shutil.rmtree(to, ignore_errors=True)  # if somebody began to write meanwhile, it is looked at anew
     modes.make_folder(to)
-    seen.reading.copy(to / FILE, lambda done, of: progress("copying", done, of))
+    seen.file.copy(to / FILE, lambda done, of: progress("copying", done, of))
     names, heads, events = [FILE], {}, 0
     rows = seen.reading.models()
     for row in rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -22,11 +22,13 @@ from smidgen.service.store.finding import Finding, Findings
 from smidgen.service.store.head import NAME, Heads
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.lock import in_use
+from smidgen.service.store.places import Place
 from smidgen.service.store.rows import Counts, ModelRow, State
 from smidgen.service.store.schema import FILE
 from smidgen.service.store.still import look
 from smidgen.service.store.witnesses import Witnesses
 
+_SKIPPED = "nothing is lost: it is skipped, and written anew when the key learns again"
 #: Told how far it is: what is being done, how much of it is done, of how much; 0 of 0 where nobody knows.
 Progress = Callable[[str, int, int], None]
 
@@ -70,18 +72,22 @@ class Report(msgspec.Struct):
         return [finding for finding in self.findings if finding.code != "learner"]
 
 
-def fsck(folder: Path, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> Report:
-    """Check a data folder, beside a running service or without.
+def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> Report:
+    """Check a data folder, or a database, beside a running service or without.
 
     Parameters
     ----------
-    folder
-        The data folder.
+    where
+        The data folder, or the database: of that, what stands in the tables; the files are its server's matter.
     deep
         Learn every log again, and hold the result against every state that was written aside, bit for bit.
     progress
         Told how far it is.
     """
+    if not isinstance(where, Path):
+        with Inspection(where) as seen:
+            return _Check(seen, deep, progress).run()
+    folder = where
     if not folder.is_dir():
         raise StorageFailed(f"there is no folder {folder}", "give the --data folder of a service")
     report, found = Report(str(folder), running=in_use(folder), deep=deep), Findings()
@@ -89,7 +95,7 @@ def fsck(folder: Path, *, deep: bool = False, progress: Progress = lambda what, 
     try:
         witnesses = Witnesses(folder)  # before the database, which may go on
         witnesses.refuse_alone()
-        return look(folder, lambda seen: _Check(folder, seen, witnesses, deep, progress).run())
+        return look(folder, lambda seen: _FolderCheck(folder, seen, witnesses, deep, progress).run())
     except StorageFailed as error:
         if not any(folder.iterdir()):
             raise StorageFailed(f"{folder} is empty", "give the --data folder of a service") from error
@@ -110,50 +116,47 @@ def _check_modes(folder: Path, found: Findings) -> None:
 
 
 class _Check:
-    """One look at a folder.
+    """One look at a store.
 
     Parameters
     ----------
-    folder, deep, progress
+    deep, progress
         See `fsck`.
     seen
-        The folder as of one moment.
-    witnesses
-        What lies beside the database.
+        The store as of one moment.
     """
 
-    def __init__(self, folder: Path, seen: Inspection, witnesses: Witnesses, deep: bool, progress: Progress) -> None:
-        self._folder = folder
+    #: What is said to be wrong if the tables are.
+    place = "the database"
+
+    def __init__(self, seen: Inspection, deep: bool, progress: Progress) -> None:
         self._seen = seen
-        self._witnesses = witnesses
         self._progress = progress
-        self._report = Report(str(folder), running=in_use(folder), deep=deep)
+        self._report = Report(str(seen.where), deep=deep)
         self._found = Findings()
         self._names: dict[int, str] = {}
 
     def run(self) -> Report:
         """Everything, from the file upwards; what stands on something broken is not asked."""
         report = self._report
-        _check_modes(self._folder, self._found)
         try:
             if self._file():
                 self._content()
         except SmidgenError as error:
-            self._found.add("database", FILE, f"it cannot be read to the end: {error}", soundness.RESTORE)
+            self._found.add("database", self.place, f"it cannot be read to the end: {error}", soundness.RESTORE)
         report.findings = self._found.all()
         report.sound = not report.findings
         return report
 
     def _file(self) -> bool:
-        reading = self._seen.reading
-        whole = soundness.check_file(reading, self._found, lambda: self._progress(FILE, 0, 0))
-        return whole and soundness.check_schema(reading, self._found)
+        """Whether what the tables are in is whole."""
+        return True
 
     def _content(self) -> None:
         reading, report = self._seen.reading, self._report
         models = reading.models()
         self._names = {row.slot: row.name for row in models}
-        soundness.check_tables(reading, self._found, self._name, lambda: self._progress(FILE, 0, 0))
+        soundness.check_tables(reading, self._found, self._name, lambda: self._progress(self.place, 0, 0))
         report.tokens = soundness.check_tokens(reading, self._found)
         report.models = len(models)
         for row in models:
@@ -179,14 +182,16 @@ class _Check:
         report.events += follow.events
         if not self._made(row, where):
             return
-        for slot, snapshot in self._witnesses.snapshots:
-            if slot == row.slot and snapshot.path.exists():  # a running service may have dropped it meanwhile
-                report.snapshots += 1
-                self._state("snapshot", where, snapshot.state(own=True), counts)
+        for state in self._snapshots(row.slot):
+            report.snapshots += 1
+            self._state("snapshot", where, state, counts)
         for key in reading.state_keys(row.slot):
             for state in reading.states(row.slot, key):
                 report.states += 1
                 self._state("state", where, state, counts)
+
+    def _snapshots(self, slot: int) -> Iterator[State]:
+        yield from self._seen.reading.states(slot)
 
     def _base(self, row: ModelRow, where: str) -> bytes:
         """The digest of what a log begins with; its states and what it keeps are what was written."""
@@ -231,14 +236,59 @@ class _Check:
         """A state that is written aside can be read, and is not of a later time than the log."""
         name = Path(state.place).name if code == "snapshot" else state.place
         if (problem := state_problem(state)) is not None:
-            hint = (
-                f"nothing is lost: delete {state.place}, and more of the log is learnt again at the next start"
-                if code == "snapshot"
-                else "nothing is lost: it is skipped, and written anew when the key learns again"
-            )
+            hint = self._passed_over(state) if code == "snapshot" else _SKIPPED
             self._found.add(code, where, f"{name} cannot be used: {problem}", hint)
         elif state.seq > counts.seq and code == "state":
             self._found.add(code, where, f"{name} is ahead of the log", soundness.RESTORE)
+
+    def _passed_over(self, state: State) -> str:
+        return "nothing is lost: it is skipped, and more of the log is learnt again at the next start"
+
+    def _heads(self) -> None:
+        """Whether the log ends where its witnesses say; in a database the slot's own row is the head."""
+
+    def _name(self, slot: int) -> str:
+        return f"model {self._names[slot]}" if slot in self._names else f"model number {slot}"
+
+
+class _FolderCheck(_Check):
+    """One look at a data folder.
+
+    Parameters
+    ----------
+    folder, deep, progress
+        See `fsck`.
+    seen
+        The folder as of one moment.
+    witnesses
+        What lies beside the database.
+    """
+
+    place = FILE
+
+    def __init__(self, folder: Path, seen: Inspection, witnesses: Witnesses, deep: bool, progress: Progress) -> None:
+        super().__init__(seen, deep, progress)
+        self._folder = folder
+        self._witnesses = witnesses
+        self._report.running = in_use(folder)
+
+    def run(self) -> Report:
+        """The files' modes as well."""
+        _check_modes(self._folder, self._found)
+        return super().run()
+
+    def _file(self) -> bool:
+        reading = self._seen.file
+        whole = soundness.check_file(reading, self._found, lambda: self._progress(FILE, 0, 0))
+        return whole and soundness.check_schema(reading, self._found)
+
+    def _snapshots(self, slot: int) -> Iterator[State]:
+        for of, snapshot in self._witnesses.snapshots:
+            if of == slot and snapshot.path.exists():  # a running service may have dropped it meanwhile
+                yield snapshot.state(own=True)
+
+    def _passed_over(self, state: State) -> str:
+        return f"nothing is lost: delete {state.place}, and more of the log is learnt again at the next start"
 
     def _heads(self) -> None:
         heads = Heads(self._folder)
@@ -262,6 +312,3 @@ class _Check:
             self._report.notes.append(
                 f"{NAME} says nothing of {len(silent)} models; until the next start, a loss of theirs would not be seen"
             )
-
-    def _name(self, slot: int) -> str:
-        return f"model {self._names[slot]}" if slot in self._names else f"model number {slot}"

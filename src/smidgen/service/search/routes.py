@@ -94,7 +94,12 @@ async def _figures(here: Service, name: str) -> dict[str, Any]:
     if name not in here.engine.models:
         return {"model": name, "features": names, "weights": [0.0] * len(names), "taste": taste, **_nothing()}
     model = here.engine.model(name)
-    values = await here.writer.do(lambda: here.engine.learners.get(model, None).learner.weights.tolist())
+
+    def weights_now() -> list[float]:
+        found: list[float] = here.engine.learners.get(here.engine.enter(model), None).learner.weights.tolist()
+        return found
+
+    values = await here.writer.do(weights_now)
     sums = await here.curves.sums(here.reading, model, LEARNT)
     counts = {"learnt": model.version, "decisions": model.decisions, "points": progress(sums.rows)}
     return {"model": name, "features": names, "weights": values, "taste": taste, **counts}

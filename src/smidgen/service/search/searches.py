@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen.learners import Feedback, Loop
-from smidgen.service.demos import Demo
+from smidgen.service.demos import DemoPage
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Candidate, DecisionBody, ModelBody
 from smidgen.service.models.engine import Engine
@@ -18,7 +18,7 @@ from smidgen.service.search.index import Index
 
 #: The learner to begin with for clicks, with its settings to begin with.
 MODEL = ModelBody(loop=Loop.RANK, feedback=Feedback.CLICKS, features=list(NAMES), window_s=86400.0)
-DEMO = Demo("search", "Search demo", Path(__file__).parent / "pages", MODEL, start=("q", "search box"))
+DEMO = DemoPage("search", "Search demo", Path(__file__).parent / "pages", MODEL, start=("q", "search box"))
 SHOWN = 10
 
 

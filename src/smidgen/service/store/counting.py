@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import msgspec
 
 from smidgen.service.store.rows import Counts
@@ -27,11 +25,18 @@ class Counting:
         if new:
             self._open().setdefault(slot, None)
 
+    def renew(self, slot: int, counts: Counts) -> Counts:
+        """Others have moved a slot: put its counts into the object that is held."""
+        live = self._live.setdefault(slot, counts)
+        if live is not counts:
+            _copy(counts, live)
+        return live
+
     def touch(self, slot: int) -> None:
         """Remember the counts before they change."""
         held = self._open()
         if slot not in held:
-            held[slot] = copy.copy(self._live[slot])
+            held[slot] = msgspec.structs.replace(self._live[slot])
 
     def moved(self) -> dict[int, Counts]:
         """The counts that changed in the batch."""
@@ -70,6 +75,9 @@ class Counting:
             if before is None:
                 self._live.pop(slot, None)
                 continue
-            live = self._live[slot]
-            for name, value in msgspec.structs.asdict(before).items():
-                setattr(live, name, value)
+            _copy(before, self._live[slot])
+
+
+def _copy(of: Counts, to: Counts) -> None:
+    for name, value in msgspec.structs.asdict(of).items():
+        setattr(to, name, value)

@@ -12,28 +12,29 @@ from smidgen.service.models.registry import served
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import StorageFailed, Unknown
 from smidgen.service.store.log import EventLog
+from smidgen.service.store.places import Place, open_store
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.schema import FILE, NEWEST, schema
-from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.store.sql_reads import SQLReads
 from smidgen.service.store.sqlite_reads import SQLiteReader
 
 
 class Inspection:
-    """A data folder as it was when it was opened; a running service is not disturbed.
+    """A store as it was when it was opened; a running service is not disturbed.
 
     Parameters
     ----------
-    folder
-        The service's data folder.
+    where
+        The service's data folder, or its database.
     access
         How SQLite is to open the file.
     database
-        Where the database is, if it is not in the folder itself.
+        Where SQLite's database is, if it is not in the folder itself.
     """
 
-    def __init__(self, folder: Path, *, access: str = "mode=ro", database: Path | None = None) -> None:
-        self.folder = folder
-        self.reading = SQLiteReader(folder, still=True, access=access, database=database)
+    def __init__(self, where: Place, *, access: str = "mode=ro", database: Path | None = None) -> None:
+        self.where = where
+        self.reading = _reading(where, access, database)
         self.log = EventLog(self.reading)
 
     def __enter__(self) -> Self:
@@ -47,7 +48,14 @@ class Inspection:
     @property
     def outdated(self) -> bool:
         """Whether the tables are those of an earlier smidgen, which the next start will bring up to date."""
-        return 0 < schema(self.reading.connection) < NEWEST
+        return 0 < schema(self.file.connection) < NEWEST
+
+    @property
+    def file(self) -> SQLiteReader:
+        """The same, of a data folder: the file that SQLite keeps."""
+        if not isinstance(self.reading, SQLiteReader):
+            raise StorageFailed(f"{self.where} is no data folder", "give the --data folder of a service")
+        return self.reading
 
     def models(self) -> list[Served]:
         """The models, in the order of their making."""
@@ -57,21 +65,32 @@ class Inspection:
         """The model of this name."""
         models = {model.name: model for model in self.models()}
         if name not in models:
-            raise Unknown(f"there is no model {name!r} in {self.folder}", f"there are: {', '.join(models) or 'none'}")
+            raise Unknown(f"there is no model {name!r} in {self.where}", f"there are: {', '.join(models) or 'none'}")
         return models[name]
 
 
-def existing(folder: Path) -> Path:
-    """The folder, if a service has used it; commands that only change something should not make one."""
-    if not (folder / FILE).exists():
-        raise StorageFailed(f"there is no database in {folder}", "give the --data folder of a service")
-    return folder
+def _reading(where: Place, access: str, database: Path | None) -> SQLReads:
+    if isinstance(where, Path):
+        return SQLiteReader(where, still=True, access=access, database=database)
+    from smidgen.service.store.postgres_address import Address
+    from smidgen.service.store.postgres_reads import PostgresReader
+
+    return PostgresReader(Address.of(where.url))
+
+
+def existing(where: Place) -> Place:
+    """The place, if a service has used it; commands that only change something should not make one."""
+    if not isinstance(where, Path):
+        Inspection(where).reading.close()
+    elif not (where / FILE).exists():
+        raise StorageFailed(f"there is no database in {where}", "give the --data folder of a service")
+    return where
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[Store]:
+def writing(where: Place) -> Iterator[Store]:
     """The store for a small change beside a running service: waits its turn, and lasts when it returns."""
-    store = SQLiteStore(folder)
+    store = open_store(where)
     try:
         store.begin()
         yield store

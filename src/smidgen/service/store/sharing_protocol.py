@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from smidgen.service.store.rows import LeaseRow
@@ -24,10 +25,19 @@ class Sharing(Protocol):
         """
         ...
 
+    def expect(self, decisions: Sequence[str]) -> None:
+        """A hint: the open batch will be about these decisions; their slots are entered where that takes no waiting.
+
+        A store far away fetches them together, in one round trip. Any text may be given. The batch should hold
+        nothing yet; then it waits, as `enter` does.
+        """
+        ...
+
     def catalogue(self) -> int:
         """A number that grows with every committed change of the rows of models and of tokens, by whomever.
 
-        Any thread may ask. Where there is one writer, who knows what it changed, it stays the same.
+        Any thread may ask. Within a batch it is the number as of the last `enter` (no round trip of its own), and
+        exact for the slots that are entered. Where there is one writer, who knows what it changed, it stays the same.
         """
         ...
 

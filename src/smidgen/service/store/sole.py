@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from smidgen.service.store.rows import LeaseRow
 
 
@@ -15,6 +17,9 @@ class Sole:
 
     def enter(self, *slots: int) -> None:
         """All slots are the writer's."""
+
+    def expect(self, decisions: Sequence[str]) -> None:
+        """What is near need not be fetched."""
 
     def catalogue(self) -> int:
         """The one writer knows what it changed."""

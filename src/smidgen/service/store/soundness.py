@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 from smidgen.service.store.finding import Findings
 from smidgen.service.store.questions import TORN
-from smidgen.service.store.schema import FILE, NEWEST, schema, told
+from smidgen.service.store.schema import FILE, NEWEST, schema
+from smidgen.service.store.sql_reads import SQLReads
 from smidgen.service.store.sqlite_reads import SQLiteReads
 
 RESTORE = "restore a backup: smidgen restore FILE --force; until then, what can be read is safe with smidgen log export"
@@ -102,7 +103,7 @@ def check_schema(reading: SQLiteReads, found: Findings) -> bool:
     return False
 
 
-def check_tables(reading: SQLiteReads, found: Findings, name: Callable[[int], str], alive: Callable[[], None]) -> None:
+def check_tables(reading: SQLReads, found: Findings, name: Callable[[int], str], alive: Callable[[], None]) -> None:
     """Whether the tables say the same as the events.
 
     Parameters
@@ -112,13 +113,15 @@ def check_tables(reading: SQLiteReads, found: Findings, name: Callable[[int], st
     name
         What a slot is called.
     """
-    with _signs_of_life(reading.connection, alive), told():
+    living = _signs_of_life(reading.connection, alive) if isinstance(reading, SQLiteReads) else nullcontext()
+    with living:
         for rule in _RULES:
-            for slot, seq in reading.connection.execute(rule.sql):
+            alive()
+            for slot, seq in reading.contradictions(rule.sql):
                 found.add("tables", name(slot), rule.words.format(seq), RESTORE)
 
 
-def check_tokens(reading: SQLiteReads, found: Findings) -> int:
+def check_tokens(reading: SQLReads, found: Findings) -> int:
     """Whether every token could be one; how many there are."""
     tokens = reading.tokens()
     for id, hash, scopes, _, at, _ in tokens:

@@ -42,3 +42,7 @@ class SQLTelling(SQLAsking):
     @abstractmethod
     def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
         """Run a statement now; the rows that it returns."""
+
+    @abstractmethod
+    def enter(self, *slots: int) -> None:
+        """Take slots for the open batch, where others write too."""

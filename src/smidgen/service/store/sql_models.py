@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from smidgen.service.store.rows import Counts, ModelRow, TokenRow
 from smidgen.service.store.sql_retaining import SQLRetaining
+from smidgen.service.store.sql_tables import row_of
 
 _MODEL = """
     INSERT INTO models (id, name, body, resolved, created_at)
@@ -40,6 +43,7 @@ class SQLModels(SQLRetaining):
         ((model,),) = self._run_for(_MODEL, (name, body, told, at))
         ((slot,),) = self._run_for(_SLOT, (model, Counts().chain))
         self._counting.enter(slot, Counts(), new=True)
+        self._made(slot)
         return ModelRow(model, name, slot, body, resolved, at)
 
     def archive(self, model: int, at: float) -> None:
@@ -77,5 +81,32 @@ class SQLModels(SQLRetaining):
         self._catalogued()
         return bool(self._run_for(_REVOKE, (at, id)))
 
+    def add_row(self, table: str, row: Sequence[Any]) -> None:
+        """Write a row as it was elsewhere."""
+        self._run(row_of(table), tuple(row))
+
+    def take_all(self) -> None:
+        """Let nobody else make models while the batch is open."""
+        self._catalogued()
+
+    @abstractmethod
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        """Keep what a learner has become after an event."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Open a batch."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make the batch last."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo the batch, if one is open."""
+
     def _catalogued(self, name: str | None = None) -> None:
         """What is known of all models and tokens is about to change; a new name must be free."""
+
+    def _made(self, slot: int) -> None:
+        """A slot is new, and nobody else knows it yet."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -14,10 +16,11 @@ from smidgen.service.store.questions import QUESTIONS
 from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 from smidgen.service.store.snapshots import MARK
 from smidgen.service.store.sql_bases import SEEN, SQLBases
+from smidgen.service.store.sql_tables import all_of, count_of
 
-_ID = re.compile(r"[0-9a-f]{24}")
-_EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
-_DECISIONS = (
+ID = re.compile(r"[0-9a-f]{24}")
+EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
+DECISIONS = (
     "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
     " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
 )
@@ -36,35 +39,47 @@ _CHANGES_BY_KEY = (
     + _CHANGES.format(index="INDEXED BY event_wide", key="f.decision IS NULL AND f.key IS NULL")
     + " ORDER BY 1"
 )
-OF_KEY = f"{_EVENTS} INDEXED BY event_keys WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
+OF_KEY = f"{EVENTS} INDEXED BY event_keys WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
 _FORGOTTEN = """
     SELECT seq FROM events INDEXED BY event_wide
     WHERE slot = ? AND decision IS NULL AND type = 'erased' AND salt IS NOT NULL ORDER BY seq DESC LIMIT 1
 """
 _REWINDS = (
-    f"{_EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND seq > ?"
+    f"{EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND seq > ?"
     " AND type IN ('retracted', 'rolled_back') ORDER BY seq"
 )
 _VERSION_AT = (
     "SELECT made FROM events WHERE slot = ? AND seq <= ? AND seq > ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
-_EVENT = f"{_EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
-_DECISION = f"{_DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
-_REQUESTED = f"{_DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
+_EVENT = f"{EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
+DECISION_BY_ID = f"{DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
+_REQUESTED = f"{DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
 _NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
-_BESIDE = f"{_DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
+_BESIDE = f"{DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
 _KEYS_NUMBER = (
     "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
     " WHERE e.slot = ? AND e.key = ? AND e.seq <= ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1"
 )
 _DUE = (
-    f"{_DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
+    f"{DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
     " ORDER BY expires_at, slot, seq LIMIT ?"
 )
 
 
 class SQLReads(SQLBases):
     """The questions; any thread may ask."""
+
+    @abstractmethod
+    def moment(self) -> AbstractContextManager[None]:
+        """Answer all questions within the block as of one moment."""
+
+    @abstractmethod
+    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is open."""
 
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""
@@ -84,17 +99,17 @@ class SQLReads(SQLBases):
 
     def decision(self, id: str) -> DecisionRow | None:
         """A decision by its id."""
-        if _ID.fullmatch(id) is None:
+        if ID.fullmatch(id) is None:
             return None
-        return _decision(self._row(_DECISION, (bytes.fromhex(id),)))
+        return decision_of(self._row(DECISION_BY_ID, (bytes.fromhex(id),)))
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
-        return _decision(self._row(_REQUESTED, (slot, request)))
+        return decision_of(self._row(_REQUESTED, (slot, request)))
 
     def beside(self, decision: str) -> list[DecisionRow]:
         """The decisions that were made beside this one, by slot."""
-        if _ID.fullmatch(decision) is None:
+        if ID.fullmatch(decision) is None:
             return []
         return [DecisionRow(*_decided(row)) for row in self._rows(_BESIDE, (bytes.fromhex(decision),))]
 
@@ -110,7 +125,7 @@ class SQLReads(SQLBases):
 
     def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
-        sql = f"{_EVENTS} WHERE slot = ? AND seq > ? ORDER BY seq LIMIT ?"
+        sql = f"{EVENTS} WHERE slot = ? AND seq > ? ORDER BY seq LIMIT ?"
         found: list[Event] = []
         size = 0
         for row in self._each(sql, (slot, max(after, self._floor(slot)), limit), 64):
@@ -180,6 +195,18 @@ class SQLReads(SQLBases):
             return [_outcome(*row) for row in rows]
         return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
 
+    def contradictions(self, rule: str) -> Iterator[tuple[int, int]]:
+        """The rows of (slot, event) that break a rule of the tables."""
+        return self._each(rule, (), 256)
+
+    def rows_of(self, table: str) -> Iterator[Any]:
+        """All rows of a table, in order."""
+        return self._each(all_of(table), (), 64)
+
+    def count_of_rows(self, table: str) -> int:
+        """How many there are."""
+        return int(self._row(count_of(table))[0])
+
     def tokens(self) -> list[TokenRow]:
         """All tokens, in the order of their making."""
         sql = "SELECT id, hash, scopes, model, created_at, revoked_at FROM tokens ORDER BY created_at, id"
@@ -210,7 +237,8 @@ def event_of(row: Any) -> Event:
     return Event(seq, type, version, at, decision.hex() if decision is not None else None, *rest)
 
 
-def _decision(row: Any) -> DecisionRow | None:
+def decision_of(row: Any) -> DecisionRow | None:
+    """A decision from the columns of its row, if there is one."""
     return DecisionRow(*_decided(row)) if row is not None else None
 
 

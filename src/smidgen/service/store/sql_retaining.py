@@ -24,7 +24,7 @@ _CARRIED_OF = """
     SELECT e.seq, e.decision FROM events e INDEXED BY event_keys JOIN carried c ON c.slot = e.slot AND c.seq = e.seq
     WHERE e.slot = ? AND e.key = ?
 """
-_UNFINISHED = "SELECT slot, seq, erased FROM bases WHERE erased < seq ORDER BY slot LIMIT 1"
+_UNFINISHED = "SELECT slot FROM bases WHERE erased < seq ORDER BY slot LIMIT 1"
 #: What of a range is not carried; ``?1`` is the slot, ``?2`` and ``?3`` are the ends.
 _LAST_OF_NEXT = """
     SELECT max(seq) FROM (
@@ -61,6 +61,7 @@ class SQLRetaining(SQLWrites):
 
     def stage(self, slot: int, states: Sequence[BaseState]) -> None:
         """Write states of a base that is still to come; until it does, nobody sees them."""
+        self.enter(slot)
         for state in states:
             self._run(
                 "DELETE FROM base_states WHERE slot = ? AND key = ? AND seq >= ?", (slot, state.key or "", state.seq)
@@ -70,6 +71,7 @@ class SQLRetaining(SQLWrites):
 
     def unstage(self, slot: int) -> None:
         """Drop the states of a base that did not come."""
+        self.enter(slot)
         self._run(
             "DELETE FROM base_states WHERE slot = ?1 AND seq > coalesce((SELECT seq FROM bases WHERE slot = ?1), 0)",
             (slot,),
@@ -77,6 +79,7 @@ class SQLRetaining(SQLWrites):
 
     def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
         """Let a log begin after a base whose states are staged; the number of the event that says so."""
+        self.enter(slot)
         old = self._floor(slot)
         self._run("DELETE FROM carried WHERE slot = ?", (slot,))
         for kept in carried:
@@ -88,6 +91,7 @@ class SQLRetaining(SQLWrites):
 
     def drop_base_state(self, slot: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions."""
+        self.enter(slot)
         if (base := self.base(slot)) is None:
             return
         counts, kept = self._touched(slot), self._rows(_CARRIED_OF, (slot, key))
@@ -115,7 +119,9 @@ class SQLRetaining(SQLWrites):
         row = self._row(_UNFINISHED)
         if row is None:
             return False
-        slot, seq, erased = row
+        (slot,) = row
+        self.enter(slot)
+        seq, erased = self._row("SELECT seq, erased FROM bases WHERE slot = ?", (slot,))
         last = self._row(_LAST_OF_NEXT, (slot, erased, seq, limit))[0]
         upto = seq if last is None else last
         for sql in (_REMEMBER, _ERASE_DECISIONS, _ERASE_CALLS, _ERASE_EVENTS):

@@ -13,17 +13,17 @@ from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told,
 from smidgen.service.store.sql_asking import SQLTelling
 from smidgen.service.store.sql_reads import OF_KEY, SQLReads, event_of
 
-_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_DECISION = """
+EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DECISION = """
     INSERT INTO decisions (
         id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown,
         beside, agreed, target, chance
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _TAUGHT = "UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ? WHERE id = ?"
-_CLOSE = """
+CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
-    WHERE id = ?
+    WHERE id = ? AND feedback_seq IS NULL
 """
 #: What is told of the decisions of a key, and what goes with it; ``?3`` is the base, under which there are none.
 _DECISIONS_OF_KEY = """
@@ -61,6 +61,9 @@ _OPEN = """
 class SQLWrites(SQLReads, SQLTelling):
     """The verbs that write events."""
 
+    #: Whether nobody else writes, so that what the writer knows is so.
+    _sole = False
+
     def __init__(self) -> None:
         self._salts = Salts()
         self._counting = Counting()
@@ -96,7 +99,7 @@ class SQLWrites(SQLReads, SQLTelling):
             new = row.key is not None and row.number == 1 and self._new(slot, row.key)
             seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
             self._run(
-                _DECISION,
+                DECISION,
                 (
                     bytes.fromhex(row.decision),
                     slot,
@@ -129,6 +132,8 @@ class SQLWrites(SQLReads, SQLTelling):
         return [self._answer(slot, counts, row) for row in rows]
 
     def _answer(self, slot: int, counts: Counts, row: Told) -> Verdict:
+        if self._sole and row.open_until is not None:
+            return self._close(slot, counts, row, row.open_until)
         made = self._own(slot, row.decision)
         if made is None:
             return Verdict("unknown", None, counts.version)
@@ -140,13 +145,17 @@ class SQLWrites(SQLReads, SQLTelling):
             seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, None, row.body)
             self._run("UPDATE decisions SET late_hash = ? WHERE id = ?", (row.hash, bytes.fromhex(row.decision)))
             return Verdict("late", seq, counts.version)
-        learnt = row.at <= made.expires_at
+        return self._close(slot, counts, row, made.expires_at)
+
+    def _close(self, slot: int, counts: Counts, row: Told, expires_at: float) -> Verdict:
+        """Write the first answer to a decision."""
+        learnt = row.at <= expires_at
         counts.answered += 1
         counts.version += learnt
         counts.late += not learnt
         version = counts.version if learnt else None
         seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, version, row.body)
-        self._run(_CLOSE, (seq, row.hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
+        self._run(CLOSE, (seq, row.hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
         reach("feedback-appended")
         return Verdict("learnt" if learnt else "late", seq, counts.version)
 
@@ -163,7 +172,7 @@ class SQLWrites(SQLReads, SQLTelling):
             return Verdict("duplicate", None, counts.version)
         counts.version += 1
         seq = self._append(slot, counts, "expired", 1, row.at, row.decision, row.key, counts.version, row.body)
-        self._run(_CLOSE, (seq, None, counts.version, row.measure, row.position, bytes.fromhex(row.decision)))
+        self._run(CLOSE, (seq, None, counts.version, row.measure, row.position, bytes.fromhex(row.decision)))
         reach("expiry-appended")
         return Verdict("learnt", seq, counts.version)
 
@@ -182,6 +191,7 @@ class SQLWrites(SQLReads, SQLTelling):
 
     def unwait(self, slot: int) -> None:
         """Let the silence of the open decisions of a slot mean nothing any more."""
+        self.enter(slot)
         self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
 
     def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
@@ -251,6 +261,7 @@ class SQLWrites(SQLReads, SQLTelling):
 
     def erase(self, slot: int, seq: int) -> None:
         """Erase what one event says; its number, its version and the chain stay."""
+        self.enter(slot)
         event = self.event(slot, seq)
         if event is not None and event.salt is not None:
             self._run(_ERASE, (digest_of(event), slot, seq))
@@ -300,6 +311,6 @@ class SQLWrites(SQLReads, SQLTelling):
         salt, seq = self._salts.next(), counts.seq + 1
         chain = link(counts.chain, seq, content(salt, type, version, at, decision, key, body))
         named = bytes.fromhex(decision) if decision is not None else None
-        self._run(_EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
+        self._run(EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
         counts.seq, counts.chain = seq, chain
         return seq

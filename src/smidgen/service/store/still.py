@@ -99,7 +99,7 @@ def _with_memory(folder: Path) -> Inspection | None:
 def _up_to_date(seen: Inspection) -> Iterator[Path]:
     """The database of an earlier smidgen in a temporary place, with the tables of today."""
     with tempfile.TemporaryDirectory(prefix="smidgen-") as place:
-        seen.reading.copy(Path(place) / FILE, lambda done, of: None)
+        seen.file.copy(Path(place) / FILE, lambda done, of: None)
         connect(Path(place), synchronous="OFF").close()
         yield Path(place)
 

@@ -20,7 +20,7 @@ from smidgen.service.models.stories import tell
 async def decide(request: Request) -> Response:
     """POST /v1/models/{name}/decisions."""
     here, name = service(request), model_name(request)
-    await here.rights(request, "decide", name)
+    await here.rights(request, "decide", name, quick=True)
     body = await json_body(request, loops.decision, here.options.max_body)
     return reply(await here.writer.do(lambda: here.engine.decide(name, body)), 201)
 
@@ -28,7 +28,7 @@ async def decide(request: Request) -> Response:
 async def decide_batch(request: Request) -> Response:
     """POST /v1/models/{name}/decisions:batch."""
     here, name = service(request), model_name(request)
-    await here.rights(request, "decide", name)
+    await here.rights(request, "decide", name, quick=True)
     body = await json_body(request, loops.batch, here.options.max_body)
     return reply({"decisions": await here.writer.do(lambda: here.engine.decide_batch(name, body))}, 201)
 
@@ -36,7 +36,7 @@ async def decide_batch(request: Request) -> Response:
 async def tell_story(request: Request) -> Response:
     """GET /v1/decisions/{id}."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
     id = request.path_params["id"]
     now = here.engine.clock()
     told = await asyncio.to_thread(tell, here.log, here.engine.slots, id, rights.model, now)

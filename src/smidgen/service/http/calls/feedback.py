@@ -22,7 +22,7 @@ from smidgen.service.messages import ErrorReply, FeedbackReply, SeveralReply, Sh
 async def give_feedback(request: Request) -> Response:
     """POST /v1/decisions/{id}/feedback."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request, quick=True)
     require(rights, "feedback", rights.model)
     body = await json_body(request, loops.feedback, here.options.max_body)
     id = request.path_params["id"]
@@ -34,7 +34,7 @@ async def give_feedback(request: Request) -> Response:
 async def show(request: Request) -> Response:
     """POST /v1/decisions/{id}/shown."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request, quick=True)
     require(rights, "feedback", rights.model)
     id = request.path_params["id"]
     answer = await here.writer.do(lambda: here.engine.shown(id, rights.model))
@@ -44,7 +44,7 @@ async def show(request: Request) -> Response:
 async def give_many(request: Request) -> Response:
     """POST /v1/feedback:batch."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request, quick=True)
     require(rights, "feedback", rights.model)
     body = await json_body(request, loops.several, here.options.max_body)
 

@@ -29,7 +29,7 @@ async def create_model(request: Request) -> Response:
 async def list_models(request: Request) -> Response:
     """GET /v1/models."""
     here = service(request)
-    rights = here.tokens.rights(request.headers.get("authorization"))
+    rights = await here.bearer(request)
 
     def look() -> Response:
         seen = [model for model in here.models() if rights.model in (None, model.name)]

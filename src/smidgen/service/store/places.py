@@ -1,0 +1,77 @@
+"""Where a store is, as people say it: a data folder, or a database with a URL; and the one way to open it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from smidgen.errors import InvalidArgument
+from smidgen.service.store.protocol import Store
+from smidgen.service.store.sqlite import SQLiteStore
+
+#: How the URL of a store begins that is a database of its own.
+POSTGRESQL = ("postgresql://", "postgres://")
+
+
+class Database(NamedTuple):
+    """A database by its URL."""
+
+    url: str
+
+    def __str__(self) -> str:
+        """For people: without the password."""
+        from smidgen.service.store.postgres_address import Address
+
+        return str(Address.of(self.url))
+
+
+Place = Path | Database
+
+
+def place(text: str | Path | Database) -> Place:
+    """Where that is.
+
+    Parameters
+    ----------
+    text
+        A folder; ``sqlite:FOLDER`` or ``sqlite:///FOLDER`` (an absolute one has a fourth slash); or
+        ``postgresql://…``.
+
+    Examples
+    --------
+    >>> place("sqlite:////var/lib/smidgen") == place("sqlite:/var/lib/smidgen") == place("/var/lib/smidgen")
+    True
+    >>> print(place("postgresql://ann:secret@db.example/smidgen"))
+    postgresql://db.example/smidgen (schema smidgen)
+    """
+    if isinstance(text, Path | Database):
+        return text
+    if text.startswith(POSTGRESQL):
+        return Database(text)
+    if text.startswith("sqlite:"):
+        rest = text.removeprefix("sqlite:")
+        rest = rest.removeprefix("///") if rest.startswith("///") else rest
+        if not rest or rest.startswith("//"):
+            raise InvalidArgument(f"{text!r} names no folder", "write sqlite:FOLDER, or sqlite:///FOLDER")
+        return Path(rest)
+    if not text or "://" in text:
+        raise InvalidArgument(f"{text.split('://')[0]!r} is no kind of store", "give a folder, or postgresql://…")
+    return Path(text)
+
+
+def open_store(where: Place | str, *, synchronous: str = "FULL") -> Store:
+    """Open a store for writing; it is made if it is not there.
+
+    Parameters
+    ----------
+    where
+        See `place`.
+    synchronous
+        SQLite's setting, of a folder.
+    """
+    where = place(where)
+    if isinstance(where, Path):
+        return SQLiteStore(where, synchronous=synchronous)
+    from smidgen.service.store.postgres import PostgresStore
+
+    return PostgresStore(where.url)

@@ -1,0 +1,184 @@
+"""The slots that a batch on PostgreSQL holds, and what it knows of them meanwhile.
+
+A slot's row is its head: whoever locks it is the only one who writes to the slot until the batch ends. So what was read
+of a slot after that stays true, and need not be asked twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from smidgen.service.refusals import Taken
+from smidgen.service.store.events import Event
+from smidgen.service.store.postgres_batch import Batch
+from smidgen.service.store.postgres_reads import PostgresReads
+from smidgen.service.store.postgres_wire import Call, call
+from smidgen.service.store.rows import Counts, DecisionRow
+from smidgen.service.store.sql_bases import SEEN
+from smidgen.service.store.sql_models import SQLModels
+from smidgen.service.store.sql_reads import DECISIONS, EVENTS, ID, decision_of, event_of
+
+_COUNTS = "SELECT id, seq, version, decisions, late, keys, number, chain, answered FROM slots"
+_SLOTS = "CAST(string_to_array(?, ',') AS BIGINT[])"
+_IDS = "SELECT decode(found, 'hex') FROM unnest(string_to_array(?, ',')) AS found"
+_ENTER = f"{_COUNTS} WHERE id = ANY ({_SLOTS}) ORDER BY id FOR NO KEY UPDATE"
+_OF_DECISIONS = "id IN (SELECT slot FROM decisions WHERE id IN ({ids}))"
+_ENTER_OF = f"{_COUNTS} WHERE {_OF_DECISIONS.format(ids=_IDS)} ORDER BY id FOR NO KEY UPDATE"
+_ALL_FLOORS = "SELECT slot, seq FROM bases"
+_FLOORS = f"{_ALL_FLOORS} WHERE slot = ANY ({_SLOTS})"
+_CATALOGUE = "SELECT number FROM catalogue"
+_DECISIONS = f"{DECISIONS} WHERE id IN ({_IDS}) AND {SEEN.format(table='decisions')}"
+#: The events of these decisions, unless they are large: those are read one by one, if at all.
+_EVENTS_OF = """
+    SELECT x.slot, e.* FROM decisions x JOIN LATERAL (
+        {events} WHERE slot = x.slot AND seq = x.seq AND octet_length(body) < 65536
+    ) AS e ON 1 = 1 WHERE x.id IN ({ids})
+"""
+_EVENTS = _EVENTS_OF.format(events=EVENTS, ids=_IDS)
+_KINDS = "SELECT DISTINCT type FROM events WHERE slot = ? AND seq > ?"
+_WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+
+
+class PostgresSlots(PostgresReads, SQLModels):
+    """Slots that are entered, their counts, and decisions that are about to be answered.
+
+    Parameters
+    ----------
+    batch
+        The writer's connection.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        SQLModels.__init__(self)
+        self._batch = batch
+        self._held: set[int] = set()
+        self._floors: dict[int, int] = {}
+        self._decisions: dict[str, DecisionRow | None] = {}
+        self._events: dict[tuple[int, int], Event] = {}
+        self._number: int | None = None
+        self._cataloguing = False
+
+    def enter(self, *slots: int) -> None:
+        """Take slots for the open batch; waits only if it holds none."""
+        wanted = sorted(set(slots) - self._held)
+        if not wanted:
+            return
+        told = ",".join(map(str, wanted))
+        self._take(call(self._patient(_ENTER), (told,)), call(_FLOORS, (told,)))
+        busy = [slot for slot in wanted if slot not in self._held]
+        if busy and (len(self._held) > len(wanted) - len(busy) or self._cataloguing):
+            raise Taken(f"slot {busy[0]} is being written to by another worker", "do it again in the next batch")
+
+    def expect(self, decisions: Sequence[str]) -> None:
+        """Fetch decisions that the open batch will be about, and enter their slots, in one round trip."""
+        if not self._batch.mine:
+            return
+        ids = [id for id in dict.fromkeys(decisions) if ID.fullmatch(id) is not None and id not in self._decisions]
+        if not ids:
+            return
+        told = (",".join(ids),)
+        more = call(_DECISIONS, told), call(_EVENTS, told)
+        rows, events = self._take(call(self._patient(_ENTER_OF), told), call(_ALL_FLOORS), *more)
+        found = {made.id: made for made in map(decision_of, rows) if made is not None}
+        for id in ids:
+            if (made := found.get(id)) is None or made.slot in self._held:
+                self._decisions[id] = made
+        self._events.update({(slot, row[0]): event_of(row) for slot, *row in events if slot in self._held})
+
+    def _patient(self, sql: str) -> str:
+        """Wait for a lock only where nobody can be waiting for us."""
+        return f"{sql} SKIP LOCKED" if self._held or self._cataloguing else sql
+
+    def _take(self, entering: Call, floors: Call, *more: Call) -> list[list[tuple[Any, ...]]]:
+        """Lock slots; what is asked after that is answered as of then."""
+        if not self._batch.open:
+            raise RuntimeError("no batch is open")
+        rows, based, ((self._number,),), *answers = self._batch.ask(entering, floors, call(_CATALOGUE), *more)
+        found = dict(based)
+        for slot, *counts in rows:
+            if slot not in self._held:
+                self._held.add(slot)
+                self._floors[slot] = found.get(slot, 0)
+                self._counting.renew(slot, Counts(*counts))
+        return answers
+
+    def _let_go(self, slots: Iterable[int] | None = None) -> None:
+        """Hold no slots any more: all, if none are named; nothing that is known of them can be relied on."""
+        self._held -= set(slots) if slots is not None else self._held.copy()
+        self._floors.clear()
+        self._decisions.clear()
+        self._events.clear()
+        if slots is None:
+            self._number, self._cataloguing = None, False
+
+    def kinds(self, slot: int, after: int) -> set[str]:
+        """The types of the events of a slot after one, each once."""
+        return {kind for (kind,) in self._rows(_KINDS, (slot, after))}
+
+    # Reading, as the writer needs it
+
+    def counts(self, slot: int) -> Counts | None:
+        """How far a slot is: the same object as long as the store is open, and fresh."""
+        live = self._counting.get(slot)
+        if live is not None and slot in self._held:
+            return live
+        row = PostgresReads.counts(self, slot)
+        return self._counting.renew(slot, row) if row is not None else None
+
+    def decision(self, id: str) -> DecisionRow | None:
+        """A decision by its id; a batch that holds nothing yet enters its slot by that."""
+        if not self._batch.mine or ID.fullmatch(id) is None:
+            return super().decision(id)
+        if id not in self._decisions and not self._held and not self._cataloguing:
+            self.expect([id])
+        if id not in self._decisions:
+            made = super().decision(id)
+            if made is None or made.slot not in self._held:
+                return made
+            self._decisions[id] = made
+        return self._decisions[id]
+
+    def event(self, slot: int, seq: int) -> Event | None:
+        """One event."""
+        known = self._events.get((slot, seq)) if self._batch.mine else None
+        return known if known is not None else super().event(slot, seq)
+
+    def _touched(self, slot: int) -> Counts:
+        self.enter(slot)
+        return super()._touched(slot)
+
+    def _floor(self, slot: int) -> int:
+        if self._batch.mine and (known := self._floors.get(slot)) is not None:
+            return known
+        return super()._floor(slot)
+
+    def _made(self, slot: int) -> None:
+        self._held.add(slot)
+        self._floors[slot] = 0
+
+    def _forget(self, sql: str, values: Any) -> None:
+        """What is about to be written is not as it was read."""
+        table, place = _written(sql)
+        if table == "decisions":
+            if place is None:
+                self._decisions.clear()
+            else:
+                self._decisions.pop(values[place].hex(), None)
+        elif table == "events" and not sql.startswith("INSERT"):
+            self._events.clear()
+        elif table in ("bases", "carried"):
+            self._floors.clear()
+            self._decisions.clear()
+
+
+@lru_cache(maxsize=256)
+def _written(sql: str) -> tuple[str, int | None]:
+    """Which table a statement changes, and where among its values the decision is that it is about, if about one."""
+    found = _WRITTEN.match(sql)
+    table = found[1] if found is not None else ""
+    if sql.lstrip().startswith("INSERT"):
+        return table, 0
+    return table, -1 if sql.rstrip().endswith("WHERE id = ?") else None

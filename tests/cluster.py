@@ -1,0 +1,121 @@
+"""A PostgreSQL server of one's own, in a temporary folder, on a Unix socket: start, stop, kill, databases."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+_SETTINGS = """
+listen_addresses = ''
+unix_socket_directories = '{folder}'
+max_connections = 120
+shared_buffers = 16MB
+max_wal_size = 128MB
+fsync = on
+synchronous_commit = on
+full_page_writes = on
+autovacuum = off
+logging_collector = off
+"""
+
+
+def binaries() -> Path | None:
+    """Where the server's programs are, if they are anywhere."""
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    if (config := shutil.which("pg_config")) is not None:
+        said = subprocess.run([config, "--bindir"], capture_output=True, text=True, check=False)
+        places.insert(0, Path(said.stdout.strip()))
+    return next((place for place in places if (place / "initdb").exists() and (place / "pg_ctl").exists()), None)
+
+
+def missing() -> str | None:
+    """Why there can be no server here, or None."""
+    if binaries() is None:
+        return "there is no PostgreSQL server (Debian: postgresql)"
+    if os.getuid() == 0 and _user() is None:
+        return "a PostgreSQL server does not run as root, and there is no user postgres"
+    return None
+
+
+class Cluster:
+    """A server with its data.
+
+    Attributes
+    ----------
+    folder
+        Where its data, its socket and its log are.
+    """
+
+    def __init__(self) -> None:
+        place = binaries()
+        assert place is not None
+        self._binaries = place
+        self.folder = Path(tempfile.mkdtemp(prefix="smidgen-postgres-"))
+        self._numbers = itertools.count()
+        if (user := _user()) is not None and os.getuid() == 0:
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+        self.folder.chmod(0o755)
+        self._run("initdb", "--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8", "-D", self._data)
+        (self.folder / "data" / "postgresql.auto.conf").write_text(_SETTINGS.format(folder=self.folder))
+        self.start()
+
+    @property
+    def _data(self) -> str:
+        return str(self.folder / "data")
+
+    @property
+    def log(self) -> str:
+        """What the server has said."""
+        return (self.folder / "log").read_text()
+
+    def start(self) -> None:
+        """Start it, and wait until it can be asked."""
+        self._run("pg_ctl", "start", "-w", "-t", "60", "-D", self._data, "-l", str(self.folder / "log"))
+
+    def stop(self, mode: Literal["smart", "fast", "immediate"] = "fast") -> None:
+        """Stop it; ``immediate`` is as if the machine had lost its power, but for what the system still writes."""
+        self._run("pg_ctl", "stop", "-w", "-t", "60", "-m", mode, "-D", self._data)
+
+    def restart(self, mode: Literal["smart", "fast", "immediate"] = "fast") -> None:
+        """Stop it and start it again."""
+        self.stop(mode)
+        self.start()
+
+    def close(self) -> None:
+        """Stop it, and leave nothing."""
+        self._run("pg_ctl", "stop", "-w", "-t", "60", "-m", "immediate", "-D", self._data, check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, database: str = "postgres", **options: str) -> str:
+        """Where a database is."""
+        more = "".join(f"&{name}={value}" for name, value in options.items())
+        return f"postgresql://postgres@/{database}?host={self.folder}{more}"
+
+    def fresh(self, **options: str) -> str:
+        """Where there is nothing yet: a schema that nobody has used."""
+        return self.url(schema=f"s{os.getpid()}_{next(self._numbers)}", **options)
+
+    def _run(self, program: str, *arguments: str, check: bool = True) -> None:
+        command = [str(self._binaries / program), *arguments]
+        if os.getuid() == 0:
+            command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
+        # Output goes to a file: the server inherits it, and a pipe would never end.
+        with (self.folder / "said").open("a") as said:
+            done = subprocess.run(command, stdout=said, stderr=said, check=False, cwd=self.folder)
+        if check and done.returncode:
+            told = (self.folder / "said").read_text()
+            told += self.log if (self.folder / "log").exists() else ""
+            raise AssertionError(f"{program} failed: {told}")
+
+
+def _user() -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam("postgres")
+    except KeyError:
+        return None

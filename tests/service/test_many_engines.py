@@ -1,0 +1,352 @@
+"""Several engines over one store, in any order: they answer as one engine would, and the log's order alone decides."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service.bodies import Clock, model, request, told
+from service.shared_memory import Exchange, SharedMemoryStore
+from service.test_amending import amend
+from service.test_examples import examples
+from smidgen.errors import SmidgenError
+from smidgen.service.messages import CopyBody
+from smidgen.service.models.bringing import keys_of
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.served import Served
+from smidgen.service.models.undoing import folded
+from smidgen.service.refusals import Taken
+from smidgen.service.store.events import Chain
+from smidgen.service.store.memory import MemoryStore, Shelf
+
+WINDOW = 100.0
+MODELS: dict[str, dict[str, Any]] = {
+    "lists": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}},
+    "banners": {"loop": "choose", "default_reward": 0.25},
+    "people": {"loop": "choose", "keyed": True},
+    "friends": {"loop": "choose", "keyed": True, "feedback": "better"},
+    "mail": {"loop": "label", "labels": ["x", "y"], "learner": "HingeConfidit"},
+    "words": {"loop": "filter", "features": {"hashed": 16}, "learner": "RidgeFil", "keyed": True},
+    "knobs": {"loop": "tune", "params": {"space": {"type": "Box", "low": [0, 0], "high": [1, 1]}}},
+    "letters": {"loop": "draft"},
+}
+RIVALS = {"banners": "LinUCB", "mail": "AROW", "people": None, "lists": None}
+
+
+def asked(name: str, a: int, b: int) -> dict[str, Any]:
+    """A request of a model."""
+    loop, body = MODELS[name]["loop"], dict[str, Any]()
+    if MODELS[name].get("keyed"):
+        body["key"] = f"k{b % 3}"
+    rng = random.Random(a)
+    if name == "lists":
+        body["candidates"] = [{"id": id, "features": [rng.random(), rng.random()]} for id in "abc"]
+    elif loop == "choose":
+        body["candidates"] = [{"id": id} for id in rng.sample("abcd", 3)]
+        body["context"] = {"device": rng.choice(["ios", "web", f"d{a}"])}
+    elif loop == "label":
+        body["features"] = {"from": rng.choice("abc"), "size": rng.random()}
+    elif loop == "filter":
+        body["features"] = {f"w{rng.randrange(6)}": 1.0, "bias": 1.0}
+    elif loop == "draft":
+        body["drafts"] = [{"id": id, "text": "Dear all, " * rng.randrange(3) + id} for id in "ab"]
+    return body
+
+
+def said(name: str, reply: dict[str, Any], a: int) -> dict[str, Any]:
+    """What may come back."""
+    loop = MODELS[name]["loop"]
+    if loop == "rank":
+        return {"clicked": [reply["ranking"][a % 3]]}
+    if name == "friends":
+        return {"better": sorted(reply["propensities"])[a % 3] if "propensities" in reply else reply["choice"]}
+    if loop == "choose":
+        return {"reward": (a % 5) / 4}
+    return {
+        "label": {"label": "xy"[a % 2]},
+        "filter": {"relevant": bool(a % 2)},
+        "tune": {"loss": (a % 7) / 7},
+        "draft": {"edited": "Dear all, so be it." if a % 2 else "No."},
+    }[loop]
+
+
+class Play:
+    """Some engines over one store, and one engine alone that is told the same in the order in which it happened."""
+
+    def __init__(self, names: list[str], workers: int = 3) -> None:
+        self.clock, self.exchange = Clock(), Exchange()
+        self.workers = [self.fresh() for _ in range(workers)]
+        self.alone = Engine(MemoryStore(), clock=self.clock, keyed_in_memory=2)
+        self.names = names
+        self.made: list[tuple[str, str, dict[str, Any], str]] = []
+        self.done: list[tuple[Callable[[Engine, bool], Any], Any, float]] = []
+        self.open: Engine | None = None
+        for place, name in enumerate(names):
+            self.do(place, lambda engine, twin, name=name: engine.create(name, model(MODELS[name]))[0])
+
+    def fresh(self) -> Engine:
+        return Engine(SharedMemoryStore(self.exchange), clock=self.clock, keyed_in_memory=2, snapshot_every=7)
+
+    def do(self, worker: int, command: Callable[[Engine, bool], Any]) -> Any:
+        """A command of a worker, and of the one alone, compared: if its batch is open, once that is committed."""
+        engine = self.workers[worker % len(self.workers)]
+        try:
+            answer = engine.attempt(lambda: command(engine, False)) if engine is self.open else command(engine, False)
+        except Taken:
+            return None
+        except SmidgenError as error:
+            if error.problem.startswith("other workers are writing"):
+                return None
+            answer = type(error)
+        if engine is self.open:
+            self.done.append((command, answer, self.clock.now))
+        else:
+            self.same(command, answer)
+        return answer
+
+    def same(self, command: Callable[[Engine, bool], Any], answer: Any) -> None:
+        """Let the one alone do what was done: it is answered alike."""
+        try:
+            expected = command(self.alone, True)
+        except SmidgenError as error:
+            expected = type(error)
+        assert _plain(answer) == _plain(expected), (answer, expected)
+
+    def settle(self) -> None:
+        """The same of what was done in the batch that was open, as of then."""
+        now = self.clock.now
+        for command, answer, then in self.done:
+            self.clock.now = then
+            self.same(command, answer)
+        self.clock.now = now
+        self.done.clear()
+
+    def decided(self, name: str, reply: dict[str, Any], twin: dict[str, Any]) -> None:
+        self.made.append((name, reply["decision"], reply, twin["decision"]))
+
+
+def _plain(answer: Any) -> Any:
+    """What does not depend on who answers."""
+    if isinstance(answer, dict):
+        return {name: value for name, value in answer.items() if name != "decision"}
+    return answer
+
+
+def decide(play: Play, worker: int, a: int, b: int) -> None:
+    name, replies = play.names[a % len(play.names)], dict[bool, Any]()
+    body = asked(name, a, b) | ({"id": f"r{a % 5}"} if b % 4 == 0 else {})
+
+    def command(engine: Engine, twin: bool) -> Any:
+        replies[twin] = engine.decide(name, request(body))
+        if twin and len(replies) == 2:
+            play.decided(name, replies[False], replies[True])
+        return replies[twin]
+
+    play.do(worker, command)
+
+
+def feedback(play: Play, worker: int, a: int, b: int) -> None:
+    if not play.made:
+        return
+    name, id, reply, other = play.made[-1 - a % min(len(play.made), 6)]
+    body = told(**said(name, reply, b))
+    play.do(worker, lambda engine, twin: engine.feedback(other if twin else id, body))
+
+
+def show(play: Play, worker: int, a: int, b: int) -> None:
+    if play.made:
+        _, id, _, other = play.made[a % len(play.made)]
+        play.do(worker, lambda engine, twin: engine.shown(other if twin else id))
+
+
+def teach(play: Play, worker: int, a: int, b: int) -> None:
+    name = play.names[a % len(play.names)]
+    answers = {"choose": "a", "label": "x", "filter": True, "rank": ["b"], "draft": "So be it.", "tune": [0.5, 0.5]}
+    example = asked(name, a, b) | {"answer": answers[MODELS[name]["loop"]]}
+    call = {} if b % 2 else {"id": f"t{a % 3}"}
+    body = examples({"examples": [example], **call})
+    play.do(worker, lambda engine, twin: engine.teach(name, body))
+
+
+def change(play: Play, worker: int, a: int, b: int) -> None:
+    name = play.names[a % len(play.names)]
+    more: dict[str, Any] = (
+        {"window_s": WINDOW + b} if b % 2 or MODELS[name]["loop"] != "label" else {"add_labels": [f"l{b % 2}"]}
+    )
+    play.do(worker, lambda engine, twin: amend(engine, name, **more))
+
+
+def retract(play: Play, worker: int, a: int, b: int) -> None:
+    if play.made:
+        _, id, _, other = play.made[-1 - a % min(len(play.made), 9)]
+        play.do(worker, lambda engine, twin: engine.retract(other if twin else id))
+
+
+def roll_back(play: Play, worker: int, a: int, b: int) -> None:
+    name = play.names[a % len(play.names)]
+
+    def command(engine: Engine, twin: bool) -> Any:
+        ready = None
+        if b % 2 and not engine.store.in_batch:
+            known = engine.run(lambda: engine.entered(name))
+            ready = folded(engine.store.reader(), known, ("rolled_back", max(0, a % 9)))
+        return engine.roll_back(name, a % 9, ready)
+
+    play.do(worker, command)
+
+
+def forget(play: Play, worker: int, a: int, b: int) -> None:
+    name = play.names[a % len(play.names)]
+    play.do(worker, lambda engine, twin: engine.forget(name, f"k{b % 3}", drop_base=bool(b % 2)))
+
+
+def archive(play: Play, worker: int, a: int, b: int) -> None:
+    name = play.names[a % len(play.names)]
+    if b % 3 == 0:
+        play.do(worker, lambda engine, twin: engine.archive(name).archived_at)
+    elif b % 3 == 1:
+        play.do(worker, lambda engine, twin: engine.revive(name).archived_at)
+    else:
+        play.do(worker, lambda engine, twin: engine.rename(name, f"{name}-{a % 2}").name)
+
+
+def rival(play: Play, worker: int, a: int, b: int) -> None:
+    name = play.names[a % len(play.names)]
+    how = ("shadow_of", "challenger_of")[b % 2]
+    body: dict[str, Any] = {"loop": MODELS[name]["loop"], how: {"model": name, "share": 0.5}}
+    body |= {"learner": RIVALS[name]} if RIVALS.get(name) else {}
+    play.do(worker, lambda engine, twin: engine.create(f"{name}-{how}", model(body))[0])
+
+
+def promote(play: Play, worker: int, a: int, b: int) -> None:
+    name = f"{play.names[a % len(play.names)]}-{('shadow_of', 'challenger_of')[b % 2]}"
+    if b % 5 == 0:
+        play.do(worker, lambda engine, twin: engine.archive(name).archived_at)
+    else:
+        play.do(worker, lambda engine, twin: engine.promote(name))
+
+
+def copy(play: Play, worker: int, a: int, b: int) -> None:
+    name = play.names[a % len(play.names)]
+    play.do(worker, lambda engine, twin: engine.copy(name, CopyBody(to=f"copy{b % 2}", learnt=True)).decisions)
+
+
+def wait(play: Play, worker: int, a: int, b: int) -> None:
+    """Time passes, and the owner learns the silence; everybody else leaves it."""
+    play.clock.now += (0.5, 30.0, WINDOW)[a % 3]
+    if play.open is None:
+        owners = [engine for engine in play.workers if engine.owning is not None and engine.owning.renew() is not None]
+        for engine in owners:
+            engine.sweep_all()
+        play.alone.sweep_all()
+
+
+def retain(play: Play, worker: int, a: int, b: int) -> None:
+    name = play.names[a % len(play.names)]
+    if play.open is None:
+        play.do(worker, lambda engine, twin: engine.retain(name, 20.0 + a).base)
+
+
+def keep(play: Play, worker: int, a: int, b: int) -> None:
+    engine = play.workers[worker % len(play.workers)]
+    if play.open is None and engine.owning is not None:
+        engine.owning.renew()
+        engine.maintain(every=1 + a % 3)
+
+
+def restart(play: Play, worker: int, a: int, b: int) -> None:
+    place = worker % len(play.workers)
+    if play.workers[place] is not play.open:
+        if a % 2:
+            play.workers[place].store.close()  # as a crash would leave it
+        else:
+            play.workers[place].close()
+        play.workers[place] = play.fresh()
+
+
+def begin(play: Play, worker: int, a: int, b: int) -> None:
+    if play.open is None:
+        play.open = play.workers[worker % len(play.workers)]
+        play.open.begin()
+
+
+def end(play: Play, worker: int, a: int, b: int) -> None:
+    if (engine := play.open) is not None:
+        play.open = None
+        if a % 4:
+            engine.commit()
+            play.settle()
+        else:
+            engine.abandon()
+            play.done.clear()
+
+
+USUAL = (decide, decide, decide, feedback, feedback, feedback, feedback, begin, end, wait, show)
+SELDOM = (teach, change, retract, roll_back, forget, archive, rival, promote, copy, retain, keep, restart)
+
+
+def learnt(engine: Engine, served: Served, key: str | None) -> bytes:
+    return engine.run(lambda: engine.learners.get(engine.entered(served.name), key).learner.to_bytes())
+
+
+def shared(engine: Engine, served: Served) -> bytes | None:
+    group = engine.run(lambda: engine.learners.group(engine.entered(served.name)))
+    return group.to_bytes() if group is not None else None
+
+
+def compare(play: Play) -> None:
+    """Logs without gaps, a sound chain, numbers once; and every learner in every engine a fold of the log."""
+    tables = play.exchange.tables.fork()
+    tables.states = {}
+    anew = Engine(MemoryStore(Shelf(tables)), clock=play.clock)
+    given = dict[tuple[int, str | None], list[int]]()
+    for row in tables.models.values():
+        events = tables.events[row.slot]
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert Chain().follow(events) is None
+        versions = [event.made for event in events if event.made is not None]
+        assert versions == list(range(1, len(versions) + 1)) == list(range(1, tables.counts[row.slot].version + 1))
+        for event in events:
+            if event.type == "decision" and event.decision in tables.given:
+                given.setdefault((row.slot, event.key), []).append(tables.given[event.decision])
+    for numbers in given.values():
+        assert numbers == sorted(set(numbers))
+    for served in anew.models.values():
+        twin = play.alone.models[served.name]
+        assert (served.version, served.seq, served.decisions) == (twin.version, twin.seq, twin.decisions)
+        for key in keys_of(anew.store, served):
+            expected = anew.learners.get(served, key).learner.to_bytes()
+            for engine in play.workers:
+                assert learnt(engine, served, key) == expected, (served.name, key)
+        group = anew.learners.group(served)
+        for engine in play.workers:
+            assert shared(engine, served) == (group.to_bytes() if group is not None else None), served.name
+            own = engine.models[served.name]
+            assert (own.archived_at, own.blueprint.record()) == (served.archived_at, served.blueprint.record())
+
+
+steps = st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40))
+
+
+def run(names: list[str], script: list[tuple[int, int, int, int]]) -> None:
+    play = Play(names)
+    for worker, which, a, b in script:
+        deed = USUAL[which % len(USUAL)] if which < 33 else SELDOM[(which + a + b) % len(SELDOM)]
+        deed(play, worker, a, b)
+    if play.open is not None:
+        end(play, 0, 1, 0)
+    compare(play)
+
+
+@pytest.mark.parametrize(
+    "names", [["lists", "banners"], ["people"], ["friends"], ["mail", "words"], ["knobs", "letters"]], ids=str
+)
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(script=st.lists(steps, min_size=20, max_size=60))
+def test_in_any_order_they_answer_as_one(names: list[str], script: list[tuple[int, int, int, int]]) -> None:
+    run(names, script)
