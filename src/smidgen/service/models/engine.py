@@ -206,7 +206,7 @@ class Engine:
 
     def begin_at_once(self) -> bool:
         """Open a batch, if nothing is to be waited for: no other process that writes, no store that is elsewhere."""
-        return isinstance(self.store, SQLiteStore) and self.store.begin_at_once()
+        return self.store.begin_at_once()
 
     def attempt(self, command: Callable[[], T]) -> T:
         """Run a command of the open batch; if it fails, it alone is undone."""
