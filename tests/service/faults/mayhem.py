@@ -53,6 +53,8 @@ class Record:
         Decisions whose reaction was acknowledged, as learnt or as known already.
     refused, broken
         Answers that were none, by status; connections that ended.
+    strange
+        Answers that nobody should get, whatever happens.
     """
 
     decided: dict[str, str] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class Record:
     told: set[str] = field(default_factory=set)
     refused: Counter[int] = field(default_factory=Counter)
     broken: int = 0
+    strange: list[str] = field(default_factory=list)
 
 
 class Stubborn(threading.Thread):
@@ -85,13 +88,13 @@ class Stubborn(threading.Thread):
             id = uuid.UUID(int=self._rng.getrandbits(128)).hex
             made = self._until_answered(f"/v1/models/{name}/decisions", {"id": id, **self._question(name)}, {201})
             if made is None:
-                return
+                continue
             decision = self.record.decided[id] = made["decision"]
             if (reaction := self._reaction(name, made)) is None:
                 continue
             told = self._until_answered(f"/v1/decisions/{decision}/feedback", reaction, {200, 202})
             if told is None:
-                return
+                continue
             if told["status"] == "learnt":
                 self.record.learnt[decision] = told["model_version"]
             if told["status"] != "late":
@@ -118,8 +121,10 @@ class Stubborn(threading.Thread):
                 answer = self._line("POST", path, body)
                 if answer.status in good:
                     return dict(answer.body)
-                assert answer.status in (503, 429), (path, answer.status, answer.body)
                 self.record.refused[answer.status] += 1
+                if answer.status not in (503, 429):
+                    self.record.strange.append(f"{path}: {answer.status} {answer.body}")
+                    return None
             except (OSError, http.client.HTTPException):
                 self.record.broken += 1
             if self._line is not None:
@@ -274,7 +279,7 @@ class Mayhem:
         began, first = time.monotonic(), self.acknowledged()
         while self.acknowledged() < first + count:
             assert time.monotonic() - began < PATIENCE, "nothing is acknowledged any more"
-            assert all(caller.is_alive() for caller in self.callers), "a caller was answered what must not be"
+            assert all(caller.is_alive() for caller in self.callers), "a caller has ended"
             time.sleep(0.01)
 
     def acknowledged(self) -> int:
@@ -282,6 +287,10 @@ class Mayhem:
         return sum(len(caller.record.told) for caller in self.callers)
 
     # What must hold
+
+    def strange(self) -> list[str]:
+        """Answers that nobody should get."""
+        return [each for caller in self.callers for each in caller.record.strange]
 
     def wrong(self) -> list[str]:
         """All that is not as it was acknowledged: lost, twice, with gaps, or not what the log leads to."""
@@ -294,7 +303,8 @@ class Mayhem:
             gaps = "SELECT slot, count(*), max(seq), min(seq) FROM events GROUP BY slot HAVING count(*) <> max(seq)"
             found += [f"slot {row[0]} has {row[1]} events up to {row[2]}" for row in asking.execute(gaps)]
             again = """SELECT encode(decision, 'hex'), count(*) FROM events
-                WHERE made IS NOT NULL AND decision IS NOT NULL AND type IN ('feedback', 'expired') GROUP BY slot, decision HAVING count(*) > 1"""
+                WHERE made IS NOT NULL AND decision IS NOT NULL AND type IN ('feedback', 'expired')
+                GROUP BY slot, decision HAVING count(*) > 1"""
             found += [f"decision {row[0]} was learnt {row[1]} times" for row in asking.execute(again)]
             closed = dict(
                 asking.execute("SELECT encode(id, 'hex'), version FROM decisions WHERE feedback_seq IS NOT NULL")

@@ -5,10 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import smidgen
 from smidgen.service.models.writer import Writer
 from smidgen.service.store import postgres_slots
+
+
+@smidgen.structure("worse workers")
+@dataclass(frozen=True)
+class Guest:
+    """What makes this module a guest; nobody uses it."""
+
+    what: str
+
 
 VARIABLE = "SMIDGEN_TEST_DEFECT"
 
