@@ -293,7 +293,12 @@ class Guarded(HttpToolsProtocol):
         self.transport.write(b"".join(lines))
         if not taken.keep_alive:
             self.transport.close()
-        self.on_response_complete()
+        if self.pipeline or not taken.keep_alive:
+            self.on_response_complete()
+        else:  # the same, without a timer of its own: `overdue` looks after those that idle
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
+            self._idle_since = self.loop.time()
 
     def on_response_complete(self) -> None:
         """The answer is out; from now on the connection idles, or the rest of a body that nobody wants still comes."""
