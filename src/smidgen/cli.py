@@ -16,9 +16,10 @@ from smidgen.service import commands as service
 from smidgen.service import keeping_commands as keeping
 from smidgen.service import life_commands as life
 from smidgen.service import past_commands as past
-from smidgen.service.commands import DATA, Data, Import
+from smidgen.service.commands import DATA, Folder, Import
 from smidgen.service.log_commands import log
 from smidgen.service.replay_commands import what_if
+from smidgen.service.store_commands import store
 
 app = typer.Typer(
     name="smidgen",
@@ -47,6 +48,7 @@ app.add_typer(log, name="log")
 app.command("replay")(what_if)
 app.command()(ubi)
 app.add_typer(service.snapshot, name="snapshot")
+app.add_typer(store, name="store")
 
 
 def _show_version(wanted: bool) -> None:
@@ -120,7 +122,7 @@ def demo(
 
 @app.command()
 def doctor(
-    data: Data = DATA,
+    data: Folder = DATA,
     host: Annotated[str, typer.Option(envvar="SMIDGEN_HOST", help="Where the service would listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="And at which port.")] = 8470,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,

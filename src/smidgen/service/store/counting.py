@@ -36,7 +36,7 @@ class Counting:
         """Remember the counts before they change."""
         held = self._open()
         if slot not in held:
-            held[slot] = self._live[slot].__copy__()
+            held[slot] = msgspec.structs.replace(self._live[slot])
 
     def moved(self) -> dict[int, Counts]:
         """The counts that changed in the batch."""

@@ -6,7 +6,7 @@ import base64
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
@@ -26,8 +26,7 @@ from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
 from smidgen.service.store import formats
 from smidgen.service.store.events import REWINDS, Event
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.log import answered
+from smidgen.service.store.log import EventLog, answered
 
 #: Every type of event that this smidgen writes; others are passed over, and counted.
 TYPES = (
@@ -239,6 +238,15 @@ class FileRecording(Recording):
         return Undone(rewinds)
 
 
+class _Logged(Protocol):
+    """What has a log to be read: an inspection, or a store."""
+
+    @property
+    def log(self) -> EventLog:
+        """The log."""
+        ...
+
+
 class DatabaseRecording(Recording):
     """The log of a model in a data folder.
 
@@ -250,7 +258,7 @@ class DatabaseRecording(Recording):
         The model.
     """
 
-    def __init__(self, seen: Inspection, model: Served) -> None:
+    def __init__(self, seen: _Logged, model: Served) -> None:
         self.name = model.name
         self._log = seen.log
         self._model = model

@@ -16,6 +16,7 @@ from smidgen.service.store.questions import QUESTIONS
 from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 from smidgen.service.store.snapshots import MARK
 from smidgen.service.store.sql_bases import SEEN, SQLBases
+from smidgen.service.store.sql_tables import all_of, count_of
 
 ID = re.compile(r"[0-9a-f]{24}")
 EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
@@ -197,6 +198,14 @@ class SQLReads(SQLBases):
     def contradictions(self, rule: str) -> Iterator[tuple[int, int]]:
         """The rows of (slot, event) that break a rule of the tables."""
         return self._each(rule, (), 256)
+
+    def rows_of(self, table: str) -> Iterator[Any]:
+        """All rows of a table, in order."""
+        return self._each(all_of(table), (), 64)
+
+    def count_of_rows(self, table: str) -> int:
+        """How many there are."""
+        return int(self._row(count_of(table))[0])
 
     def tokens(self) -> list[TokenRow]:
         """All tokens, in the order of their making."""
