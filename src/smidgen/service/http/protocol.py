@@ -195,13 +195,17 @@ class Guarded(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         """A part of the target."""
-        self._bounded(len(url))
-        super().on_url(url)
+        self._size += len(url)
+        if self._size > HEAD:
+            self._refuse(_LARGE)
+        self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer: those are passed over."""
         self._headers += 1
-        self._bounded(len(name) + len(value) + 4)
+        self._size += len(name) + len(value) + 4
+        if self._size > HEAD or self._headers > HEADERS:
+            self._refuse(_LARGE)
         if self._in_head:
             name = name.lower()
             self.headers.append((name, value))
@@ -307,11 +311,6 @@ class Guarded(HttpToolsProtocol):
             self._idle_since = self.loop.time()
         else:
             self._unwanted_since = self.loop.time()
-
-    def _bounded(self, size: int) -> None:
-        self._size += size
-        if self._size > HEAD or self._headers > HEADERS:
-            self._refuse(_LARGE)
 
     def _refuse(self, refusal: Refusal) -> None:
         """Refuse from within the parser, which lets through only exceptions of its own."""
