@@ -20,6 +20,7 @@ from smidgen.errors import SmidgenError
 from smidgen.service.guests import welcome
 from smidgen.service.http.calls import all_calls
 from smidgen.service.http.codes import refused
+from smidgen.service.http.company import tell
 from smidgen.service.http.direct import Direct
 from smidgen.service.http.hosts import LoopbackHost
 from smidgen.service.http.inflight import LIMIT, Holding, InFlight
@@ -103,12 +104,14 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         if engine.owning is not None:
             engine.owning.start(writer.own)
         keeping = asyncio.create_task(keep(here), name="smidgen retention")
+        telling = asyncio.create_task(tell(here), name="smidgen board")
         try:
             yield
         finally:
             stopping.set()
-            keeping.cancel()
-            await asyncio.wait([keeping])
+            for task in (keeping, telling):
+                task.cancel()
+            await asyncio.wait([keeping, telling])
             app.state.service.close()
             await writer.stop()
             reading.close()

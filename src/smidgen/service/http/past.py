@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, TypeVar
 from smidgen.errors import SmidgenError
 from smidgen.service.messages import RetainedReply
 from smidgen.service.models.bases import planned, states
+from smidgen.service.models.owning import LEASE_S, RENEW_S
 from smidgen.service.models.progress import Progress
 from smidgen.service.models.retaining import STAGED
 from smidgen.service.models.served import Served
+from smidgen.service.refusals import Busy
+from smidgen.service.store.protocol import Store
 
 if TYPE_CHECKING:
     from smidgen.service.http.running import Service
@@ -30,35 +33,84 @@ _log = logging.getLogger("smidgen.service")
 
 
 class Past:
-    """Who is at work on which model's past."""
+    """Who is at work on which model's past, of this process and of all workers of its store.
+
+    Among workers a lease says who it is, that of the slot with a minus: it ends with the work, or with the worker.
+    """
 
     def __init__(self) -> None:
         self._locks: dict[int, asyncio.Lock] = {}
 
     @asynccontextmanager
-    async def work(self, model: Served, progress: Progress) -> AsyncIterator[Progress]:
+    async def work(self, here: Service, model: Served, progress: Progress) -> AsyncIterator[Progress]:
         """Be the only one who works on a model's past; others wait."""
         async with self._locks.setdefault(model.slot, asyncio.Lock()):
+            owning = here.engine.owning
+            lease = await _Lease.taken(here.engine.store, -model.slot, owning.name) if owning is not None else None
             model.undoing = progress
+            if lease is not None:
+                progress.alone = lease.check
             try:
                 yield progress
             finally:
                 model.undoing = None
+                if lease is not None:
+                    await lease.end()
+
+
+class _Lease:
+    """A lease that is renewed until it is ended."""
+
+    def __init__(self, store: Store, slot: int, name: str, epoch: int) -> None:
+        self._store, self._slot, self._name, self._epoch = store, slot, name, epoch
+        self._renewing = asyncio.create_task(self._renew(), name="smidgen lease of a past")
+
+    @classmethod
+    async def taken(cls, store: Store, slot: int, name: str) -> _Lease:
+        """Wait until nobody else is at it."""
+        while (epoch := await asyncio.to_thread(store.lease, slot, name, LEASE_S)) is None:
+            await asyncio.sleep(RENEW_S / 5)
+        return cls(store, slot, name, epoch)
+
+    def check(self) -> None:
+        """Refuse if another worker may have been at it meanwhile: this one was paused for too long."""
+        if self._store.lease(self._slot, self._name, LEASE_S) != self._epoch:
+            raise Busy("another worker has taken over the work on the model's past", "try again")
+
+    async def end(self) -> None:
+        """Let another one be at it."""
+        self._renewing.cancel()
+        await asyncio.wait([self._renewing])
+        await asyncio.to_thread(self._store.leave, self._slot, self._name)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_S)
+            try:
+                await asyncio.to_thread(self._store.lease, self._slot, self._name, LEASE_S)
+            except SmidgenError as error:
+                _log.warning("the lease of a model's past could not be renewed: %s", error)
 
 
 async def retain(here: Service, name: str, older_than_s: float) -> RetainedReply:
     """Fold the events of a model that are older, put the base in force, and let them be erased."""
-    model = here.engine.model(name)
-    async with here.past.work(model, Progress("retain")) as progress:
+    model = await here.writer.do(lambda: here.engine.entered(name))
+    async with here.past.work(here, model, Progress("retain")) as progress:
         now = here.engine.clock()
         plan = await _aside(progress, lambda: planned(here.reading, model, now - older_than_s, now))
         if plan is None:
             return await here.writer.do(partial(here.engine.retained, name))
         found, count = states(here.reading, model, plan, progress), 0
         while (chunk := await _aside(progress, lambda: list(itertools.islice(found, STAGED)))) or not count:
-            await here.writer.do(partial(here.engine.stage, name, chunk, first=not count))
+            await here.writer.do(partial(_then, progress, partial(here.engine.stage, name, chunk, first=not count)))
             count += 1
-        return await here.writer.do(partial(here.engine.rebase, name, plan))
+        return await here.writer.do(partial(_then, progress, partial(here.engine.rebase, name, plan)))
+
+
+def _then(progress: Progress, command: Callable[[], T]) -> T:
+    """A command that holds the slot, if nobody else has been at it."""
+    progress.alone()
+    return command()
 
 
 async def keep(here: Service) -> None:
@@ -67,7 +119,7 @@ async def keep(here: Service) -> None:
     while True:
         for model in list(here.engine.slots.values()):
             age = model.blueprint.terms.retention_s or here.options.retention_s
-            if age is None or loop.time() < next_time.get(model.slot, 0.0):
+            if age is None or loop.time() < next_time.get(model.slot, 0.0) or not here.engine.owns(model.slot):
                 continue
             next_time[model.slot] = loop.time() + min(max(age / 10, WATCH_S), SELDOM_S)
             try:

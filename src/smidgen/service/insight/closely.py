@@ -6,6 +6,7 @@ import asyncio
 
 import msgspec
 
+from smidgen.service.http.company import at_work
 from smidgen.service.http.running import PATIENCE_S, Service
 from smidgen.service.insight.quality import at_a_glance
 from smidgen.service.messages import BestReply, ModelReply
@@ -15,6 +16,8 @@ from smidgen.service.models.served import Served
 async def closely(here: Service, model: Served) -> ModelReply:
     """A model's reply in full."""
     seen = await asyncio.to_thread(at_a_glance, here.reading, model, here.engine.clock())
+    if seen.undoing is None:
+        seen = msgspec.structs.replace(seen, undoing=at_work(here, model.name))
     if model.blueprint.loop.knows_best and not model.keyed:
         seen = msgspec.structs.replace(seen, best=await _best(here, model))
     if model.blueprint.loop.shows_lists:

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from smidgen.service.clock import stamp
 from smidgen.service.http.assets import HEADERS, asset
+from smidgen.service.http.company import described as described_workers
 from smidgen.service.http.mounting import links
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
@@ -74,7 +75,10 @@ async def models(request: Request) -> Response:
     mine = ordered(mine, asked.get("sort") or "created")
     out = await asyncio.gather(*(_with_line(here, each) for each in mine[after : after + MOST_MODELS]))
     known = sorted({each.reply.loop for each in glances})
-    return _told({"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(rights.scopes)})
+    told = {"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(rights.scopes)}
+    if here.engine.store.shared:
+        told["workers"] = await asyncio.to_thread(described_workers, here, rights.model)
+    return _told(told)
 
 
 async def learners(request: Request) -> Response:

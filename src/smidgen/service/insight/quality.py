@@ -93,7 +93,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         quality=figures,
         guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
         base=_base(base) if base is not None else None,
-        undoing=_undoing(model.undoing),
+        undoing=undoing_told(model.undoing),
         candidates=model.blueprint.body.candidates,
         shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
         challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
@@ -109,7 +109,8 @@ def _base(base: Base) -> BaseReply:
     return BaseReply(seq=base.seq, version=base.version, oldest_version=base.floor, at=stamp(base.at))
 
 
-def _undoing(work: Progress | None) -> UndoingReply | None:
+def undoing_told(work: Progress | None) -> UndoingReply | None:
+    """How far the work on a model's past is, as callers are told."""
     return UndoingReply(what=work.what, done=work.done, of=work.of) if work is not None else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -14,16 +14,21 @@ from smidgen.service.store.events import Event
 STEP = 256
 
 
+def _alone() -> None:
+    """Nobody else can be at it."""
+
+
 class Progress(Struct):
     """Work on the past of a model that takes its time; decisions and feedback go on beside it.
 
-    ``of`` is 0 as long as nobody knows; who sets ``stopped`` ends it.
+    ``of`` is 0 as long as nobody knows; who sets ``stopped`` ends it. ``alone`` refuses if another may be at it too.
     """
 
     what: Literal["rollback", "retract", "forget", "retain"]
     done: int = 0
     of: int = 0
     stopped: bool = False
+    alone: Callable[[], None] = _alone
 
     def watch(
         self, changes: Iterator[tuple[Event, Event | None]], first: int, last: int

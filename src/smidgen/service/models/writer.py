@@ -229,7 +229,13 @@ class Writer:
     def _here(self) -> list[_Job] | None:
         """Run what is quick and comes first; None if that is nothing, or if something else comes before it."""
         engine = self.engine
-        if self._stale or not self._is_quick(self._queued[0]) or engine.overdue() or not engine.begin_at_once():
+        if (
+            self._shared
+            or self._stale
+            or not self._is_quick(self._queued[0])
+            or engine.overdue()
+            or not engine.begin_at_once()
+        ):
             return None
         some: list[_Job] = []
         try:
@@ -304,17 +310,18 @@ class Writer:
         """Whether windows are looked after now: where there are others, by who owns slots, and not with every batch."""
         if not self._shared:
             return True
-        now, owning = time.monotonic(), self.engine.owning
-        if now - self._swept < SWEEP_S or owning is None or not owning.any():
-            return False
-        self._swept = now
-        return True
+        owning = self.engine.owning
+        return time.monotonic() - self._swept >= SWEEP_S and owning is not None and owning.any()
 
     def _overdue(self) -> bool:
         """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
         try:
             self._look_around()
-            return self._sweeps() and self.engine.overdue()
+            if not self._sweeps():
+                return False
+            if not (found := self.engine.overdue()):
+                self._swept = time.monotonic()
+            return found
         except Exception as error:
             if self.able or not self._shared:
                 _log.warning("windows could not be looked after: %s", error)
@@ -333,6 +340,7 @@ class Writer:
             self.engine.begin(set[int]().union(*again) if again else None)
             if self._sweeps():
                 self.engine.sweep()  # windows that are over come before what is asked now
+                self._swept = time.monotonic()
             for job in batch:
                 (done if self._timed(job) else aside).append(job)
         except Exception as error:

@@ -6,6 +6,7 @@ import { guests } from "./guests.js";
 import { badge, idle } from "./health.js";
 import { loopOf, loops } from "./loops.js";
 import { playSample } from "./sample.js";
+import { tellWorkers } from "./workers.js";
 
 const FEW = 7; // up to so many need no sorting
 const ORDERS = [["created", "newest first"], ["activity", "last active"], ["name", "name"], ["loop", "loop"], ["decisions", "most decisions"], ["quality", "quality, best first"], ["health", "health, worst first"]];
@@ -123,7 +124,8 @@ export function modelsView(refresh) {
   greeting.hidden = true;
   const count = h("span", { class: "hint" });
   const head = h("div", { class: "row between" }, h("h1", {}, "Models ", count), toggle);
-  const root = h("div", { class: "page" }, greeting, head, sorting.root, form.root, list, none, h("div", { class: "row" }, more));
+  const workers = h("p", { class: "hint", id: "workers", hidden: true });
+  const root = h("div", { class: "page" }, greeting, head, sorting.root, form.root, list, none, h("div", { class: "row" }, more), workers);
 
   return {
     root,
@@ -135,6 +137,7 @@ export function modelsView(refresh) {
       greeting.hidden = !empty;
       head.hidden = empty;
       sorting.update(told);
+      tellWorkers(workers, told.workers);
       set(count, told.all >= FEW ? (told.of < told.all ? `${whole(told.of)} of ${whole(told.all)}` : whole(told.all)) : "");
       const seen = new Set(models.map((model) => model.name));
       for (const [name, old] of cards) {

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from smidgen import __version__
 from smidgen.service.http.call import Call
+from smidgen.service.http.company import lags, notes
 from smidgen.service.http.running import reply, service
-from smidgen.service.messages import Finding
 
 
 async def alive(request: Request) -> Response:
@@ -22,7 +22,8 @@ async def ready(request: Request) -> Response:
     """GET /readyz: whether a decision can be committed."""
     here = service(request)
     await here.able()
-    return reply({"status": "ready", "models": len(here.engine.models)})
+    told = {"worker": here.options.worker} if here.engine.store.shared else {}
+    return reply({"status": "ready", "models": len(here.engine.models), **told})
 
 
 async def show_metrics(request: Request) -> Response:
@@ -30,12 +31,18 @@ async def show_metrics(request: Request) -> Response:
     here = service(request)
     rights = await here.bearer(request)
 
-    def found() -> list[tuple[str, Finding]]:
+    def text() -> str:
         models = [model for model in here.models() if rights.model in (None, model.name)]
-        return here.health.figures(here.reading, models, here.engine.clock())
+        found = here.health.figures(here.reading, models, here.engine.clock())
+        known, gauges = lags(here, rights.model), list[tuple[str, dict[str, int | str], int]]()
+        if here.engine.store.shared:
+            told: dict[str, int | str] = {"worker": here.options.worker}
+            owned = sum(here.engine.owns(model.slot) for model in models)
+            gauges = [("smidgen_workers", {}, len(notes(here))), ("smidgen_slots_owned", told, owned)]
+            gauges += [("smidgen_lag_events", {**told, "model": name}, lag) for name, _, lag in known]
+        return here.metrics.text(notes(here), [(name, counts) for name, counts, _ in known], found, gauges)
 
-    text = here.metrics.text(here.engine, here.writer, await asyncio.to_thread(found), rights.model)
-    return Response(text, media_type="text/plain; version=0.0.4")
+    return Response(await asyncio.to_thread(text), media_type="text/plain; version=0.0.4")
 
 
 CALLS = [

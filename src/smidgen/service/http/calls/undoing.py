@@ -22,9 +22,10 @@ async def retract(request: Request) -> Response:
     rights = await here.bearer(request)
     require(rights, "feedback", rights.model)
     id = request.path_params["id"]
+    await here.look()
     row, model = await asyncio.to_thread(find_to_undo, here.log, here.engine.slots, id, rights.model)
     ready = None
-    async with here.past.work(model, Progress("retract")) as progress:
+    async with here.past.work(here, model, Progress("retract")) as progress:
         if row.version is not None:
             ready = await asyncio.to_thread(folded, here.reading, model, ("retracted", row.version), progress)
         return reply(await here.writer.do(lambda: here.engine.retract(id, rights.model, ready)))
@@ -35,8 +36,8 @@ async def roll_back(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await here.rights(request, "admin", name)
     body = await json_body(request, RollbackBody, here.options.max_body)
-    model, ready = here.engine.model(name), None
-    async with here.past.work(model, Progress("rollback")) as progress:
+    model, ready = await here.writer.do(lambda: here.engine.entered(name)), None
+    async with here.past.work(here, model, Progress("rollback")) as progress:
         if body.version <= model.version:
             ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", body.version), progress)
         return reply(await here.writer.do(lambda: here.engine.roll_back(name, body.version, ready)))

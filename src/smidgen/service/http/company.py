@@ -1,0 +1,88 @@
+"""The workers of a store: who lives, who owns which slot, and how far behind this one is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from smidgen.service.insight.quality import committed, undoing_told
+from smidgen.service.messages import UndoingReply
+
+if TYPE_CHECKING:
+    from smidgen.service.http.metrics import Note
+    from smidgen.service.http.running import Service
+    from smidgen.service.store.rows import Counts
+
+#: How often a worker says how it is.
+TELL_S = 0.5
+
+
+def note(here: Service) -> Note:
+    """How this worker is."""
+    told = here.metrics.note(here.engine, here.writer)
+    if (owning := here.engine.owning) is not None:
+        told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.able}
+        models = list(here.engine.models.values())
+        told["undoing"] = {each.name: undoing_told(each.undoing) for each in models if each.undoing is not None}
+    return told
+
+
+def notes(here: Service) -> list[Note]:
+    """How the workers of this machine are: this one now, the others as of their last word."""
+    own, board = note(here), here.options.board
+    if board is None:
+        return [own]
+    others = [each for each in board.read() if each["worker"] != here.options.worker]
+    return sorted([own, *others], key=lambda each: int(each["worker"]))
+
+
+def at_work(here: Service, name: str) -> UndoingReply | None:
+    """How far the work on a model's past is that another worker of this machine does."""
+    for each in here.options.board.read() if here.options.board is not None else ():
+        if (told := each.get("undoing", {}).get(name)) is not None:
+            return msgspec.convert(told, UndoingReply)
+    return None
+
+
+async def tell(here: Service) -> None:
+    """Say how this worker is, again and again."""
+    while (board := here.options.board) is not None:
+        board.write(here.options.worker, note(here))
+        await asyncio.sleep(TELL_S)
+
+
+def lags(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]]:
+    """Of each model: its name, how far it is, and how many events others wrote that this worker has not heeded yet.
+
+    Whoever decides or learns heeds them first; so a lag says how much there is to catch up with, not how old answers
+    are.
+    """
+    found = []
+    for model in here.models():
+        if only in (None, model.name):
+            counts = committed(here.reading, model)
+            lag = max(0, counts.seq - max(model.caught, model.seq)) if here.engine.store.shared else 0
+            found.append((model.name, counts, lag))
+    return found
+
+
+def described(here: Service, only: str | None = None) -> dict[str, Any]:
+    """The workers as the pages show them; nothing of them where there is one by nature."""
+    if not here.engine.store.shared:
+        return {"shared": False}
+    slots = {model.slot: model.name for model in here.models() if only in (None, model.name)}
+    owners = {slots[lease.slot]: lease.owner for lease in here.engine.store.leases() if lease.slot in slots}
+    told = [
+        {name: each[name] for name in ("worker", "pid", "name", "able", "commits", "commands")} for each in notes(here)
+    ]
+    return {
+        "shared": True,
+        "worker": here.options.worker,
+        "workers": told,
+        "of": here.options.workers,
+        "owners": owners,
+        "lag": {name: lag for name, _, lag in lags(here, only)},
+    }

@@ -1,0 +1,266 @@
+"""Several workers over one PostgreSQL: whoever is asked answers as the one would, and nobody's end loses anything."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster import Cluster
+from service.fleet import Answer, Fleet, Line, Load, kill
+from smidgen.service.http import tokens
+from smidgen.service.insight.audit import audit_model
+from smidgen.service.models.owning import LEASE_S
+from smidgen.service.store.inspection import Inspection, writing
+from smidgen.service.store.places import place
+
+LABELS = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}
+
+
+@pytest.fixture(scope="module")
+def fleet(cluster: Cluster) -> Iterator[Fleet]:
+    with Fleet(cluster.fresh(), 2) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def lines(fleet: Fleet) -> list[Line]:
+    return fleet.lines()
+
+
+def sound(store: str, load: Load | None = None) -> None:
+    """Every log folds to what was published, and all that was acknowledged is in it, once."""
+    with Inspection(place(store)) as seen:
+        for model in seen.models():
+            report = audit_model(seen, model)
+            assert not report.problems, report.problems
+        if load is not None:
+            versions: dict[tuple[int, int], str] = {}
+            for id, version in load.learnt.items():
+                row = seen.reading.decision(id)
+                assert row is not None
+                assert row.version == version
+                assert versions.setdefault((row.slot, version), id) == id
+            assert all(seen.reading.decision(id) is not None for id in load.decided)
+
+
+def made(line: Line, name: str, **more: Any) -> str:
+    answer = line("POST", f"/v1/models/{name}/decisions", {"features": [1.0, 0.5], **more})
+    assert answer.status == 201, answer.body
+    return str(answer.body["decision"])
+
+
+def test_what_one_worker_does_the_other_knows_at_once(lines: list[Line]) -> None:
+    first, second = lines
+    for i in range(10):
+        assert first("PUT", f"/v1/models/m{i}", LABELS).status == 201
+        assert second("PUT", f"/v1/models/m{i}", LABELS).status == 200
+        id = made(second, f"m{i}", id="mine")
+        assert made(first, f"m{i}", id="mine") == id
+        told = first("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
+        assert (told.status, told.body) == (200, {"status": "learnt", "model_version": 1})
+        told = second("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
+        assert (told.status, told.body) == (200, {"status": "duplicate", "model_version": 1})
+        assert second("POST", f"/v1/decisions/{id}/feedback", {"correct": False}).status == 409
+        assert second("GET", f"/v1/decisions/{id}").body["learnt_version"] == 1
+        made(second, f"m{i}")
+        assert [line("GET", f"/v1/models/m{i}").body["decisions"] for line in lines] == [2, 2]
+        weights = [line("GET", f"/v1/models/m{i}/weights").body for line in lines]
+        assert weights[0] == weights[1]
+
+
+def test_settings_ends_and_names_too(lines: list[Line]) -> None:
+    first, second = lines
+    assert first("PUT", "/v1/models/lives", LABELS).status == 201
+    made(second, "lives")
+    assert first("PATCH", "/v1/models/lives", {"add_labels": ["z"], "window_s": 60}).status == 200
+    assert second("GET", "/v1/models/lives").body["labels"] == ["x", "y", "z"]
+    id = made(second, "lives")
+    assert second("POST", f"/v1/decisions/{id}/feedback", {"label": "z"}).status == 200
+    assert first("POST", f"/v1/decisions/{id}:retract").status == 200
+    assert second("POST", f"/v1/decisions/{id}/feedback", {"label": "x"}).body["status"] == "learnt"
+    assert first("POST", "/v1/models/lives:rollback", {"version": 0}).status == 200
+    rival = {"loop": "label", "learner": "Confidit", "labels": ["x", "y"], "params": {"dim": 2}, "shadow_of": "lives"}
+    assert second("PUT", "/v1/models/shade", rival).status == 201
+    made(first, "lives")
+    assert [line("GET", "/v1/models/shade").body["decisions"] for line in lines] == [1, 1]
+    assert first("DELETE", "/v1/models/lives").status == 200
+    assert second("POST", "/v1/models/lives/decisions", {"features": [1.0, 1.0]}).status == 409
+    assert first("POST", "/v1/models/lives:rename", {"to": "lived"}).status == 200
+    assert second("POST", "/v1/models/lives/decisions", {"features": [1.0, 1.0]}).status == 404
+    assert second("GET", "/v1/models/lived").status == 200
+    assert second("PUT", "/v1/models/lives", LABELS).status == 201
+    made(first, "lives")
+
+
+def test_a_model_that_all_make_at_once_is_made_once(fleet: Fleet) -> None:
+    answers: list[Answer] = []
+    begin = threading.Barrier(6)
+
+    def make() -> None:
+        line = fleet.line()
+        begin.wait()
+        answers.extend([line("PUT", f"/v1/models/rush{i}", LABELS) for i in range(5)])
+        line.close()
+
+    threads = [threading.Thread(target=make) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer.status for answer in answers) == [200] * 25 + [201] * 5
+
+
+def test_silence_is_learnt_once(fleet: Fleet, lines: list[Line]) -> None:
+    body = {"loop": "choose", "default_reward": 0.0, "window_s": 0.3}
+    assert lines[0]("PUT", "/v1/models/quiet", body).status == 201
+    for i in range(20):
+        asked = {"candidates": [{"id": "a"}, {"id": "b"}]}
+        assert lines[i % 2]("POST", "/v1/models/quiet/decisions", asked).status == 201
+    deadline = time.monotonic() + 10
+    while lines[1]("GET", "/v1/models/quiet").body["model_version"] < 20:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(0.6)
+    assert [line("GET", "/v1/models/quiet").body["model_version"] for line in lines] == [20, 20]
+
+
+def test_everybody_says_who_he_is(fleet: Fleet, lines: list[Line]) -> None:
+    assert [line("GET", "/readyz").body["worker"] for line in lines] == [0, 1]
+    time.sleep(0.6)
+    told = lines[1]("GET", "/ui/models.json").body["workers"]
+    assert (told["worker"], told["of"], [each["worker"] for each in told["workers"]]) == (1, 2, [0, 1])
+    assert set(told["owners"].values()) <= {each["name"] for each in told["workers"]}
+    text = lines[0]("GET", "/metrics").body
+    for worker in (0, 1):
+        assert f'smidgen_commits_total{{worker="{worker}"}}' in text
+    assert "smidgen_workers 2" in text
+    assert lines[0]("GET", "/healthz").status == 200
+
+
+def test_retention_of_both_at_once(fleet: Fleet, lines: list[Line]) -> None:
+    assert lines[0]("PUT", "/v1/models/old", {**LABELS, "keyed": True}).status == 201
+    for i in range(30):
+        id = made(lines[i % 2], "old", key=f"k{i % 7}")
+        lines[1]("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
+    statuses: list[int] = []
+
+    def retain(line: Line) -> None:
+        statuses.append(line("POST", "/v1/models/old:retain", {"older_than_s": 0.0}).status)
+
+    threads = [threading.Thread(target=retain, args=(line,)) for line in lines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 200 in statuses
+    assert set(statuses) <= {200, 503}
+    id = made(lines[0], "old", key="k1")
+    assert lines[1]("POST", f"/v1/decisions/{id}/feedback", {"correct": True}).status == 200
+    sound(fleet.store)
+
+
+def test_tokens_are_seen_and_their_ends_too(cluster: Cluster) -> None:
+    store = cluster.fresh()
+    with Fleet(store, 2) as fleet:
+        lines = fleet.lines()
+        assert lines[0]("PUT", "/v1/models/m", LABELS).status == 201
+        with writing(place(store)) as door:
+            id, token = tokens.create(door, ["admin"], None, time.time())
+        for line in lines:
+            assert line("GET", "/v1/models", token=token).status == 200
+        time.sleep(0.3)
+        for line in lines:
+            assert line("POST", "/v1/models/m/decisions", {"features": [1.0, 1.0]}).status == 401
+            assert line("POST", "/v1/models/m/decisions", {"features": [1.0, 1.0]}, token=token).status == 201
+        with writing(place(store)) as door:
+            tokens.revoke(door, id, time.time())
+        time.sleep(0.3)
+        assert [line("GET", "/v1/models", token=token).status for line in lines] == [401, 401]
+
+
+def test_killed_paused_and_without_a_database(cluster: Cluster) -> None:
+    store = cluster.fresh()
+    with Fleet(store, 2) as fleet:
+        line = fleet.line()
+        for name in ("a", "b"):
+            assert line("PUT", f"/v1/models/{name}", LABELS).status == 201
+        with Load(fleet, ["a", "b"], 4) as load:
+            load.more(20, 20)
+            before = fleet.workers()
+            kill(before[0])
+            load.more(20, 10)
+            _until(lambda: len(fleet.workers()) == 2 and before[0] not in fleet.workers(), 10)
+            _owned(store, 10)
+
+            paused = fleet.workers()[-1]
+            kill(paused, signal.SIGSTOP)
+            load.more(20, LEASE_S + 8)
+            kill(paused, signal.SIGCONT)
+            load.more(20, 10)
+
+            cluster.stop("immediate")
+            answer = fleet.line()("POST", "/v1/models/a/decisions", {"features": [1.0, 1.0]})
+            assert answer.status == 503
+            assert fleet.line()("GET", "/healthz").status == 200
+            assert fleet.line()("GET", "/readyz").status == 503
+            cluster.start()
+            load.more(20, 15)
+        assert set(load.refused) <= {503}
+        status, said = fleet.stop()
+        assert status == 0, said
+    sound(store, load)
+
+
+def test_workers_end_with_their_supervisor(cluster: Cluster) -> None:
+    with Fleet(cluster.fresh(), 2) as fleet:
+        workers = fleet.workers()
+        assert len(workers) == 2
+        kill(fleet.process.pid)
+        _until(lambda: not any(os.path.exists(f"/proc/{process}/exe") for process in workers), 25)
+
+
+def test_a_data_folder_has_one_worker(tmp_path: Any) -> None:
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "smidgen", "serve", "--data", str(tmp_path), "--workers", "2", "--port", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode
+    assert "postgresql://" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "smidgen", "serve", "--store", "postgresql://x@127.0.0.1:1/x", "--workers", "2"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode
+    assert "Traceback" not in done.stderr
+
+
+def _until(what: Any, within: float) -> None:
+    deadline = time.monotonic() + within
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _owned(store: str, within: float) -> None:
+    """All slots have an owner who lives."""
+    from smidgen.service.store.postgres import PostgresStore
+
+    door = PostgresStore(store)
+    try:
+        slots = {row.slot for row in door.models()}
+        _until(lambda: slots <= {lease.slot for lease in door.leases() if lease.until > time.time()}, within)
+    finally:
+        door.close()
