@@ -10,10 +10,10 @@ import pytest
 from service import elsewhere
 
 
-@pytest.fixture(autouse=elsewhere.ON)
+@pytest.fixture(scope="session", autouse=elsewhere.ON)
 def _elsewhere(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        elsewhere.move(request, patch)
+        elsewhere.move(request.getfixturevalue("cluster"), patch)
         yield
 
 
@@ -24,3 +24,9 @@ def browser() -> Iterator[Any]:
 
     with chromium() as found:
         yield found
+
+
+@pytest.fixture(autouse=elsewhere.ON)
+def _about_files(request: pytest.FixtureRequest) -> None:
+    if (reason := elsewhere.about_files(request)) is not None:
+        pytest.skip(reason)
