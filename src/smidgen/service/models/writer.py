@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from smidgen.service.models.engine import Engine
+from smidgen.service.models.engine import SWEPT, Engine
 from smidgen.service.refusals import Busy, StorageFailed, Taken
 
 T = TypeVar("T")
@@ -208,8 +208,8 @@ class Writer:
             again = [job.wanted for job in batch if job.tries]
             self.engine.begin(set[int]().union(*again) if again else None)
             if self._sweeps():
-                self.engine.sweep()  # windows that are over come before what is asked now
-                self._swept = time.monotonic()
+                more = self.engine.sweep() == SWEPT  # windows that are over come before what is asked now
+                self._swept = 0.0 if more else time.monotonic()
             for job in batch:
                 if self._done(job):
                     answers.append(job.answer())
