@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-nojit coverage faults faults-table check format listings golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
+.PHONY: help serve test test-long test-postgresql test-nojit coverage faults faults-table check format listings golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -30,6 +30,9 @@ test-long: $(VENV)/.ready ## run the tests that take minutes
 
 test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugger or a coverage tool sees them
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
+
+test-postgresql: $(VENV)/.ready ## the tests of the service on PostgreSQL (needs its server: Debian's postgresql)
+	SMIDGEN_TEST_STORE=postgresql $(BIN)/python -m pytest -m "not long" --numprocesses auto --maxprocesses 4 --dist loadfile tests/service
 
 test-typescript: $(VENV)/.ready ## the TypeScript client, and published clients of others, against a real service (needs node)
 	cd clients/typescript && npm install --no-audit --no-fund --no-package-lock --loglevel=error && \

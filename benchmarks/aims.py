@@ -109,7 +109,10 @@ AIMS = (
         for peer in ("Vowpal Wabbit, from records", "scikit-learn", "river")
     ),
     Aim("records: in bulk", "smidgen, a list", 2.0, faster_than="smidgen, one record"),
-    Aim("records: in bulk", "smidgen, a frame of pandas", 10.0, faster_than="smidgen, one record"),
+    *(
+        Aim("records: in bulk", f"smidgen, a frame of {name}", 10.0, faster_than="smidgen, one record")
+        for name in ("pandas", "polars")
+    ),
     Aim("candidates: 50 x 20 fields", "smidgen, crosses off", 300.0),
     Aim("drafts", "smidgen", 300.0),
     Aim("start-up", "import smidgen", 300_000),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.interleave import Measured
 from smidgen.evaluate.plots import figure_type
-from smidgen_papers.drawing import save
+from smidgen_papers.themes import save_for_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def draw(members: list[Measured], path: Path) -> None:
     for axes, each in zip(panels, members, strict=True):
         panel(axes, each)
     panels[-1].set_xlabel("time, as a multiple of the first row's (median and middle half of the rounds)", fontsize=9)
-    save(figure, path)
+    save_for_page(figure, path)
 
 
 def panel(axes: Axes, each: Measured) -> None:

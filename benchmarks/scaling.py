@@ -23,7 +23,7 @@ from benchmarks.report import insert
 from benchmarks.scaling_cases import CASES, Case, Run
 from smidgen.evaluate.plots import COLOURS, figure_type
 from smidgen.learners import learners
-from smidgen_papers.drawing import save
+from smidgen_papers.themes import save_for_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,7 +165,7 @@ def draw(found: list[Sweep], path: Path) -> None:
         handles = {line.get_label(): line for axes in panels for line in axes.get_lines() if line.get_label() in names}
         band.legend(handles.values(), handles, loc="outside right center", frameon=False, fontsize=7.5, title=loop)
     path.parent.mkdir(parents=True, exist_ok=True)
-    save(figure, path)
+    save_for_page(figure, path)
 
 
 def panel(axes: Axes, parameter: str, members: list[Sweep], colours: dict[str, str]) -> None:

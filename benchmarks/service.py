@@ -12,11 +12,10 @@ import asyncio
 import base64
 import itertools
 import json
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import HEADER, Figure, figure
 from benchmarks.load import Load, Server, drive, running, sync_alone
 from benchmarks.machine import described, machine
 from smidgen.client import Client, Model
@@ -36,41 +36,6 @@ from smidgen.service.models.writer import Writer
 RANK = {"loop": "rank", "learner": "PreferencePerceptron"}
 CANDIDATES = {f"d{i}": [float(i == j) for j in range(5)] for i in range(5)}
 CLICK = b'{"clicked":["d1"]}'
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measured number: the median of the rounds, their range, and what is aimed at, if anything."""
-
-    what: str
-    unit: str
-    median: float
-    low: float
-    high: float
-    rounds: int
-    aim: str = ""
-
-    @property
-    def reached(self) -> str:
-        """Whether the median is where it should be."""
-        if not self.aim:
-            return ""
-        sign, value = self.aim.split()
-        return "yes" if (self.median >= float(value) if sign == "≥" else self.median <= float(value)) else "no"
-
-    def cells(self) -> list[str]:
-        """The row of the table."""
-        spread = f"{self.low:,.2f} – {self.high:,.2f}" if self.rounds > 1 else ""
-        return [self.what, self.unit, f"{self.median:,.2f}", spread, str(self.rounds), self.aim, self.reached]
-
-
-HEADER = ["figure", "unit", "median", "range", "rounds", "aim", "reached"]
-
-
-def figure(what: str, unit: str, values: Iterable[float], aim: str = "") -> Figure:
-    """Sum up the rounds."""
-    every = sorted(values)
-    return Figure(what, unit, statistics.median(every), every[0], every[-1], len(every), aim)
 
 
 def feedback(folder: Path, clients: list[int], seconds: float, rounds: int) -> Iterator[Figure]:

@@ -15,10 +15,13 @@ from benchmarks.interleave import Contender, Workload
 from benchmarks.peers import NOT_HERE
 
 RECORDS, CANDIDATES, NUMBERS, CATEGORIES, DIM = 500, 50, 8, 10, 2**14
+TIMES = 20  # as many rows does a large frame have
 JOB = (
     "a record of 20 fields to a row of features: 8 numbers, 10 categories of 20 values, a bool, 10 words; all "
     "names known, statistics taken from 1,000 records"
 )
+
+SIZES = f"{RECORDS:,} rows, as the list has; a frame without that word has {TIMES * RECORDS:,}"
 
 
 def record(rng: np.random.Generator, text: bool = True) -> dict[str, Any]:
@@ -68,12 +71,13 @@ def bulk(quick: bool) -> Workload:
         "smidgen, a list": lambda: vectorizer().rows(records()),
         "smidgen, one record": (lambda: [vectorizer().row(each) for each in records()[:100]], 100),
     }
-    remarks = {"smidgen, one record": "the same one by one, for comparison"}
+    remarks = {"smidgen, one record": "the same one by one, for comparison", "smidgen, a small frame": SIZES}
     for name in ("pandas", "polars"):
         if find_spec(name) is None:
             remarks[name] = NOT_HERE
         else:
-            contenders[f"smidgen, a frame of {name}"] = _framed(name)
+            contenders[f"smidgen, a frame of {name}"] = (_framed(name, times=TIMES), TIMES * RECORDS)
+            contenders[f"smidgen, a small frame of {name}"] = _framed(name)
     _add_sklearn(contenders, remarks, bulk=True)
     return Workload("W6", "records: in bulk", JOB, "record", RECORDS, contenders, remarks)
 
@@ -87,8 +91,12 @@ def bare(quick: bool) -> Workload:
     }
     for name in ("pandas", "polars"):
         if find_spec(name) is not None:
-            contenders[f"smidgen, a frame of {name}"] = _framed(name, without="title")
-    return Workload("W6", "records: in bulk, without text", f"{JOB}; but no text", "record", RECORDS, contenders)
+            contenders[f"smidgen, a frame of {name}"] = (_framed(name, "title", TIMES), TIMES * RECORDS)
+            contenders[f"smidgen, a small frame of {name}"] = _framed(name, "title")
+    remarks = {"smidgen, a small frame": SIZES}
+    return Workload(
+        "W6", "records: in bulk, without text", f"{JOB}; but no text", "record", RECORDS, contenders, remarks
+    )
 
 
 def offered(quick: bool) -> Workload:
@@ -125,13 +133,13 @@ def offered(quick: bool) -> Workload:
     )
 
 
-def _framed(name: str, without: str = "") -> Callable[[], object]:
+def _framed(name: str, without: str = "", times: int = 1) -> Callable[[], object]:
     @cache
     def frame() -> Any:
         import importlib
 
         kept = [{key: value for key, value in each.items() if key != without} for each in records()]
-        return importlib.import_module(name).DataFrame(kept)
+        return importlib.import_module(name).DataFrame(times * kept)
 
     return lambda: vectorizer().rows(frame())
 

@@ -49,7 +49,7 @@ class RidgeFil:
     ) -> None:
         self.explore, self.constant = explore, explore != "paper" if constant is None else constant
         self.dim, self.c, self.forgetting, self.window = dim + self.constant, c, forgetting, window
-        self.a, self.width = a / 10 if explore in ("scarce", "patient") else a, 0.0
+        self.a, self.width = a / 10 if explore in ("scarce", "patient", "sparing") else a, 0.0
         self.examples: list[tuple[FloatArray, float]] = []
 
     def counted(self) -> list[tuple[float, FloatArray, float]]:
@@ -88,9 +88,12 @@ class RidgeFil:
         text = self.heard() >= 50 and a * q > 0.3
         if self.explore == "scarce" and not text:
             return -max(found, math.sqrt(2 * math.log(t) / self.heard()))
-        if self.explore == "patient" and not text:
+        if self.explore in ("patient", "sparing") and not text:
             longer = math.sqrt(0.15 * math.log(t) / (self.relevant() + 1))
-            return -max(longer, math.sqrt(3 * math.log(t) / self.heard()))
+            patient = max(longer, math.sqrt(3 * math.log(t) / self.heard()))
+            if self.explore == "patient" or a * q > 0.3:
+                return -patient
+            return -patient * min(1.0, (1.0 - self.relevant() / (self.heard() + 1)) / 0.75)
         factor = (1 + a * q) / (1 + q) if self.explore != "found" else 1.0
         return -max(found, math.sqrt(math.log(t) / self.heard())) * factor
 

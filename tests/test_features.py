@@ -13,7 +13,8 @@ from scipy import sparse
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features import DenseRows, Row, as_row
 from smidgen.features.blocks import in_blocks, write_block_scores
-from smidgen.features.rows import FEW, scores_ahead
+from smidgen.features.row_scores import scores_ahead
+from smidgen.features.rows import FEW
 from smidgen.records import from_json, to_json
 
 

@@ -1,9 +1,9 @@
 """The lists of learners that people and type checkers read, from the register; the code itself needs none of them.
 
 ``python docs/extensions/listings.py`` (``make listings``) writes those that are kept: the imports that type checkers
-follow, ``__all__``, the README's table; the front of the bounds; and the OpenAPI document that the TypeScript client's
-types are made from. As a hook of MkDocs this file puts the learners
-into the API page when the page is built.
+follow, ``__all__``, the README's table; the front of the bounds; the table of all aims beyond the papers; and the
+OpenAPI document that the TypeScript client's types are made from. As a hook of MkDocs this file puts the learners into
+the API page when the page is built.
 """
 
 from __future__ import annotations
@@ -21,17 +21,22 @@ from smidgen.learners import Learner, cards, learners
 from smidgen.service.http.openapi import document
 from smidgen.tables import in_order, learner_markdown
 from smidgen.theory import choose, filter, label, preferences, tune
+from smidgen_papers.aims import aims_page
 
 ROOT = Path(__file__).parents[2]
 FRONT = ROOT / "src" / "smidgen" / "__init__.py"
 FOLDERS = tuple(sorted(path.parent for path in (FRONT.parent / "learners").glob("*/__init__.py")))
 BOUNDS = FRONT.parent / "theory" / "bounds.py"
 README = ROOT / "README.md"
+BEYOND = ROOT / "docs" / "beyond"
 OPENAPI = ROOT / "clients" / "typescript" / "openapi.json"
 #: The files that bounds stand in.
 STATING = (choose, filter, label, preferences, tune)
 #: In the API page: the learners of that folder, each with its documentation.
 HERE = re.compile(r"^<!-- learners: (\w+) -->$", re.MULTILINE)
+#: In the page of comparisons: the README's table of speed, which the benchmarks write.
+SPEED = "<!-- speed -->"
+_MEASURED = re.compile(r"<!-- speed:begin -->\n(.*?)<!-- speed:end -->", re.DOTALL)
 _CHECKED = re.compile(r"^if TYPE_CHECKING:  # written by `make listings`\n(?: +.*\n)+", re.MULTILINE)
 _ALL = re.compile(r"^__all__(?:: list\[str\])? = \[.*?\]$", re.MULTILINE | re.DOTALL)
 _TABLE = re.compile(r"(?<=<!-- learners:begin -->\n).*?(?=<!-- learners:end -->)", re.DOTALL)
@@ -53,6 +58,7 @@ def written() -> Iterator[tuple[Path, str]]:
         yield folder / "__init__.py", _front(text, ours(folder.name), _imported(text))
     yield BOUNDS, _bounds(BOUNDS.read_text())
     yield README, _TABLE.sub(lambda _: f"{learner_markdown({n: cards[n] for n in ours()})}\n", README.read_text())
+    yield BEYOND / "index.md", aims_page(BEYOND)
     yield OPENAPI, json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -100,12 +106,18 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the learners in their place."""
+    """Put learners and figures in their places."""
 
     def listed(found: re.Match[str]) -> str:
         return "\n\n".join(f"::: smidgen.{name}\n    options:\n      heading_level: 3" for name in ours(found[1]))
 
-    return HERE.sub(listed, markdown)
+    return HERE.sub(listed, markdown).replace(SPEED, measured() if SPEED in markdown else SPEED)
+
+
+def measured() -> str:
+    """The README's table of speed, for a page of the documentation."""
+    found = _MEASURED.search(README.read_text())
+    return found[1].replace("](docs/", "](") if found else ""
 
 
 if __name__ == "__main__":

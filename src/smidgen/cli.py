@@ -16,8 +16,10 @@ from smidgen.service import commands as service
 from smidgen.service import keeping_commands as keeping
 from smidgen.service import life_commands as life
 from smidgen.service import past_commands as past
-from smidgen.service.commands import DATA, Data, Import
-from smidgen.service.log_commands import log, what_if
+from smidgen.service.commands import DATA, Folder, Import
+from smidgen.service.log_commands import log
+from smidgen.service.replay_commands import what_if
+from smidgen.service.store_commands import store
 
 app = typer.Typer(
     name="smidgen",
@@ -46,6 +48,7 @@ app.add_typer(log, name="log")
 app.command("replay")(what_if)
 app.command()(ubi)
 app.add_typer(service.snapshot, name="snapshot")
+app.add_typer(store, name="store")
 
 
 def _show_version(wanted: bool) -> None:
@@ -107,7 +110,7 @@ def demo(
 ) -> None:
     """Watch a ranking learner learn from a simulated user, and compare its regret with the theorem.
 
-    Plays the coactive loop: the learner ranks documents, a user moves a few good ones up, the learner takes one
+    Plays the rank loop: the learner ranks documents, a user moves a few good ones up, the learner takes one
     step. Writes regret.png and regret.csv.
     """
     from smidgen.demo import Demo, run_demo
@@ -119,7 +122,7 @@ def demo(
 
 @app.command()
 def doctor(
-    data: Data = DATA,
+    data: Folder = DATA,
     host: Annotated[str, typer.Option(envvar="SMIDGEN_HOST", help="Where the service would listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="And at which port.")] = 8470,
     json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,

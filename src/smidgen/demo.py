@@ -1,4 +1,4 @@
-"""A guided tour of the coactive loop in the terminal."""
+"""A guided tour of the rank loop in the terminal."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def run_demo(demo: Demo, console: Console | None = None) -> History:
             f"A search engine meets a user whose taste it does not know. It ranks [bold]{demo.docs}[/bold] documents "
             f"per query by [bold]{demo.features}[/bold] features; the user moves a few good ones up; the learner takes "
             f"one step. [bold]{demo.queries}[/bold] queries, one pass, nobody ever says what the right answer was.",
-            title="the coactive loop",
+            title="the rank loop",
             title_align="left",
         )
     )

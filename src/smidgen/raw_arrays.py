@@ -34,6 +34,8 @@ _STORED = {
 _EXTENTS = (1, 2, 4, 8)
 _MOST_AXES = 15
 _FEW = 64
+#: The first byte, sign and exponent, of all float64 below 2^112.
+_SMALL = bytes((*range(0x47), *range(0x80, 0x80 + 0x47)))
 _HINT = "give the bytes that records.encode wrote"
 
 
@@ -61,10 +63,13 @@ def _narrowed(array: NDArray[Any], code: int) -> tuple[int, bytes]:
     content = array.tobytes()
     if code == _DOUBLE:
         if content and not any(content[: 8 * _FEW : 8]):  # a float32 has zeros where a float64 has its last digits
-            with np.errstate(over="ignore", invalid="ignore"):
+            if content[7::8].translate(None, _SMALL):  # some may be too large for a float32
+                with np.errstate(over="ignore", invalid="ignore"):
+                    narrow = array.astype(DTYPES[_SINGLE])
+            else:
                 narrow = array.astype(DTYPES[_SINGLE])
-                if narrow.astype(DTYPES[_DOUBLE]).tobytes() == content:
-                    return _SINGLE, narrow.tobytes()
+            if narrow.astype(DTYPES[_DOUBLE]).tobytes() == content:
+                return _SINGLE, narrow.tobytes()
     elif content and array.dtype.kind in "iu" and array.dtype.itemsize > 1:
         few = array.ravel().tolist() if array.size <= _FEW else (array.min(), array.max())
         low, high = min(few), max(few)

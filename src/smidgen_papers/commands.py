@@ -66,7 +66,9 @@ def run(
     jobs: Jobs = _CORES,
     seed: Seed = 0,
     quick: Quick = False,
-    backend: Annotated[str, typer.Option(help="processes, or ray for the cluster of RAY_ADDRESS.")] = "processes",
+    backend: Annotated[
+        str, typer.Option(help="processes, or ray: on the cluster of RAY_ADDRESS, else closed on this machine.")
+    ] = "processes",
 ) -> None:
     """Run experiments: the figure, the numbers behind it, and a verdict on each claim.
 

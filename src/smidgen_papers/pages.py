@@ -10,24 +10,31 @@ from tempfile import TemporaryDirectory
 
 from smidgen_papers import catalogue
 from smidgen_papers.claims import Finding
-from smidgen_papers.drawing import draw, save
+from smidgen_papers.drawing import draw
 from smidgen_papers.outcome import Table
 from smidgen_papers.part import Run
 from smidgen_papers.prose import marked
 from smidgen_papers.remarks import cell, filled
 from smidgen_papers.report import heading, label
 from smidgen_papers.runner import Shown
+from smidgen_papers.tables import row, tally
+from smidgen_papers.themes import save_for_page
 
 _SIGNS = {
     "holds": "✓ holds",
     "does not hold here": "✗ does not hold here",
     "cannot be tested here": "? cannot be tested here",
 }
+_COLOURS = dict(zip(_SIGNS.values(), ("good", "bad", "open"), strict=True))
 
 
 def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
-    """Write ``docs/papers/NAME.md`` for every paper, the pictures beside them, and the table of all claims."""
-    everything = [(run, shown) for run, shown in runs if catalogue.papers[shown.figure.paper].page]
+    """Write ``docs/papers/NAME.md`` for every paper, the pictures beside them, and the table of all claims.
+
+    Pages that people write (``docs/beyond``) keep their text; the pictures that they have are drawn anew.
+    """
+    told = list(runs)
+    everything = [(run, shown) for run, shown in told if catalogue.papers[shown.figure.paper].page]
     folder = docs / "papers"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -36,6 +43,8 @@ def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
         if mine:
             written.append(folder / f"{name}.md")
             written[-1].write_text(_page(name, mine, folder), encoding="utf-8")
+    for run, shown in told:
+        written += [] if run.quick or catalogue.papers[shown.figure.paper].page else _redrawn(shown, docs)
     written.append(folder / "claims.md")
     written[-1].write_text(_claims(everything), encoding="utf-8")
     return written
@@ -96,7 +105,7 @@ def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
         lines += [*(f"- {note}" for note in notes), *([""] if notes else [])]
         if shown.findings:
             lines += ["| the paper says | where | verdict | measured |", "|---|---|---|---|"]
-            lines += [_row(c.says, c.where, _SIGNS[f.verdict], _effect(f)) for c, f in shown.findings]
+            lines += [row(c.says, c.where, _SIGNS[f.verdict], _effect(f)) for c, f in shown.findings]
             lines += [""]
         if shown.figure.remarks:
             remarks = filled(shown.figure.remarks, shown.outcome, shown.findings)
@@ -106,18 +115,37 @@ def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
 
 
 def _claims(runs: list[tuple[Run, Shown]]) -> str:
+    return claims_page(
+        [
+            (
+                f"[{label(shown.figure.id)}]({shown.figure.paper}.md)",
+                f"{claim.says} ({claim.where})",
+                _SIGNS[finding.verdict],
+                _effect(finding),
+            )
+            for _, shown in runs
+            for claim, finding in shown.findings
+        ]
+    )
+
+
+def claims_page(claims: list[tuple[str, str, str, str]]) -> str:
+    """The page of all claims, with their counts: figure (a link), what the paper says, verdict, what was measured."""
+    papers = [(re.sub(r"^\[(\w+)[^\]]*\]", r"[\1]", link), verdict) for link, _, verdict, _ in claims]
     lines = [
         "# All claims",
         "",
-        "Every sentence of the papers' experiments that can be wrong, with the verdict of our runs.",
+        "Every sentence of the papers' experiments that can be wrong, with the verdict of our runs. What was to be",
+        "reached beyond the papers stands in [a table like this one](../beyond/index.md).",
+        "",
+        *tally("paper", list(_COLOURS.items()), papers),
+        "",
+        "## Every claim",
         "",
         "| figure | the paper says | verdict | measured |",
         "|---|---|---|---|",
+        *(row(*claim) for claim in claims),
     ]
-    for _, shown in runs:
-        for claim, finding in shown.findings:
-            link = f"[{label(shown.figure.id)}]({shown.figure.paper}.md)"
-            lines.append(_row(link, f"{claim.says} ({claim.where})", _SIGNS[finding.verdict], _effect(finding)))
     return "\n".join(lines) + "\n"
 
 
@@ -128,18 +156,24 @@ def _picture(shown: Shown, folder: Path) -> str | None:
     images = folder / "images"
     images.mkdir(exist_ok=True)
     name = f"{shown.figure.id.replace('/', '-')}.svg"
-    save(figure, images / name)
+    save_for_page(figure, images / name)
     return f"images/{name}"
 
 
+def _redrawn(shown: Shown, docs: Path) -> list[Path]:
+    """The picture of a page that people write, if the page has one."""
+    path = docs / shown.figure.paper / "images" / f"{shown.figure.id.partition('/')[2]}.svg"
+    figure = draw(shown.outcome, heading(shown)) if path.is_file() else None
+    if figure is None:
+        return []
+    save_for_page(figure, path)
+    return [path]
+
+
 def _table(table: Table) -> list[str]:
-    head = [f"*{table.title}*", "", _row(*table.columns), "|" + "---|" * len(table.columns)]
-    return [*head, *(_row(*map(cell, row)) for row in table.rows), *(["", table.note] if table.note else [])]
+    head = [f"*{table.title}*", "", row(*table.columns), "|" + "---|" * len(table.columns)]
+    return [*head, *(row(*map(cell, row)) for row in table.rows), *(["", table.note] if table.note else [])]
 
 
 def _effect(finding: Finding) -> str:
     return f"{finding.effect}. {finding.reason}" if finding.reason else finding.effect
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in cells) + " |"

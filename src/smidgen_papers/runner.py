@@ -5,8 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+import msgspec
+
+from smidgen import records
 from smidgen.errors import InvalidArgument, MissingExtra
+from smidgen.jobs import Task
+from smidgen.jobs import backend as place_of_work
 from smidgen_papers.catalogue import Figure, Study, study
 from smidgen_papers.claims import Claim, Finding
 from smidgen_papers.outcome import Outcome
@@ -60,8 +66,9 @@ def compute(
     jobs
         How many parts at a time; 1 stays in this process.
     backend
-        ``"processes"`` on this machine, or ``"ray"`` on the Ray cluster that ``RAY_ADDRESS`` names. Data are read by
-        path, so a cluster needs a folder that all its machines see.
+        ``"processes"`` on this machine, or ``"ray"``: on the cluster that ``RAY_ADDRESS`` names, else on one of this
+        machine that is closed to others (`smidgen.jobs`). Data are read by path, so a cluster needs a folder that all
+        its machines see.
     report
         Called with every finished part and its seconds.
     """
@@ -120,34 +127,33 @@ def results(
     if jobs == 1 and backend == "processes":
         yield from (_timed(part, place) for part in parts)
         return
+    if backend == "ray":
+        yield from _on_ray(parts, place, jobs)
+        return
     try:
         import joblib
     except ImportError as error:
         raise MissingExtra("parallel work needs joblib", 'pip install "smidgen[papers]", or use --jobs 1') from error
     work = [joblib.delayed(_timed)(part, place) for part in parts]
-    if backend == "processes":
-        yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work)
-        return
-    with joblib.parallel_config(backend=_ray(), n_jobs=jobs):
-        for start in range(0, len(work), 4 * jobs):  # Ray answers a call as a whole: keep the calls short
-            yield from joblib.Parallel()(work[start : start + 4 * jobs])
+    yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work)
 
 
-def _ray() -> str:
-    """Join the Ray cluster of ``RAY_ADDRESS``."""
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError as error:
-        raise MissingExtra("the Ray backend needs ray", 'pip install "smidgen[ray]"') from error
-    try:
-        ray.init(address="auto", ignore_reinit_error=True, log_to_driver=False)
-    except ConnectionError as error:
-        raise InvalidArgument(
-            "there is no Ray cluster", "start one (ray start --head) and set RAY_ADDRESS, or use --backend processes"
-        ) from error
-    register_ray()
-    return "ray"
+def work(settings: Values) -> Iterator[bytes]:
+    """Do a part elsewhere: its name, its settings and paths come as JSON; so do its values and its seconds go back."""
+    data = settings["data"]
+    part = Part(settings["work"], settings["settings"])
+    _, values, seconds = _timed(part, Place(None if data is None else Path(data), Path(settings["kept"])))
+    yield msgspec.json.encode({"values": records.pack(values), "seconds": seconds})
+
+
+def _on_ray(parts: list[Part], place: Place, jobs: int) -> Iterator[tuple[Part, Values, float]]:
+    data = None if place.data is None else str(place.data.absolute())
+    where = {"data": data, "kept": str(place.kept.absolute())}
+    tasks = [Task(f"{__name__}:work", {"work": part.work, "settings": part.settings, **where}) for part in parts]
+    for number, said in place_of_work("ray", jobs).run(tasks):
+        if isinstance(said, bytes):
+            answer = msgspec.json.decode(said)
+            yield parts[number], records.unpack(answer["values"]), float(answer["seconds"])
 
 
 def _timed(part: Part, place: Place) -> tuple[Part, Values, float]:

@@ -58,6 +58,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "found diagonal": {"explore": "found", "covariance": "diagonal"},
         "scarce": {"explore": "scarce"},
         "patient": {"explore": "patient"},
+        "sparing": {"explore": "sparing"},
         "found window": {"explore": "found", "window": 5},
         "constant": {"constant": True, "forgetting": 0.9},
         "kernel found": {"kernel": "rbf", "explore": "found"},

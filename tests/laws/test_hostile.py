@@ -78,7 +78,7 @@ def _tell(case: Case, learner: Any, decision: Any, right: Any) -> Any:
 #: by the vectorizer.
 SCALED = ("SimpleFil", "CoactiveLearner", "PDGD", "Pipeline", "SoftPreferencePerceptron")
 #: A tenth of the usual ridge beside numbers of 1e12 is less than rounding leaves; `docs/beyond/filters.md` says so.
-WEAK_RIDGE = ("scarce", "patient")
+WEAK_RIDGE = ("scarce", "patient", "sparing")
 LEARNING = [
     case
     for case in CASES

@@ -127,11 +127,28 @@ def test_the_backend_is_checked(run: Run) -> None:
         compute(Work((part(made_up.double, n=4, seed=0),), ()), run, backend="threads")
 
 
-def test_ray_is_an_extra(run: Run) -> None:
-    if importlib.util.find_spec("ray") is not None:
-        pytest.skip("ray is installed here")
+def test_ray_is_an_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"smidgen\[ray\]"):
         compute(Work((part(made_up.double, n=4, seed=0),), ()), run, jobs=2, backend="ray")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed: make test-ray")
+def test_ray_gives_the_same_answers(run: Run, tmp_path: Path) -> None:
+    """In a process of its own, since Ray reads its settings when it is imported."""
+    one = part(made_up.double, n=4, seed=0)
+    compute(Work((one,), ()), run)
+    code = (
+        "from pathlib import Path\n"
+        "from papers import made_up\n"
+        "from smidgen_papers.part import Place, Run, part\n"
+        "from smidgen_papers.runner import Work, compute\n"
+        f"run = Run(Place(None, Path({str(tmp_path / 'ray')!r})))\n"
+        "compute(Work((part(made_up.double, n=4, seed=0),), ()), run, jobs=1, backend='ray')\n"
+    )
+    there = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, **there}, check=True, timeout=180)
+    np.testing.assert_array_equal(Store(run.place).get(one)["y"], Store(Place(None, tmp_path / "ray")).get(one)["y"])
 
 
 def test_answers_are_found_by_their_settings() -> None:

@@ -9,6 +9,11 @@ from types import TracebackType
 from typing import Self
 
 
+def where(folder: Path) -> str:
+    """The store of a folder; elsewhere, if the tests run on another kind."""
+    return str(folder)
+
+
 class Live:
     """``smidgen serve`` until the end of the block; then SIGTERM."""
 
@@ -18,7 +23,7 @@ class Live:
         self.url = ""
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--data", str(self.data)]
+        command = [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--store", where(self.data)]
         self.process = subprocess.Popen(
             [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -87,16 +87,14 @@ def test_create_a_model_decide_answer_and_see_the_curve_move(visit: Visit) -> No
         learnt(page, n)
     assert page.locator("#tile-version").inner_text() == "2"
     assert page.locator("#tile-quality").inner_text() == "0 %"
-    page.locator("#curve .scatterlayer path.point").first.wait_for()
+    page.locator("#curve .series .dot").first.wait_for()
     wait_for(page, ".recent", "at position 4")
-    path = page.locator("#curve .scatterlayer path.point").first.get_attribute("transform")
+    path = page.locator("#curve .series .dot").first.get_attribute("cy")
     for n in range(3, 7):
         page.get_by_role("button", name="Take a decision").click()
         page.locator("#try-answer button").first.click()
         learnt(page, n)
-    page.wait_for_function(
-        "old => document.querySelector('#curve .scatterlayer path.point').getAttribute('transform') !== old", arg=path
-    )
+    page.wait_for_function("old => document.querySelector('#curve .series .dot').getAttribute('cy') !== old", arg=path)
     visit.leave()
 
 
@@ -116,8 +114,8 @@ def test_a_filter_that_wraps_another_by_the_form(visit: Visit) -> None:
     page.get_by_role("button", name="Take a decision").click()
     page.get_by_role("button", name="Relevant", exact=True).click()
     learnt(page, 1)
-    page.locator("#curve .xtick text").first.wait_for()
-    ticks = page.locator("#curve .xtick text").all_text_contents()
+    page.locator("#curve .tick-x").first.wait_for()
+    ticks = page.locator("#curve .tick-x").all_text_contents()
     assert ticks == ["0", "1"]  # none of them twice
     visit.leave()
 
@@ -137,7 +135,7 @@ def _newcomer(visit: Visit) -> None:
     page.get_by_role("button", name="Start a sample model").click()
     wait_for(page, "h1", "^sample$")
     page.wait_for_function("() => Number(document.querySelector('#curve')?.dataset.points) >= 3")
-    page.locator(".bars .barlayer path").first.wait_for()
+    page.locator(".bars .bar").first.wait_for()
     shares = httpx.get(f"{visit.address}/ui/models/sample/curve.json").json()["points"]
     assert shares[-1]["to"] > shares[0]["to"]
     visit.leave()
@@ -258,12 +256,12 @@ def test_names_are_never_markup(visit: Visit) -> None:
     for name in ("marked", "marked-labels"):
         page = visit.go(f"/#model={name}")
         learnt(page, 2)
-        page.locator(".bars .barlayer path").first.wait_for()
-        shown = page.locator(".bars .ytick text").all_text_contents()
+        page.locator(".bars .bar").first.wait_for()
+        shown = page.locator(".bars .tick-y").all_text_contents()
         assert len(shown) == len(MARKUP)
         for text, name in zip(sorted(shown), sorted(MARKUP), strict=True):
             assert name.startswith(text.removesuffix("…")), "as it is, though it may be shortened"
-        page.locator(".bars .barlayer path").first.hover(force=True)
+        page.locator(".bars .bar").first.hover(force=True)
         page.locator(".recent button").first.click()
         page.locator("dialog .timeline").first.wait_for()
         found = page.evaluate(
@@ -273,20 +271,20 @@ def test_names_are_never_markup(visit: Visit) -> None:
         )
         assert (found, page.evaluate("() => window.hit")) == ([], None)
         page.keyboard.press("Escape")
-    visit.leave(allowed="Applying inline style")  # plotly would have words under the pointer bold
+    visit.leave()
 
 
 def test_light_and_dark_by_the_system_and_by_hand(dark: Any, address: str) -> None:
     play(address, "rank", 6)
     visit = Visit(dark, address)
     page = visit.go("/#model=rank")
-    axis = page.locator("#curve .xtick text").first
+    axis = page.locator("#curve .tick-x").first
     axis.wait_for()
     ground = "() => getComputedStyle(document.body).backgroundColor"
-    night = (page.evaluate(ground), axis.evaluate("e => e.style.fill"))
+    night = (page.evaluate(ground), axis.evaluate("e => getComputedStyle(e).fill"))
     page.get_by_role("button", name="Switch between light and dark").click()
-    page.wait_for_function("old => document.querySelector('#curve .xtick text').style.fill !== old", arg=night[1])
-    day = (page.evaluate(ground), axis.evaluate("e => e.style.fill"))
+    assert axis.evaluate("e => getComputedStyle(e).fill") != night[1]
+    day = (page.evaluate(ground), axis.evaluate("e => getComputedStyle(e).fill"))
     brightness = [sum(map(int, re.findall(r"\d+", ground)[:3])) for ground, _ in (night, day)]
     assert brightness[0] < 150 < 600 < brightness[1]
     page.reload()
@@ -343,7 +341,7 @@ def test_nothing_sticks_out_on_a_small_screen(browser: Any, address: str) -> Non
     visit = Visit(window(browser, viewport={"width": 400, "height": 800}), address)
     for path, ready in (
         ("/", ".models a"),
-        ("/#model=label", "#curve .main-svg"),
+        ("/#model=label", "#curve svg"),
         ("/#model=tune", "dl"),
         ("/docs", ".operations section"),
     ):
@@ -427,7 +425,7 @@ def test_pictures_for_the_documentation(
     visit.page.set_viewport_size({"width": 1200, "height": 1760})
     page = visit.go("/#model=sample")
     learnt(page, 300)
-    page.locator(".bars .barlayer path").first.wait_for()
+    page.locator(".bars .bar").first.wait_for()
     page.wait_for_timeout(300)
     folder = Path(os.environ.get("SMIDGEN_SCREENSHOTS", tmp_path))
     picture = folder / ("dashboard.png" if scheme == "light" else "dashboard-dark.png")

@@ -108,7 +108,7 @@ def test_names_are_no_markup_and_fit_a_phone(scheme: str, browser: Any, address:
     assert {"scale", "constant"} <= set(_findings(page))
     page.locator(".findings li[data-code=scale]", has_text=MARKUP).wait_for()
     page.locator(".findings li[data-code=constant]", has_text=LONG).wait_for()
-    page.locator(".bars .ytick text", has_text=MARKUP).wait_for()
+    page.locator(".bars .tick-y", has_text=MARKUP).wait_for()
     assert page.locator(".health b, .bars b").count() == 0
     wide = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(wide) == 0

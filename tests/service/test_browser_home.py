@@ -137,7 +137,7 @@ def test_nothing_is_wider_than_a_phone(scheme: str, browser: Any, address: str) 
         assert page.evaluate(WIDE) == []
     for name in (LONG, f"{LONG}-l"):
         page = visit.go(f"/#model={name}")
-        page.locator("#curve .main-svg").first.wait_for()
+        page.locator("#curve svg").first.wait_for()
         page.get_by_role("button", name="Take a decision").click()
         page.locator("#try-answer p").first.wait_for()
         page.locator(".calls-card summary").click()
@@ -159,8 +159,8 @@ def test_nothing_is_wider_than_a_phone(scheme: str, browser: Any, address: str) 
 def test_names_are_never_markup_in_forms_answers_and_dialogs(visit: Visit) -> None:
     for name in ("marked", "marked-l"):
         page = visit.go(f"/#model={name}")
-        page.locator("#curve .main-svg").first.wait_for()
-        page.locator(".bars .barlayer path").first.wait_for()
+        page.locator("#curve svg").first.wait_for()
+        page.locator(".bars .bar").first.wait_for()
         if name == "marked":
             page.locator("#try-key").fill(MARKUP)
             page.locator("#try-context").fill(json.dumps({"where": MARKUP}))
@@ -225,8 +225,8 @@ def test_how_far_people_look_is_drawn_with_its_interval(visit: Visit) -> None:
             app.post("/v1/feedback:batch", json={"feedback": told}).raise_for_status()
         curve = app.get("/v1/models/looked").json()["examination"]
     assert curve is not None
-    page.locator("#examination .scatterlayer path.point").first.wait_for()
-    assert page.locator("#examination .scatterlayer path.point").count() == len(curve["places"])
+    page.locator("#examination .series .dot").first.wait_for()
+    assert page.locator("#examination .series .dot").count() == len(curve["places"])
     assert f"at place {curve['places'][-1]}" in page.locator("#examination").get_attribute("aria-label")
     page.locator("#perturbation", has_text="lists").wait_for()
     visit.leave()

@@ -19,12 +19,14 @@ from service.bodies import MODELS, Clock, decision_body, engine_with, reaction
 from service.mint import Mint
 from smidgen import Ranking, bounds
 from smidgen.learners import cards
+from smidgen.service.demos.demo import FRAME
+from smidgen.service.drafting.rounds import DEMO as DRAFTS
 from smidgen.service.http import assets
 from smidgen.service.insight import curve
 from smidgen.service.insight.quality import wilson
 from smidgen.service.insight.weights import keys
 from smidgen.service.refusals import Unknown
-from smidgen.service.search.routes import PAGES as SEARCH
+from smidgen.service.search.searches import DEMO as SEARCH
 from smidgen.service.store import bodies
 from smidgen.service.store.rows import Asked, Told
 
@@ -444,7 +446,7 @@ def test_tokens_guard_the_figures_and_not_the_page(call: Caller, tmp_path: Path)
         assert call.get(f"/ui/{path}", headers=mine).status_code == 404
     assert call.post("/ui/sample", {"users": 1}).status_code == 401
     assert call.post("/ui/sample", {"users": 1}, headers=mine).status_code == 403
-    for path in ("/", "/docs", "/ui/files/app.js", "/ui/plotly.js"):
+    for path in ("/", "/docs", "/ui/files/app.js"):
         assert call.get(path).status_code == 200
 
 
@@ -454,7 +456,6 @@ def test_tokens_guard_the_figures_and_not_the_page(call: Caller, tmp_path: Path)
         "/",
         "/docs",
         "/ui/files/style.css",
-        "/ui/plotly.js",
         "/ui/models.json",
         "/demo/search",
         "/demo/search/files/search.js",
@@ -471,7 +472,7 @@ def test_pages_are_shut_to_the_outside(path: str, call: Caller) -> None:
 
 
 def test_files_hold_no_inline_code_and_no_outside_address() -> None:
-    for path in (*assets.PAGES.iterdir(), *SEARCH.iterdir()):
+    for path in (*assets.PAGES.iterdir(), *SEARCH.folder.iterdir(), *DRAFTS.folder.iterdir(), FRAME):
         text = path.read_text()
         outside = set(re.findall(r"https?://[^\s\"'<>`]+", text)) - {"http://www.w3.org/2000/svg"}
         assert not outside, path.name
@@ -494,16 +495,3 @@ def test_files_are_sent_once_and_only_ours(call: Caller) -> None:
     for name in ("../pages/app.js", str(assets.PAGES / "app.js"), "sub/../app.js"):
         with pytest.raises(Unknown):
             assets.asset(request, name)
-
-
-def test_plotly_comes_from_its_package_compressed_or_not(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = call.get("/ui/plotly.js", headers={"accept-encoding": "gzip"})
-    plain = call.get("/ui/plotly.js", headers={"accept-encoding": "identity"})
-    assert (packed.headers["content-encoding"], "content-encoding" in plain.headers) == ("gzip", False)
-    assert packed.content == plain.content
-    assert b"Plotly, Inc." in plain.content[:1000]
-    assets._plotly.cache_clear()
-    monkeypatch.setattr(assets.importlib.util, "find_spec", lambda name: None)
-    missing = call.get("/ui/plotly.js")
-    assets._plotly.cache_clear()
-    assert (missing.status_code, missing.json()["error"]["hint"][:11]) == (404, "pip install")

@@ -193,6 +193,20 @@ def test_undoing_forgetting_and_health(call: Caller) -> None:
     assert page["feedback"] == {"edited": "edit"}
 
 
+@pytest.mark.parametrize(("more", "first"), [({}, 7), ({"keep_texts": False}, 7), ({"shared_start": False}, "warm")])
+def test_a_newcomer_begins_with_what_others_have_edited(tmp_path: Path, more: dict[str, Any], first: Any) -> None:
+    with Caller(tmp_path) as call:
+        made = call.put("/v1/models/replies", {"loop": "draft", "keyed": True, **more}).json()
+        assert made["shared_start"] is (first == 7)
+        for number in range(6):
+            taught(call, key=f"user {number}", rounds=2)
+        asked = call.post("/v1/models/replies/decisions", {"drafts": drafts("Sunday"), "key": "new"}).json()
+        assert asked["choice"] == first
+        assert call.get("/v1/models/replies/taste?key=new").json()["taste"] == []  # his own edits say it
+    with Inspection(tmp_path) as seen:
+        assert audit_model(seen, seen.model("replies")).problems == []
+
+
 def test_the_client_has_it(call: Caller) -> None:
     from smidgen.client import bodies
 

@@ -307,9 +307,9 @@ def test_keys_have_learners_of_their_own_and_few_stay_in_memory(tmp_path: Path) 
 def test_hashed_names_meet_in_the_same_columns(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["hashed"])
     vectors = engine.models["hashed"].blueprint.loop.vectors
-    row = vectors.row({"alpha": 1.0, "beta": 2.0}).toarray()[0]
+    row = vectors.row({"alpha": 1.0, "beta": 2.0}).dense()
     np.testing.assert_allclose(np.abs(row).sum(), 3.0)
-    np.testing.assert_array_equal(row, vectors.row({"beta": 2.0, "alpha": 1.0}).toarray()[0])
+    np.testing.assert_array_equal(row, vectors.row({"beta": 2.0, "alpha": 1.0}).dense())
 
 
 def test_a_failed_commit_undoes_memory_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,337 @@
-"""The store in PostgreSQL: the shipped contract, and what is its own."""
+"""The store in PostgreSQL: the shipped contract, what it costs, who may open it, and writers at the same time."""
 
 from __future__ import annotations
 
+import multiprocessing
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster
+from service.bodies import MODELS, decision_body, model, play, request, told
+from smidgen.errors import InvalidArgument
+from smidgen.service.models.engine import Engine
+from smidgen.service.refusals import StorageFailed
+from smidgen.service.store.events import Chain
+from smidgen.service.store.places import Database, open_store, place
 from smidgen.service.store.postgres import PostgresStore
+from smidgen.service.store.postgres_address import Address
+from smidgen.service.store.postgres_dialect import escaped, said, unescaped, values_of
+from smidgen.service.store.postgres_schema import NEWEST
+from smidgen.service.store.postgres_wire import Wire, call
 from smidgen.testing import check_store
+from smidgen.testing.store_play import asked, batch, feedback
+from smidgen.testing.store_play import model as made
+
+
+@pytest.fixture
+def store(postgres: str) -> Iterator[PostgresStore]:
+    opened = PostgresStore(postgres)
+    yield opened
+    opened.close()
 
 
 def test_postgresql_keeps_the_contract(postgres: str) -> None:
     check_store(lambda: PostgresStore(postgres))
+
+
+@pytest.mark.parametrize("name", ["rank", "duel", "hashed", "newcomers", "tune", "draft"])
+def test_an_engine_on_postgresql_is_the_engine_on_disk(name: str, postgres: str, tmp_path: Path) -> None:
+    logs = []
+    for where in (tmp_path, PostgresStore(postgres)):
+        engine = Engine(where, clock=lambda: 5.0)
+        engine.create(name, model(MODELS[name]))
+        play(engine, [name], 30, seed=4)
+        engine.maintain(every=1)
+        text = b"\n".join(engine.events.all_lines(engine.models[name])).decode()
+        ids = [event.decision for event in engine.store.events(1) if event.type == "decision"]
+        for place_in_log, id in enumerate(ids):
+            text = text.replace(str(id), f"decision {place_in_log}")
+        logs.append(text)
+        engine.store.close()
+    assert logs[0] == logs[1]
+
+
+class TestTrips:
+    """How often a command waits for the database."""
+
+    def test_a_decision_waits_twice_and_feedback_three_times(self, store: PostgresStore) -> None:
+        import random
+
+        engine, rng = Engine(store), random.Random(1)
+        engine.create("rank", model(MODELS["rank"]))
+        play(engine, ["rank"], 5, seed=1)
+        before = store.trips
+        reply = engine.decide("rank", request(decision_body("rank", rng)))
+        assert store.trips - before <= 2
+        before = store.trips
+        assert engine.feedback(reply["decision"], told(clicked=reply["ranking"][-1:])).status == "learnt"
+        assert store.trips - before <= 3
+
+    def test_many_in_a_batch_wait_as_often_as_one(self, store: PostgresStore) -> None:
+        row = made(store, "trips")
+        before = store.trips
+        store.begin()
+        for n in range(50):
+            store.savepoint()
+            store.decided(row.slot, [asked(100 + n, number=n + 1)])
+            store.release()
+        store.commit()
+        assert store.trips - before <= 2
+        before = store.trips
+        store.begin()
+        store.expect([asked(100 + n).decision for n in range(50)] + ["nonsense", "f" * 24])
+        for n in range(50):
+            store.savepoint()
+            event = store.event(row.slot, 2 + n)
+            assert event is not None
+            assert event.decision == asked(100 + n).decision
+            assert store.answered(row.slot, [feedback(100 + n)])[0].status == "learnt"
+            store.release()
+        assert store.answered(row.slot, [feedback(120)])[0].status == "duplicate"
+        store.commit()
+        assert store.trips - before <= 3
+        assert Chain().follow(store.events(row.slot)) is None
+
+    def test_a_command_that_is_undone_before_anything_of_it_went_costs_nothing(self, store: PostgresStore) -> None:
+        row = made(store, "undone")
+        store.begin()
+        store.enter(row.slot)
+        before = store.trips
+        for n in range(20):
+            store.savepoint()
+            store.decided(row.slot, [asked(n, number=1)])
+            store.undo()
+        assert store.trips == before
+        store.savepoint()
+        store.decided(row.slot, [asked(50, number=1)])
+        assert store.decision(asked(50).decision) is not None  # so it had to go
+        store.undo()
+        assert store.decision(asked(50).decision) is None
+        store.decided(row.slot, [asked(51, number=1)])
+        store.commit()
+        assert [event.decision for event in store.events(row.slot, 1)] == [asked(51).decision]
+
+    def test_long_answers_come_in_parts(self, store: PostgresStore) -> None:
+        row = made(store, "long")
+        batch(store, lambda: store.decided(row.slot, [asked(n, number=n) for n in range(1, 701)]))
+        batch(store, lambda: store.answered(row.slot, [feedback(n) for n in range(1, 701)]))
+        expected = list(range(702, 1402))
+        reader = store.reader()
+        assert [event.seq for event, _ in reader.changes(row.slot)] == expected
+        with reader.moment():
+            assert [event.seq for event, _ in reader.changes(row.slot)] == expected
+        steps = reader.changes(row.slot)
+        assert next(steps)[0].seq == 702
+        steps.close()  # what is left open gives its connection back
+        assert len(reader.events(row.slot, 0, 500)) == 500
+        assert [event.seq for event, _ in store.changes(row.slot)] == expected
+        store.begin()
+        store.enter(row.slot)
+        assert [event.seq for event, _ in store.changes(row.slot)] == expected
+        store.commit()
+        reader.close()
+
+
+class TestOpening:
+    def test_a_server_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(StorageFailed, match="no connection to"):
+            PostgresStore(f"postgresql://postgres@/postgres?host={tmp_path}")
+
+    def test_a_database_that_is_not_there(self, cluster: Cluster) -> None:
+        with pytest.raises(StorageFailed, match='database "absent" does not exist'):
+            PostgresStore(cluster.url("absent"))
+
+    def test_a_wrong_password_is_told_and_not_shown(self, cluster: Cluster) -> None:
+        wire = Wire(Address.of(cluster.url()))
+        wire.ask([call("CREATE ROLE careful LOGIN PASSWORD 'right'")])
+        hba = cluster.folder / "data" / "pg_hba.conf"
+        before = hba.read_text()
+        hba.write_text(f"local all careful scram-sha-256\n{before}")
+        wire.ask([call("SELECT pg_reload_conf()")])
+        try:
+            with pytest.raises(StorageFailed, match="password authentication failed") as caught:
+                PostgresStore(f"postgresql://careful:wrong-secret@/postgres?host={cluster.folder}")
+            assert "wrong-secret" not in str(caught.value)
+            with pytest.raises(StorageFailed, match="permission denied"):  # nor may it make a schema
+                PostgresStore(f"postgresql://careful:right@/postgres?host={cluster.folder}&schema=nothers")
+        finally:
+            hba.write_text(before)
+            wire.ask([call("SELECT pg_reload_conf()")])
+            wire.ask([call("DROP ROLE careful")])
+            wire.close()
+
+    def test_tables_of_a_newer_smidgen(self, postgres: str) -> None:
+        PostgresStore(postgres).close()
+        wire = Wire(Address.of(postgres))
+        wire.ask([call("INSERT INTO migrations VALUES (?, ?, ?)", (NEWEST + 1, "of tomorrow", 0.0))])
+        wire.close()
+        with pytest.raises(StorageFailed, match=f"has schema {NEWEST + 1} and this smidgen knows {NEWEST}"):
+            PostgresStore(postgres)
+
+    def test_tables_of_somebody_else_are_left_alone(self, postgres: str) -> None:
+        address = Address.of(postgres)
+        wire = Wire(address)
+        wire.ask([call(f"CREATE SCHEMA {address.schema}"), call(f"CREATE TABLE {address.schema}.models (id BIGINT)")])
+        with pytest.raises(StorageFailed, match="could not be made"):
+            PostgresStore(postgres)
+        (rows,) = wire.ask([call("SELECT count(*) FROM pg_tables WHERE schemaname = ?", (address.schema,))])
+        assert rows == [(1,)]
+        wire.close()
+
+    def test_those_who_start_at_once_make_the_tables_once(self, postgres: str) -> None:
+        problems: list[Exception] = []
+
+        def start() -> None:
+            try:
+                PostgresStore(postgres).close()
+            except Exception as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=start) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert problems == []
+        wire = Wire(Address.of(postgres))
+        assert wire.ask([call("SELECT count(*) FROM migrations")]) == [[(NEWEST,)]]
+        wire.close()
+
+    def test_a_server_that_can_lose_what_it_acknowledged_is_refused(self, cluster: Cluster, postgres: str) -> None:
+        wire = Wire(Address.of(cluster.url()))
+        conf = cluster.folder / "data" / "postgresql.auto.conf"
+        before = conf.read_text()
+        try:
+            conf.write_text(before.replace("fsync = on", "fsync = off"))
+            wire.ask([call("SELECT pg_reload_conf()"), call("SELECT pg_sleep(0.2)")])
+            with pytest.raises(StorageFailed, match="fsync = off: it can lose"):
+                PostgresStore(postgres)
+            PostgresStore(f"{postgres}&durable=no").close()
+        finally:
+            conf.write_text(before)
+            wire.ask([call("SELECT pg_reload_conf()"), call("SELECT pg_sleep(0.2)")])
+            wire.close()
+
+    def test_a_commit_is_synced_even_if_the_database_says_otherwise(self, postgres: str) -> None:
+        store = PostgresStore(f"{postgres}&options=-c%20synchronous_commit%3Doff")
+        store.begin()
+        assert store._rows("SELECT current_setting('synchronous_commit')") == [("on",)]
+        store.rollback()
+        store.close()
+
+    def test_a_log_that_ends_elsewhere(self, store: PostgresStore) -> None:
+        row = made(store, "torn")
+        batch(store, lambda: store._run("UPDATE slots SET seq = 7 WHERE id = ?", (row.slot,)))
+        with pytest.raises(StorageFailed, match="does not end with event 7"):
+            PostgresStore(_url(store))
+
+    @pytest.mark.parametrize(
+        "options", ["schema=A", "schema=pg_x", "schema=a;b", "idle_s=0", "idle_s=x", "durable=maybe"]
+    )
+    def test_options_that_are_none(self, options: str) -> None:
+        with pytest.raises(InvalidArgument):
+            Address.of(f"postgresql://h/d?{options}")
+
+
+def _url(store: PostgresStore) -> str:
+    return f"{store.address.url}&schema={store.address.schema}"
+
+
+class TestPlaces:
+    def test_places_as_people_say_them(self) -> None:
+        assert place("data") == place("sqlite:data") == place("sqlite:///data") == Path("data")
+        assert place("sqlite:////data") == place(Path("/data")) == Path("/data")
+        assert place("postgres://h/d") == Database("postgres://h/d")
+        for text in ("", "mysql://h/d", "sqlite:", "sqlite://host/x"):
+            with pytest.raises(InvalidArgument):
+                place(text)
+
+    def test_a_store_is_opened_by_its_place(self, postgres: str, tmp_path: Path) -> None:
+        for where, shared in ((postgres, True), (f"sqlite:{tmp_path}", False)):
+            store = open_store(where)
+            assert store.shared is shared
+            store.close()
+
+
+class TestDialect:
+    def test_statements_are_translated(self) -> None:
+        assert said("SELECT a FROM b INDEXED BY c WHERE d = ? AND e IS NOT ? AND f IS NOT NULL").sql == (
+            "SELECT a FROM b WHERE d = $1 AND e IS DISTINCT FROM $2 AND f IS NOT NULL"
+        )
+        named = said("SELECT total(x * x), '?' FROM b WHERE c = :c AND d > :d AND e = :c")
+        assert named.sql.endswith("'?' FROM b WHERE c = $1 AND d > $2 AND e = $1")
+        assert values_of(named, {"d": 1.5, "c": True})[0] == [b"1", b"1.5"]
+        with pytest.raises(TypeError, match="no value"):
+            values_of(said("?"), ([],))
+
+    @pytest.mark.parametrize("text", ["", "a", "\x00", "\x01", "\x00\x01\x02\x01\x00", "\x01\x01\x02\x02", "é\x00é"])
+    def test_texts_come_back_and_stay_in_order(self, text: str) -> None:
+        assert unescaped(escaped(text)) == text
+        assert b"\x00" not in escaped(text)
+        assert (escaped(text) < escaped("\x01")) == (text < "\x01")
+
+
+def _write(url: str, slot: int, first: int, count: int) -> None:
+    store = PostgresStore(url)
+    for n in range(first, first + count):
+        batch(store, lambda n=n: store.decided(slot, [asked(n, number=1)]))
+        batch(store, lambda n=n: store.answered(slot, [feedback(n)]))
+    store.close()
+
+
+class TestTogether:
+    """Several writers at the same time."""
+
+    def test_processes_on_the_same_slot_and_on_others(self, store: PostgresStore) -> None:
+        rows = [made(store, f"together {n}") for n in range(2)]
+        spawn = multiprocessing.get_context("spawn")
+        jobs = [(_url(store), rows[n % 2].slot, 1000 * n, 40) for n in range(1, 4)]
+        workers = [spawn.Process(target=_write, args=job) for job in jobs]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+            assert worker.exitcode == 0
+        for row, count in zip(rows, (40, 80), strict=True):
+            events = store.events(row.slot)
+            assert [event.seq for event in events] == list(range(1, 2 * count + 2))
+            assert Chain().follow(events) is None
+            counts = store.counts(row.slot)
+            assert counts is not None
+            assert (counts.decisions, counts.version, counts.answered) == (count, count, count)
+
+    def test_threads_that_touch_two_slots_in_any_order_never_wait_in_a_ring(self, store: PostgresStore) -> None:
+        from smidgen.service.refusals import Taken
+
+        slots = [made(store, f"ring {n}").slot for n in range(2)]
+        taken: list[int] = []
+
+        def work(first: int, slots: list[int]) -> None:
+            mine = PostgresStore(_url(store))
+            for n in range(first, first + 25):
+                while True:
+                    mine.begin()
+                    try:
+                        mine.decided(slots[0], [asked(n, number=1)])
+                        mine.decided(slots[1], [asked(n + 10_000, number=1)])
+                        mine.commit()
+                        break
+                    except Taken:
+                        taken.append(n)
+                        mine.rollback()
+                        slots = slots[::-1]
+            mine.close()
+
+        threads = [threading.Thread(target=work, args=(1000 * n, slots[:: (-1) ** n])) for n in range(1, 4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive()
+        for slot in slots:
+            events = store.events(slot)
+            assert len(events) == 76
+            assert Chain().follow(events) is None

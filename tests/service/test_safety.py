@@ -461,7 +461,7 @@ class TestQueue:
                 asked = [
                     asyncio.ensure_future(call._client.post("/v1/models/m/decisions", json=BODY)) for _ in range(10)
                 ]
-                while writer._waiting.qsize() < 7:  # three are with the disk, seven wait
+                while writer.waiting < 7:  # three are with the disk, seven wait
                     await asyncio.sleep(0.01)
                 stopping = asyncio.ensure_future(writer.stop())
                 await asyncio.sleep(0.01)

@@ -20,7 +20,7 @@ import pytest
 
 from smidgen._kernel import JIT, kernel
 from smidgen.evaluate.players.item_table import _write_utilities
-from smidgen.features.rows import scores_ahead
+from smidgen.features.row_scores import scores_ahead
 from smidgen.geometry.symmetric import _shrink_panels, multiply, shrink, shrink_and_multiply
 from smidgen.learners.rank.fair_pairs import adagrad_pairs
 from smidgen.optim.newton import newton_move

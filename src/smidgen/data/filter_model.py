@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv
 
 from smidgen import checks
+from smidgen._scipy import scipy
 from smidgen.decision import FloatArray
 
 
@@ -72,6 +72,7 @@ def filter_stream(*, rounds: int = 1000, dim: int = 6, margin: float = 0.0, seed
     >>> bool(stream.regret(~stream.bayes)[-1] > 300)
     True
     """
+    special = scipy("special", "the beta distribution of the margins")
     n = checks.whole("rounds", rounds, "at least 1")
     d = checks.whole("dim", dim, "at least 2: the items of one feature would be ±u", at_least=2)
     gamma = checks.number("margin", margin, "give a number in [0, 1]", at_least=0.0, at_most=1.0)
@@ -80,7 +81,7 @@ def filter_stream(*, rounds: int = 1000, dim: int = 6, margin: float = 0.0, seed
     u /= np.linalg.norm(u)
     # On a sphere 1 − (u·x)² is Beta((d − 1)/2, 1/2): draw it below 1 − γ² by its distribution function.
     shape = (d - 1) / 2.0, 0.5
-    rest = betaincinv(*shape, rng.random(n) * betainc(*shape, 1.0 - gamma**2))
+    rest = special.betaincinv(*shape, rng.random(n) * special.betainc(*shape, 1.0 - gamma**2))
     margins = np.maximum(np.sqrt(1.0 - rest), gamma) * rng.choice([-1.0, 1.0], size=n)
     across = rng.normal(size=(n, d))
     across -= np.outer(across @ u, u)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from smidgen import checks
+from smidgen._scipy import scipy
 from smidgen.data.folder import available, contents, require
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
@@ -61,7 +61,7 @@ class Ratings:
     def matrix(self) -> Any:
         """The ratings as a scipy CSR matrix, users × items; what is not stored was not rated."""
         shape = (self.n_users, self.n_items)
-        return sparse.csr_matrix((self.ratings, (self.users, self.items)), shape=shape)
+        return scipy("sparse", "a matrix of ratings").csr_matrix((self.ratings, (self.users, self.items)), shape=shape)
 
     def of_user(self, user: int) -> tuple[IntArray, FloatArray]:
         """The items that one user rated, and the ratings. It goes through all ratings: for many users take `matrix`."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
 
 from smidgen import checks
+from smidgen._scipy import scipy
 from smidgen.data.letor import RankedQueries
 from smidgen.decision import FloatArray
 
@@ -49,6 +49,7 @@ def ranked_queries(
     >>> sorted(set(data.labels.tolist()))
     [0, 1, 2, 3, 4]
     """
+    special = scipy("special", "the normal distribution of the features")
     n = checks.whole("queries", queries, "at least 1")
     mean = checks.whole("docs", docs, "at least 2 documents per query on average", at_least=2)
     d = checks.dimension(dim)
@@ -63,7 +64,7 @@ def ranked_queries(
     X = common @ rng.normal(size=(factors, d)) / np.sqrt(4.0 * factors) + rng.normal(size=(starts[-1], d)) / np.sqrt(
         2.0
     )
-    X = ndtr(X)
+    X = special.ndtr(X)
     plain, first, second = ((X - 0.5) @ rng.normal(size=(d, 3))).T
     quality = _standard(plain) + bend * _standard(_standard(first) * _standard(second))
     quality += sigma * rng.normal(size=starts[-1])

@@ -9,6 +9,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._kernel import kernel
+from smidgen._scipy import scipy
 from smidgen.data.movielens import Ratings
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
@@ -52,6 +53,7 @@ class _Side:
         return cls(order, np.searchsorted(mine[order], np.arange(n + 1)), others[order])
 
     def solve(self, values: FloatArray, fixed: FloatArray, penalty: float, per_rating: bool) -> FloatArray:
+        scipy("linalg", "the solution of many small systems")  # numba finds its linear algebra there
         return _least_squares(self.starts, self.others, values[self.order], fixed, penalty, per_rating)
 
 

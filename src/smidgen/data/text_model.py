@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from smidgen import checks
+from smidgen._scipy import scipy
 from smidgen.decision import FloatArray, IntArray
 
 
@@ -91,6 +91,7 @@ def documents(
     >>> [float(share.round(2)) for share in wire.topics.mean(axis=0)[[0, -1]]]
     [0.05, 0.01]
     """
+    sparse = scipy("sparse", "a matrix of word counts")
     n, width, k = (
         checks.whole(name, value, "at least 1")
         for name, value in (("documents", documents), ("words", words), ("topics", topics))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from smidgen import checks
+from smidgen._scipy import scipy
 from smidgen.decision import FloatArray
 
 _IDF = {"all": "over all documents", "past": "over the documents so far", "first": "over the first documents"}
@@ -52,7 +52,7 @@ def tfidf_stream(counts: Any, *, idf: str = "all", first: int = 1000) -> Any:
        Section 4.1.
     """
     checks.one_of("idf", idf, _IDF)
-    X = sparse.csr_matrix(counts, dtype=np.float64, copy=True)
+    X = scipy("sparse", "a matrix of weights").csr_matrix(counts, dtype=np.float64, copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()
     n = X.shape[0]
@@ -77,7 +77,7 @@ def unit_rows(X: Any) -> Any:
     """Scale the rows of a CSR matrix to length 1; a row of zeros stays."""
     lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
     scale = np.repeat(np.where(lengths > 0.0, lengths, 1.0), np.diff(X.indptr))
-    return sparse.csr_matrix((X.data / scale, X.indices, X.indptr), shape=X.shape)
+    return scipy("sparse", "a matrix of weights").csr_matrix((X.data / scale, X.indices, X.indptr), shape=X.shape)
 
 
 def _documents(X: Any) -> FloatArray:

@@ -10,9 +10,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from smidgen import checks
+from smidgen._scipy import scipy
 from smidgen.data.stop_words import ENGLISH
 from smidgen.data.tfidf import tfidf_stream, unit_rows
 from smidgen.decision import IntArray
@@ -171,7 +171,7 @@ def _singular(word: str) -> str:
 
 
 def _counted(rows: IntArray, columns: IntArray, n: int, width: int) -> Any:
-    X = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, width))
+    X = scipy("sparse", "a bag of words").csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, width))
     X.sum_duplicates()
     return X
 
@@ -187,7 +187,9 @@ def _with_pairs(X: Any, rows: IntArray, ids: IntArray, words: list[str]) -> tupl
     order = np.array(sorted(range(len(everything)), key=everything.__getitem__), np.int64)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    both = sparse.hstack([X, _counted(rows[inside], columns, X.shape[0], len(names))], format="csr")
+    both = scipy("sparse", "a bag of words").hstack(
+        [X, _counted(rows[inside], columns, X.shape[0], len(names))], format="csr"
+    )
     both.indices = place[both.indices].astype(both.indices.dtype)
     both.has_sorted_indices = False
     both.sort_indices()
@@ -204,7 +206,7 @@ def _restricted(X: Any, names: list[str], vocabulary: Sequence[str]) -> tuple[An
     new = column[entries.col] if len(names) else entries.col
     kept = new >= 0
     chosen = (entries.data[kept], (entries.row[kept], new[kept]))
-    return sparse.csr_matrix(chosen, shape=(X.shape[0], len(place))), list(vocabulary)
+    return scipy("sparse", "a bag of words").csr_matrix(chosen, shape=(X.shape[0], len(place))), list(vocabulary)
 
 
 def _stops(stop_words: str | Collection[str] | None) -> frozenset[str]:

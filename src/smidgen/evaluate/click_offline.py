@@ -57,7 +57,9 @@ def position_ips(
         No click counts more than this: less variance for some bias.
     confidence
         Of the interval: a confidence sequence for bounded values over the pages, by betting. It knows nothing of the
-        curve's own error. Before 30 pages with a click it is the whole range, and ``enough`` is False.
+        curve's own error. The pages count in the order of their numbers, which must say nothing of their worth: number
+        those of a log that is sorted by query at random. Before 30 pages with a click it is the whole range, and
+        ``enough`` is False.
 
     Notes
     -----

@@ -2,7 +2,8 @@
 
 from smidgen.features.encoded import Encoded
 from smidgen.features.row import Row, as_row
-from smidgen.features.rows import LONGEST, DenseRows, Rows, SparseRows, as_rows, check_dim, dense_scores
+from smidgen.features.row_scores import dense_scores
+from smidgen.features.rows import LONGEST, DenseRows, Rows, SparseRows, as_rows, check_dim
 from smidgen.features.stream import as_stream
 from smidgen.features.vectorizer import Vectorizer
 

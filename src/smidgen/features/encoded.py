@@ -25,8 +25,8 @@ for _empty in (_NONE, _NOTHING):
 
 
 @kernel
-def sort_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: int) -> int:
-    """Sort the entries first … last − 1 by column, add up those of one column; return how many are left."""
+def order_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: int) -> None:
+    """Sort the entries first … last − 1 by column; those of one column keep their order."""
     if last - first <= FEW:
         for i in range(first + 1, last):
             c, v, j = columns[i], values[i], i
@@ -38,6 +38,12 @@ def sort_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: 
         order = np.argsort(columns[first:last], kind="mergesort")
         columns[first:last] = columns[first:last][order]
         values[first:last] = values[first:last][order]
+
+
+@kernel
+def sort_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: int) -> int:
+    """Sort the entries first … last − 1 by column, add up those of one column; return how many are left."""
+    order_row(columns, values, first, last)
     kept = first
     for i in range(first + 1, last):
         if columns[i] == columns[kept]:

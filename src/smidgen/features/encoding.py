@@ -11,9 +11,11 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.features.crossing import Crossing
 from smidgen.features.encoded import Encoded, lay_rows
 from smidgen.features.gathered import Gathered
+from smidgen.features.many import read_sheet
 from smidgen.features.memory import CONTEXT, Memory
 from smidgen.features.one_row import lay_one, one_row
 from smidgen.features.reading import Reader
+from smidgen.features.sheet import CSR
 from smidgen.features.told import Known, NamedValue, known, new_names, told, weighed
 from smidgen.features.words import weigh
 
@@ -86,6 +88,14 @@ class Encoder:
         """Many records as rows, without a context."""
         every = known(g, self._memory, self._scale)
         return self._laid(g, every, [], ones=(self._indicators(g, every), self._constants(g.row)))
+
+    def matrix(self, records: Any) -> CSR | None:
+        """Many records of alike fields, all of whose names are known, as CSR arrays; None for all others."""
+        sheet = read_sheet(self.reader, self._memory, records)
+        return None if sheet is None else sheet.lay(self._known_indicator, self._scale, self._constant)
+
+    def _known_indicator(self, slot: int) -> int:
+        return self._indicator(slot, Gathered())
 
     def candidates(self, g: Gathered, context: Any, mains: bool, ids: Any, top: int | None) -> Encoded:
         """Candidates, crossed with their context; with ``mains`` also what is the same for all of them."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._kernel import constant
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeatures
+from smidgen.features.categories import NO_BYTES, Bytes, Strings
+
+_WIDTHS: dict[str, type[np.signedinteger[Any]]] = {"LargeStringArray": np.int64, "StringArray": np.int32}
 
 
 class Coded(NamedTuple):
@@ -48,21 +53,26 @@ def frame_records(frame: Any) -> list[dict[str, Any]]:
     return [{key: None if missing(value) else value for key, value in record.items()} for record in made]
 
 
-def frame_columns(frame: Any, texts: frozenset[str]) -> tuple[list[Any], list[Any]]:
-    """The names and the columns of a frame: arrays of numbers or bools, `Coded` categories, or lists."""
+def frame_columns(frame: Any, texts: frozenset[str], quick: bool = False) -> tuple[list[Any], list[Any]]:
+    """The names and the columns of a frame: arrays of numbers or bools, `Coded` categories, or lists.
+
+    With ``quick``, strings come as Arrow keeps them, if it is there (`Strings`).
+    """
     names = list(frame.columns)
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise InvalidFeatures(f"the frame has two columns called {twice!r}", "give every column a name of its own")
     make = _pandas_column if _pandas(frame) else _polars_column
-    return names, [make(frame[name], name in texts) for name in names]
+    return names, [make(frame[name], name in texts, quick) for name in names]
 
 
-def _pandas_column(column: Any, text: bool) -> Any:
+def _pandas_column(column: Any, text: bool, quick: bool) -> Any:
     kind, plain = column.dtype.kind, isinstance(column.dtype, np.dtype)
     if kind in "iufb" and (plain or kind != "b"):
         return _array(column.to_numpy() if plain else column.to_numpy(dtype=np.float64, na_value=np.nan))
     strings = column.dtype.name in ("str", "string")
+    if strings and quick and (bare := _strings(column.array.__arrow_array__)) is not None:
+        return bare
     if text and strings and not column.hasnans:
         told: list[Any] = column.tolist()
         return told
@@ -90,11 +100,41 @@ def _from_arrow(values: Any) -> Coded | None:
     return Coded(np.asarray(codes, np.int64), whole.dictionary.to_pylist())
 
 
-def _polars_column(column: Any, text: bool) -> Any:
+def _strings(arrow: Callable[[], Any]) -> Strings | None:
+    """A column of strings by its buffers; None if Arrow is not there, or keeps it in pieces."""
+    try:
+        told = arrow()
+    except (AttributeError, ImportError):
+        return None
+    whole = told.combine_chunks() if hasattr(told, "combine_chunks") else told
+    width = _WIDTHS.get(type(whole).__name__)
+    if width is None or not len(whole):
+        return None
+    there, starts, letters = whole.buffers()
+    begin = np.frombuffer(starts, width)[whole.offset : whole.offset + len(whole) + 1].astype(np.int64, copy=False)
+    return Strings(
+        _bytes(letters), begin if not begin.flags.writeable else constant(begin), _bytes(there), whole.offset
+    )
+
+
+def _bytes(buffer: Any) -> Bytes:
+    if buffer is None:
+        return NO_BYTES
+    made = np.frombuffer(buffer, np.uint8)
+    return made if not made.flags.writeable else constant(made)
+
+
+def _polars_column(column: Any, text: bool, quick: bool) -> Any:
     if column.dtype.is_numeric() and not column.dtype.is_decimal():
         if column.null_count():
             return np.array([np.nan if value is None else value for value in column.to_list()], np.float64)
         return _array(column.to_numpy())
+    if column.dtype.base_type().__name__ == "Boolean" and not column.null_count():
+        return column.to_numpy()
+    if quick and column.dtype.base_type().__name__ == "String":
+        told = _strings(column.to_arrow)
+        if told is not None:
+            return told
     return column.to_list()
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen.features.rows import Rows
+from smidgen.features.rows import DenseRows, Rows
 
 #: No length is told as more than this.
 END = math.ldexp(1.0, 1000)
@@ -15,14 +15,13 @@ END = math.ldexp(1.0, 1000)
 
 def longest_row(rows: Rows) -> float:
     """The length of the longest row; 0 if all are zero."""
-    public = rows.public()
-    if isinstance(public, np.ndarray):
-        return longest(public)
-    largest = float(np.abs(public.data).max(initial=0.0))
+    if isinstance(rows, DenseRows):
+        return longest(rows.array)
+    largest = float(np.abs(rows.data).max(initial=0.0))
     if largest == 0.0:
         return 0.0
-    squares = np.add.reduceat(np.append((public.data / largest) ** 2, 0.0), public.indptr[:-1])
-    squares[np.diff(public.indptr) == 0] = 0.0
+    squares = np.add.reduceat(np.append((rows.data / largest) ** 2, 0.0), rows.indptr[:-1])
+    squares[np.diff(rows.indptr) == 0] = 0.0
     return min(largest * math.sqrt(float(squares.max())), END)
 
 
@@ -36,10 +35,10 @@ def longest(rows: NDArray[np.float64]) -> float:
     >>> longest(np.array([[3e200, 4e200], [1.0, 0.0]]))
     5e+200
     """
+    squares = max(np.einsum("ij,ij->i", rows, rows).tolist(), default=0.0)
+    if 1e-200 < squares < math.inf:
+        return math.sqrt(squares)
     with np.errstate(over="ignore", under="ignore"):
-        squares = float(np.einsum("ij,ij->i", rows, rows).max(initial=0.0))
-        if 1e-200 < squares < math.inf:
-            return math.sqrt(squares)
         largest = float(np.abs(rows).max(initial=0.0))
         if largest == 0.0:
             return 0.0

@@ -13,8 +13,10 @@ from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
 from smidgen.features.frames import Coded, frame_columns, is_frame
 from smidgen.features.gathered import Gathered
+from smidgen.features.memory import Memory
 from smidgen.features.reading import Reader, RecordField
 from smidgen.features.record import refuse_many, shown
+from smidgen.features.sheet import Sheet, is_category
 
 FEW = 4  # records that are not worth the trouble
 _NUMBERS, _CATEGORIES = ({float}, {int}, {int, float}), ({str}, {bool}, {str, bool})
@@ -46,6 +48,24 @@ def read_many(reader: Reader, records: Any, into: Gathered) -> None:
         except InvalidFeatures as error:
             raise _told(row, error) from error
         into.end_row()
+
+
+def read_sheet(reader: Reader, memory: Memory, records: Any) -> Sheet | None:
+    """Records of which every column fits into a `Sheet`; None for all others, which `read_many` takes."""
+    if is_frame(records):
+        keys, columns = frame_columns(records, reader.texts, quick=True)
+    elif len(records) >= FEW and set(map(type, records)) == {dict}:
+        keys = list(records[0])
+        if not all(map(eq, map(tuple, records), repeat(tuple(keys)))):
+            return None
+        columns = list(zip(*map(dict.values, records), strict=True))
+    else:
+        return None
+    if not len(records) or len(keys) > limits.FIELDS or not all(type(key) is str for key in keys):
+        return None
+    sheet, fields = Sheet(reader, memory, len(records)), reader.root("")
+    fits = all(sheet.read(reader.field(fields, *each), column) for *each, column in zip(keys, repeat(""), columns))
+    return sheet if fits else None
 
 
 def read_columns(reader: Reader, keys: Sequence[Any], columns: Sequence[Any], n: int, into: Gathered) -> None:
@@ -101,7 +121,7 @@ def _from_frame(reader: Reader, field: RecordField, column: Any, into: Gathered)
 
 def _coded(reader: Reader, field: RecordField, column: Coded, into: Gathered) -> bool:
     """A column of categories, if they are categories and all of them are known."""
-    if field.words or any(not _is_category(value) for value in column.values):
+    if field.words or any(not is_category(value) for value in column.values):
         return False
     found = [reader.category(field, value) for value in column.values]
     if not all(isinstance(each, int) for each in found):
@@ -110,12 +130,6 @@ def _coded(reader: Reader, field: RecordField, column: Coded, into: Gathered) ->
     rows = np.flatnonzero(here)
     into.arrays.append((rows, ids[rows]))
     return True
-
-
-def _is_category(value: Any) -> bool:
-    if type(value) is bool:
-        return True
-    return type(value) is str and len(value) <= limits.CATEGORY and value[4:5] != "-"
 
 
 def _told(row: int, error: InvalidFeatures) -> InvalidFeatures:
@@ -139,7 +153,7 @@ def _categories(reader: Reader, field: RecordField, column: Sequence[Any], into:
     found: list[Any] = list(map(field.table.get, column))
     if None in found:
         for value in dict.fromkeys(column):
-            if not _is_category(value):
+            if not is_category(value):
                 return False
             reader.category(field, value)
         found = list(map(field.table.get, column))

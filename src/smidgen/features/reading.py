@@ -11,6 +11,7 @@ import numpy as np
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
 from smidgen.features.book import Book, bounded
+from smidgen.features.categories import CategoryIndex, Strings, one_after_the_other
 from smidgen.features.dates import as_moment, parts
 from smidgen.features.gathered import Gathered
 from smidgen.features.record import as_record, plain, refuse_kind, refuse_many, refuse_number, shown
@@ -27,7 +28,7 @@ class RecordField:
     The tables are only quick ways to what the book says. They hold known names only, so they cannot outgrow it.
     """
 
-    __slots__ = ("fields", "index", "path", "slot", "table", "words")
+    __slots__ = ("fields", "index", "path", "slot", "strings", "table", "words")
 
     def __init__(self, path: str, words: bool) -> None:
         self.path = path
@@ -36,6 +37,7 @@ class RecordField:
         self.table: dict[Any, int] = {}  # value -> id; of a text: word or pair -> id
         self.fields: dict[str, RecordField] = {}
         self.index = TermIndex() if words else NOTHING
+        self.strings: CategoryIndex | None = None  # what the table holds, for the columns of frames
 
 
 class Reader:
@@ -202,17 +204,18 @@ class Reader:
                     ids[k] = self._term(field, spelt(value, found[:, k]), first + k, into)
         into.terms += ids
 
-    def texts_at_once(self, field: RecordField, column: Sequence[str | None], into: Gathered) -> bool:
+    def texts_at_once(self, field: RecordField, column: Sequence[str | None] | Strings, into: Gathered) -> bool:
         """The texts of many rows; says no if one is not ASCII or too long."""
-        whole = ["" if value is None else value for value in column]
-        sizes = list(map(len, whole))
-        if not all(map(str.isascii, whole)) or max(sizes) > limits.TEXT:
+        texts = column if isinstance(column, Strings) else one_after_the_other(column)
+        first, last = texts.starts[[0, -1]].tolist()
+        longest = np.diff(texts.starts).max(initial=0)
+        if len(texts.there) or longest > limits.TEXT or (texts.letters[first:last] > 127).any():
             return False
-        joined = "".join(whole)
-        starts, found, simple = field.index.scan_many(joined.encode(), sizes)
+        starts, found, simple = field.index.scan_many(texts.letters, first, texts.starts[1:])
         ids, places, weights = found[ID].copy(), {}, np.ones(len(found[ID]))
         if not simple:
             weights += np.log(found[COUNT])
+            joined = texts.letters[:last].tobytes().decode("latin-1")
             for k in np.flatnonzero(ids < 0).tolist():
                 name = self._named(field, spelt(joined, found[:, k]))
                 if isinstance(name, int):

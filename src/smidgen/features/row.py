@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from smidgen._kernel import borrowing, constant, ordinary
+from smidgen._scipy import is_sparse_type
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, NotFinite
-from smidgen.features.rows import check_finite, from_scipy, is_sparse_type
+from smidgen.features.rows import check_finite, from_scipy
 from smidgen.records import same, structure
 from smidgen.vector.arrays import dot
 

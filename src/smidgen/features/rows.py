@@ -12,121 +12,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
+from smidgen._scipy import is_sparse_type, scipy
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features.blocks import in_blocks, write_block_scores
-from smidgen.vector.lanes import prefetch_later
+from smidgen.features.compressed import Compressed, compressed, in_order
+from smidgen.features.row_scores import combine_dense, combine_sparse, write_dense_scores, write_sparse_scores
 
 #: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.
 LONGEST = 1e100
 #: A matrix of so many numbers is copied into blocks once it has been read more than a few times.
 LARGE, FEW = 10_000, 8
-#: Memory is asked for so many numbers ahead: they should fit into the second cache.
-AHEAD = 32_768
-
-Four: TypeAlias = tuple[float, float, float, float]
-
-
-@inlined
-def _add_four(rows: FloatArray, i: int, w: FloatArray, first: int, last: int, sums: Four) -> Four:
-    """The sums of rows i … i + 3 with what the features first … last − 1 add to them."""
-    s0, s1, s2, s3 = sums
-    for j in range(first, last):
-        s0 += rows[i, j] * w[j]
-        s1 += rows[i + 1, j] * w[j]
-        s2 += rows[i + 2, j] * w[j]
-        s3 += rows[i + 3, j] * w[j]
-    return s0, s1, s2, s3
-
-
-@inlined
-def _row_score(row: FloatArray, w: FloatArray) -> float:
-    total = 0.0
-    for j in range(w.shape[0]):
-        total += row[j] * w[j]
-    return total
-
-
-@kernel
-def _write_dense_scores(rows: FloatArray, w: FloatArray, out: FloatArray) -> None:
-    """Out = rows @ w. Four rows at once; each sum runs in the order of the features, as in the sparse kernel."""
-    n, d = rows.shape
-    m = n - n % 4
-    for i in range(0, m, 4):
-        out[i], out[i + 1], out[i + 2], out[i + 3] = _add_four(rows, i, w, 0, d, (0.0, 0.0, 0.0, 0.0))
-    for i in range(m, n):
-        out[i] = _row_score(rows[i], w)
-
-
-@kernel
-def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
-    """Rows @ w as a new array."""
-    out = np.empty(rows.shape[0])
-    _write_dense_scores(rows, w, out)
-    return out
-
-
-@kernel
-def write_scores_ahead(X: FloatArray, first: int, last: int, then: int, w: FloatArray, out: FloatArray) -> None:
-    """`dense_scores` of the rows first … last − 1 of X; meanwhile memory is asked for what comes after them.
-
-    That are the rows from ``then`` on. So memory is not idle while the scores are made use of.
-    """
-    n, d = last - first, X.shape[1]
-    m, whole, ahead = n - n % 4, d - d % 8, min(n * d, AHEAD)
-    for k in range(0, m, 4):
-        i, sums = first + k, (0.0, 0.0, 0.0, 0.0)
-        at = i * d + ahead
-        if at >= last * d:
-            at += (then - last) * d
-        for j in range(0, whole, 8):
-            for line in range(0, 32, 8):
-                prefetch_later(X, at + line)
-            at += 32
-            sums = _add_four(X, i, w, j, j + 8, sums)
-        out[k], out[k + 1], out[k + 2], out[k + 3] = _add_four(X, i, w, whole, d, sums)
-    for k in range(m, n):
-        out[k] = _row_score(X[first + k], w)
-
-
-@kernel
-def scores_ahead(X: FloatArray, first: int, last: int, then: int, w: FloatArray) -> FloatArray:
-    """What `write_scores_ahead` writes, as a new array."""
-    out = np.empty(last - first)
-    write_scores_ahead(X, first, last, then, w, out)
-    return out
-
-
-@kernel
-def combine_dense(rows: FloatArray, index: IntArray, weight: FloatArray, out: FloatArray) -> None:
-    """Out = Σ_k weight_k · rows[index_k]."""
-    out[:] = 0.0
-    for k in range(index.shape[0]):
-        c, row = weight[k], rows[index[k]]
-        if c != 0.0:
-            for j in range(row.shape[0]):
-                out[j] += c * row[j]
-
-
-@kernel
-def _write_sparse_scores(data: FloatArray, indices: IntArray, indptr: IntArray, w: FloatArray, out: FloatArray) -> None:
-    for i in range(out.shape[0]):
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * w[indices[k]]
-        out[i] = total
-
-
-@kernel
-def _sparse_combine(
-    data: FloatArray, indices: IntArray, indptr: IntArray, index: IntArray, weight: FloatArray, out: FloatArray
-) -> None:
-    out[:] = 0.0
-    for k in range(index.shape[0]):
-        if weight[k] != 0.0:
-            for e in range(indptr[index[k]], indptr[index[k] + 1]):
-                out[indices[e]] += weight[k] * data[e]
 
 
 class DenseRows:
@@ -154,7 +50,7 @@ class DenseRows:
             self._readings += 1
             self._blocks = in_blocks(self.array) if self._readings > FEW else None
         if self._blocks is None:
-            _write_dense_scores(self.array, weights, out)
+            write_dense_scores(self.array, weights, out)
         else:
             write_block_scores(self._blocks, weights, out)
         return out
@@ -168,6 +64,14 @@ class DenseRows:
     def stacked(self, more: Rows) -> Rows:
         """These rows, followed by more of the same dimension."""
         return as_rows(np.vstack([self.array, more.dense()]))
+
+    def scaled(self, factor: float) -> Rows:
+        """The same rows, times a factor."""
+        return as_rows(self.array * factor)
+
+    def parts(self) -> Compressed:
+        """What is not zero in the rows, as three arrays."""
+        return compressed(self.array)
 
     def dense(self) -> FloatArray:
         """The rows as one dense array."""
@@ -195,29 +99,34 @@ class SparseRows:
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """One inner product with ``w`` per row."""
         out = np.empty(self.shape[0])
-        _write_sparse_scores(self.data, self.indices, self.indptr, as_weights(w, self.dim), out)
+        write_sparse_scores(self.data, self.indices, self.indptr, as_weights(w, self.dim), out)
         return out
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
         out = np.empty(self.dim)
-        _sparse_combine(self.data, self.indices, self.indptr, index, weight, out)
+        combine_sparse(self.data, self.indices, self.indptr, index, weight, out)
         return out
 
     def stacked(self, more: Rows) -> Rows:
         """These rows, followed by more of the same dimension."""
-        from scipy import sparse
+        return sparse_rows(*self.parts().joined(more.parts()), self.dim)
 
-        return as_rows(sparse.vstack([self.public(), sparse.csr_array(more.public())], format="csr"))
+    def scaled(self, factor: float) -> Rows:
+        """The same rows, times a factor."""
+        return sparse_rows(self.data * factor, self.indices, self.indptr, self.dim)
+
+    def parts(self) -> Compressed:
+        """The rows as three arrays."""
+        return Compressed(self.data, self.indices, self.indptr)
 
     def dense(self) -> FloatArray:
         """The rows as one dense array."""
-        return np.asarray(self.public().toarray(), dtype=np.float64)
+        return self.parts().laid_out(self.dim)
 
     def public(self) -> Any:
         """The rows as a scipy CSR array."""
-        from scipy import sparse
-
+        sparse = scipy("sparse", "a matrix of sparse rows")
         return sparse.csr_array((self.data, self.indices, self.indptr), shape=self.shape)
 
     def to_record(self) -> Any:
@@ -226,11 +135,6 @@ class SparseRows:
 
 
 Rows: TypeAlias = DenseRows | SparseRows
-
-
-def is_sparse_type(kind: type) -> bool:
-    """Whether a class is one of scipy's sparse matrices or arrays, without importing scipy to find out."""
-    return kind.__module__.startswith("scipy.sparse")
 
 
 def is_sparse(value: object) -> bool:
@@ -320,25 +224,45 @@ def from_scipy(value: Any, name: str) -> SparseRows:
         raise InvalidFeatures(f"{name} is not a valid sparse matrix: {error}", hint) from error
     csr = value.tocsr(copy=True)
     csr.sum_duplicates()
-    return _frozen(csr.data, csr.indices, csr.indptr, csr.shape[1], name, hint)
+    return _frozen(Compressed(csr.data, csr.indices, csr.indptr), csr.shape[1], name, hint)
 
 
 def _from_record(value: dict[str, Any], name: str) -> SparseRows:
-    from scipy import sparse
-
     if value.keys() != {"data", "indices", "indptr", "dim"}:
         raise InvalidFeatures(f"{name} is a dict", "give a 2-D array or a CSR matrix, one row per candidate")
-    shape = (len(value["indptr"]) - 1, value["dim"])
-    return from_scipy(sparse.csr_array((value["data"], value["indices"], value["indptr"]), shape=shape), name)
+    return sparse_rows(value["data"], value["indices"], value["indptr"], value["dim"], name)
 
 
-def _frozen(data: Any, indices: Any, indptr: Any, dim: int, name: str, hint: str) -> SparseRows:
-    values = np.ascontiguousarray(data, dtype=np.float64)
-    check_finite(values, name, hint)
-    where, starts = indices.astype(np.int64), indptr.astype(np.int64)
-    for array in (values, where, starts):
+def sparse_rows(data: Any, indices: Any, starts: Any, dim: int, name: str = "features") -> SparseRows:
+    """Check three arrays of compressed rows: whatever they hold, the rows are in order, finite, and a copy.
+
+    Examples
+    --------
+    >>> from smidgen.features.rows import sparse_rows
+    >>> sparse_rows([0.5, 2.0, 1.0], [3, 0, 1], [0, 2, 3], dim=4).dense()
+    array([[2. , 0. , 0. , 0.5],
+           [0. , 1. , 0. , 0. ]])
+    """
+    hint = "give a CSR matrix of finite numbers with one row per candidate"
+    if isinstance(dim, bool) or not isinstance(dim, int | np.integer):
+        raise InvalidFeatures(f"{name} has dim={dim!r} and must have a whole number of features", hint)
+    try:
+        parts = in_order(data, indices, starts, dim)
+    except ValueError as error:
+        raise InvalidFeatures(f"{name} is not a valid sparse matrix: {error}", hint) from error
+    if parts.data.dtype.kind not in "fiub":
+        raise InvalidFeatures(f"{name} has dtype {parts.data.dtype} and must hold real numbers", hint)
+    if len(parts.starts) < 2 or dim < 1:
+        raise InvalidFeatures(f"{name} has shape {len(parts.starts) - 1, dim} and must be n × dim, n, dim >= 1", hint)
+    return _frozen(parts, dim, name, hint)
+
+
+def _frozen(parts: Compressed, dim: int, name: str, hint: str) -> SparseRows:
+    data, where, starts = parts.data.astype(np.float64), parts.indices.astype(np.int64), parts.starts.astype(np.int64)
+    check_finite(data, name, hint)
+    for array in (data, where, starts):
         array.flags.writeable = False
-    return SparseRows(values, where, starts, int(dim))
+    return SparseRows(data, where, starts, int(dim))
 
 
 def check_finite(array: NDArray[Any], name: str, hint: str) -> None:

@@ -53,6 +53,16 @@ def standardise(lines: FloatArray, slots: IntArray, raw: FloatArray, out: FloatA
 
 
 @kernel
+def standardise_column(line: FloatArray, values: FloatArray) -> None:
+    """The same for many values of one number, in place; NaN stays."""
+    centre, spread = _centre_and_spread(line)
+    for k in range(values.shape[0]):
+        if not np.isnan(values[k]):
+            z = (values[k] - centre) / spread if spread > 0.0 else 0.0
+            values[k] = min(max(z, -REACH), REACH)
+
+
+@kernel
 def take_in(lines: FloatArray, slots: IntArray, raw: FloatArray) -> None:
     """Count values, one after the other (Welford's recurrence); slots that are not there are passed over."""
     for k in range(slots.shape[0]):

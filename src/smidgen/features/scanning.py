@@ -135,11 +135,27 @@ def _scratch(longest: int) -> IntArray:
 
 
 @kernel
+def _most(text: Bytes, first: int, ends: IntArray) -> int:
+    """How many terms there are at most in texts that end at ``ends``: two for every word."""
+    n, begun, t = 0, False, 0
+    for k in range(first, ends[-1] if ends.shape[0] else first):
+        while k == ends[t]:
+            begun, t = False, t + 1
+        inside = _letter(text[k]) > 0
+        n += inside and not begun
+        begun = inside
+    return 2 * n
+
+
+@kernel
 def _scan_many(
-    text: Bytes, ends: IntArray, index: tuple[int, IntArray, IntArray], longest: int, out: IntArray
+    text: Bytes, first: int, ends: IntArray, index: tuple[int, IntArray, IntArray], out: IntArray
 ) -> tuple[IntArray, bool]:
-    """The same for texts that end at ``ends``; where the terms of each begin."""
-    starts, first, simple, scratch = np.zeros(ends.shape[0] + 1, np.int64), 0, True, _scratch(longest)
+    """The same for texts from ``first`` on that end at ``ends``; where the terms of each begin."""
+    longest, begin = 0, first
+    for t in range(ends.shape[0]):
+        longest, begin = max(longest, ends[t] - begin), ends[t]
+    starts, simple, scratch = np.zeros(ends.shape[0] + 1, np.int64), True, _scratch(longest)
     for t in range(ends.shape[0]):
         n, plain = scan_one(text, (first, ends[t]), index, scratch, out, starts[t])
         simple &= plain
@@ -181,9 +197,8 @@ class TermIndex:
         n, simple = _scan_text(np.frombuffer(text, np.uint8), self.seed, self.keys, self.ids, out)
         return out[:, :n], simple
 
-    def scan_many(self, texts: bytes, sizes: list[int]) -> tuple[IntArray, IntArray, bool]:
-        """The same for many texts in a row; first, where the terms of each begin."""
-        out, index = np.empty((LINES, len(texts) + len(sizes)), np.int64), (self.seed, self.keys, self.ids)
-        whole, ends = np.frombuffer(texts, np.uint8), np.cumsum(np.array(sizes, np.int64))
-        starts, simple = _scan_many(whole, ends, index, max(sizes, default=0), out)
+    def scan_many(self, texts: Bytes, first: int, ends: IntArray) -> tuple[IntArray, IntArray, bool]:
+        """The same for many texts in a row from ``first`` on; first, where the terms of each begin."""
+        out, index = np.empty((LINES, _most(texts, first, ends)), np.int64), (self.seed, self.keys, self.ids)
+        starts, simple = _scan_many(texts, first, ends, index, out)
         return starts, out[:, : starts[-1]], simple

@@ -9,7 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from smidgen._kernel import constant, kernel
 from smidgen.errors import InvalidFeatures
-from smidgen.features.rows import LONGEST, as_rows, from_scipy, is_sparse
+from smidgen.features.compressed import Compressed
+from smidgen.features.rows import LONGEST, SparseRows, as_rows, from_scipy, is_sparse
 
 #: A row of smaller values cannot be longer than LONGEST, however many they are.
 SMALL = 1e30
@@ -48,21 +49,21 @@ def as_stream(X: Any, dim: int, dtype: DTypeLike) -> tuple[NDArray[np.uint32], N
     A CSR matrix of the right dtype with sorted indices is not copied: a stream is over before its caller can change it.
     None of the three arrays may be written to: so the kernels of dense and of sparse streams are the same.
     """
-    given: Any = X if is_sparse(X) else as_rows(X, "X").dense()
-    if given.ndim != 2 or given.shape[1] != dim or not given.shape[0]:
+    given: Any = X if is_sparse(X) or isinstance(X, SparseRows) else as_rows(X, "X").dense()
+    if len(given.shape) != 2 or given.shape[1] != dim or not given.shape[0]:
         raise InvalidFeatures(
             f"X has shape {given.shape} and the learner has dim={dim}", f"give an n × {dim} array or CSR matrix, n >= 1"
         )
-    if not is_sparse(X):
+    if isinstance(given, np.ndarray):
         with np.errstate(over="ignore"):
             values = given.astype(dtype, copy=False).ravel()
         indices = constant(np.tile(np.arange(dim, dtype=np.uint32), len(given)))
         values, starts = constant(values), constant(np.arange(0, values.size + 1, dim, dtype=np.int64))
     else:
-        indices, values, starts = _arrays(given if given.format == "csr" else _converted(given), dtype)
+        indices, values, starts = _arrays(_parts(given), dtype)
     sound = _sound(indices, values, starts, dim)
     if sound and is_sparse(X) and not given.has_canonical_format:  # asked only now: the question trusts the indices
-        indices, values, starts = _arrays(_converted(given), dtype)
+        indices, values, starts = _arrays(from_scipy(given, "X").parts(), dtype)
         sound = _sound(indices, values, starts, dim)
     if not sound:
         raise InvalidFeatures(
@@ -72,14 +73,17 @@ def as_stream(X: Any, dim: int, dtype: DTypeLike) -> tuple[NDArray[np.uint32], N
     return indices, values, starts
 
 
-def _converted(X: Any) -> Any:
-    return from_scipy(X, "X").public()
+def _parts(X: Any) -> Compressed:
+    """The three arrays of sparse rows; those of a CSR matrix as they are, whatever they hold."""
+    if isinstance(X, SparseRows):
+        return X.parts()
+    return Compressed(X.data, X.indices, X.indptr) if X.format == "csr" else from_scipy(X, "X").parts()
 
 
-def _arrays(csr: Any, dtype: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
-    if csr.dtype.kind not in "fiub":
-        raise InvalidFeatures(f"X has dtype {csr.dtype} and must hold real numbers", "give a CSR matrix of floats")
+def _arrays(csr: Compressed, dtype: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
+    if csr.data.dtype.kind not in "fiub":
+        raise InvalidFeatures(f"X has dtype {csr.data.dtype} and must hold real numbers", "give a CSR matrix of floats")
     with np.errstate(over="ignore"):
         values = np.ascontiguousarray(csr.data, dtype)
     indices = csr.indices.view(np.uint32) if csr.indices.dtype == np.int32 else csr.indices.astype(np.uint32)
-    return constant(indices), constant(values), constant(np.ascontiguousarray(csr.indptr, np.int64))
+    return constant(indices), constant(values), constant(np.ascontiguousarray(csr.starts, np.int64))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen._kernel import constant, ordinary
+from smidgen._scipy import scipy
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.features.book import HOLE
@@ -21,6 +22,7 @@ from smidgen.features.many import listed, read_many
 from smidgen.features.memory import Carried, Memory, Places
 from smidgen.features.reading import Reader
 from smidgen.features.row import Row
+from smidgen.features.rows import SparseRows, sparse_rows
 from smidgen.records import structure
 from smidgen.settings import Versioned, asked_for
 
@@ -106,12 +108,21 @@ class Vectorizer(Versioned):
         return Row(constant(indices), ordinary(values), self.dim)
 
     def rows(self, records: Any) -> Any:
-        """Many records (a list, a frame), or `Candidates`, as a CSR matrix: one row each. Changes nothing."""
-        from scipy import sparse
-
+        """Many records (a list, a frame), or `Candidates`, as a scipy CSR matrix: one row each. Changes nothing."""
+        sparse = scipy("sparse", "a matrix of rows")
+        if not _are_candidates(records):
+            records = listed(records)
+            if (laid := self._encoder.matrix(records)) is not None:
+                starts, narrow, values = laid
+                return sparse.csr_array((values, narrow, starts), shape=(len(starts) - 1, self.dim))
         encoded = self.encode_many(records)
         starts, indices, values = self._complete(encoded)
         return sparse.csr_array((values, indices.astype(np.int32), starts), shape=(len(encoded), self.dim))
+
+    def sparse_rows(self, records: Any) -> SparseRows:
+        """The same as rows that every learner takes, without scipy."""
+        starts, indices, values = self._complete(self.encode_many(records))
+        return sparse_rows(values, indices, starts, self.dim)
 
     def learn(self, record: Any) -> None:
         """Learn the names, the numbers and the words of one record. A `Pipeline` does so by itself."""
@@ -143,7 +154,7 @@ class Vectorizer(Versioned):
 
     def encode_many(self, records: Any) -> Encoded:
         """Many records, or candidates, in the same form."""
-        if hasattr(records, "records") and hasattr(records, "context"):
+        if _are_candidates(records):
             return self.encode_candidates(records)
         given, gathered = listed(records), Gathered()
         read_many(self._encoder.reader, given, gathered)
@@ -234,6 +245,10 @@ class Vectorizer(Versioned):
         if not encoded.names:
             return encoded.starts, encoded.indices, encoded.values
         return encoded.with_columns(self.planned(encoded)[1])
+
+
+def _are_candidates(records: Any) -> bool:
+    return hasattr(records, "records") and hasattr(records, "context")
 
 
 def _as_paths(text: Any) -> tuple[str, ...]:

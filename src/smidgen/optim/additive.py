@@ -34,7 +34,7 @@ class Additive(Rule):
 
     @property
     def weights(self) -> FloatArray:
-        """The sum of all directions."""
+        """The sum of all steps."""
         return self._w
 
     def step(self, direction: FloatArray) -> None:

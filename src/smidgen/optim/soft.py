@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from smidgen import checks
 from smidgen._kernel import borrowing
 from smidgen.decision import FloatArray
-from smidgen.optim.rule import SOFT, Program, Rule, State, as_vector, move, taken
+from smidgen.optim.additive import Additive
+from smidgen.optim.rule import SOFT, Program, as_vector, move, taken
 from smidgen.records import structure
 from smidgen.vector.arrays import dot
 
@@ -33,7 +30,7 @@ def soft_move(w: FloatArray, d: FloatArray, weight: float, end: FloatArray) -> f
 
 
 @structure
-class Soft(Rule):
+class Soft(Additive):
     """w ← w + σ(−w·direction)·direction: a gradient step on the logistic loss ln(1 + exp(−w·direction)).
 
     Examples
@@ -49,15 +46,6 @@ class Soft(Rule):
     array([ 0.5, -0.5])
     """
 
-    def __init__(self, *, dim: int) -> None:
-        self.dim = checks.dimension(dim)
-        self._w: FloatArray = np.zeros(self.dim)
-
-    @property
-    def weights(self) -> FloatArray:
-        """The sum of all directions, each as far as it was news."""
-        return self._w
-
     def step(self, direction: FloatArray) -> None:
         """Step along the direction, as far as it is news."""
         self.weighted_step(direction, 1.0)
@@ -70,15 +58,3 @@ class Soft(Rule):
     def program(self) -> Program:
         """The rule for compiled loops."""
         return Program(SOFT)
-
-    def to_record(self) -> dict[str, Any]:
-        """The arguments that make such a rule anew."""
-        return {"dim": self.dim}
-
-    def state(self) -> State:
-        """The weights."""
-        return {"w": self._w}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take over saved weights."""
-        self._w = state["w"]

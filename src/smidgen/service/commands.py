@@ -16,20 +16,22 @@ if TYPE_CHECKING:
     from smidgen.service.store.places import Place
 
 
-def _place(text: str) -> Any:
+def as_place(text: str) -> Any:
+    """Where a store is, of what somebody typed."""
     from smidgen.service.store.places import place
 
     return place(text)
 
 
 DATA = Path("smidgen-data")
+Folder = Annotated[Path, typer.Option(help="The service's data folder.")]
 #: Where the service keeps everything: a folder, or a database by its URL.
 Data = Annotated[
     Any,
     typer.Option(
         "--data",
         "--store",
-        parser=_place,
+        parser=as_place,
         metavar="PLACE",
         envvar="SMIDGEN_STORE",
         help="The service's data folder; or its store by URL, e.g. postgresql://user@host/database.",
@@ -165,7 +167,7 @@ def serve(
 
 
 def upgrade(
-    data: Data = DATA,
+    data: Folder = DATA,
     check: Annotated[bool, typer.Option("--check", help="Only look: convert elsewhere and compare.")] = False,
     modules: Import = None,
 ) -> None:

@@ -31,7 +31,7 @@ def fsck(
     """
     from smidgen.service.safekeeping.fsck import fsck as check
 
-    with _bar() as progress:
+    with bar() as progress:
         report = check(data, deep=deep, progress=progress)
     if json:
         import msgspec
@@ -51,7 +51,7 @@ def backup(file: Backup, data: Data = DATA, modules: Import = None) -> None:
     """
     from smidgen.service.safekeeping.backup import backup as write
 
-    with _bar() as progress:
+    with bar() as progress:
         made = write(file, data, progress=progress)
     size = file.stat().st_size
     typer.echo(f"{file}: {made.models} models, {made.events} events, {size:,} bytes; written and read back")
@@ -70,7 +70,7 @@ def restore(
     """
     from smidgen.service.safekeeping.restore import restore as put
 
-    with _bar() as progress:
+    with bar() as progress:
         done = put(file, data, force=force, deep=deep, progress=progress)
     made = done.manifest
     typer.echo(f"{data}: {made.models} models, {made.events} events, as of {made.made_at}; sound")
@@ -95,7 +95,7 @@ def _tell(report: Report) -> None:
 
 
 @contextmanager
-def _bar() -> Iterator[Progress]:
+def bar() -> Iterator[Progress]:
     """How far it is, on standard error, if somebody looks."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn

@@ -5,23 +5,17 @@ With ``--url`` a running service does it; without, the data folder of one that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smidgen.service.commands import DATA, Data, Import, list_models
+from smidgen.service.anywhere import Name, Where, anywhere
+from smidgen.service.commands import list_models
 
 if TYPE_CHECKING:
     from smidgen.client import Client
     from smidgen.service.models.engine import Engine
-    from smidgen.service.store.places import Place
-
-Url = Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")]
-Token = Annotated[str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")]
-Name = Annotated[str, typer.Argument(help="The model.", metavar="NAME")]
 
 models = typer.Typer(
     name="models",
@@ -32,13 +26,11 @@ models.callback(invoke_without_command=True)(list_models)
 
 
 @models.command()
+@anywhere
 def create(
+    place: Where,
     name: Name,
     settings: Annotated[str, typer.Argument(help="Its settings as JSON, as PUT takes them, or a file of it.")],
-    data: Data = DATA,
-    url: Url = None,
-    token: Token = None,
-    modules: Import = None,
 ) -> None:
     """Make a model, e.g. smidgen models create banner '{"loop": "choose"}'."""
     import msgspec
@@ -64,32 +56,32 @@ def create(
         client.create(name, loop=given.pop("loop"), learner=given.pop("learner", None), **given)
         return str(client.describe(name)["learner"])
 
-    learner = _done(url, token, data, lambda engine: engine.create(name, body)[1].learner, there)
+    learner = place.do(lambda engine: engine.create(name, body)[1].learner, there)
     typer.echo(f"{name} is there, with {learner}")
 
 
 @models.command()
-def archive(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+@anywhere
+def archive(place: Where, name: Name) -> None:
     """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
-    _done(url, token, data, lambda engine: engine.archive(name), lambda client: client.archive(name))
+    place.do(lambda engine: engine.archive(name), lambda client: client.archive(name))
     typer.echo(f"{name} is archived")
 
 
 @models.command()
-def revive(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+@anywhere
+def revive(place: Where, name: Name) -> None:
     """Let an archived model decide again; it goes on where it was."""
-    _done(url, token, data, lambda engine: engine.revive(name), lambda client: client.revive(name))
+    place.do(lambda engine: engine.revive(name), lambda client: client.revive(name))
     typer.echo(f"{name} decides again")
 
 
 @models.command()
+@anywhere
 def rename(
+    place: Where,
     name: Name,
     to: Annotated[str, typer.Argument(help="What it is called from now on.", metavar="TO")],
-    data: Data = DATA,
-    url: Url = None,
-    token: Token = None,
-    modules: Import = None,
 ) -> None:
     """Give an archived model another name, so that its own is free for a new one."""
     import msgspec
@@ -101,28 +93,23 @@ def rename(
         body = msgspec.convert({"to": to}, RenameBody)
     except msgspec.ValidationError as error:
         raise BadRequest(f"the name is {to!r}", "use letters, digits, dots, dashes and underscores") from error
-    _done(url, token, data, lambda engine: engine.rename(name, body.to), lambda client: client.rename(name, body.to))
+    place.do(lambda engine: engine.rename(name, body.to), lambda client: client.rename(name, body.to))
     typer.echo(f"{name} is called {to}; its name is free")
 
 
 @models.command()
+@anywhere
 def copy(
+    place: Where,
     name: Name,
     to: Annotated[str, typer.Argument(help="What the copy is called.", metavar="TO")],
     fresh: Annotated[bool, typer.Option("--fresh", help="Without what the other has learnt.")] = False,
-    data: Data = DATA,
-    url: Url = None,
-    token: Token = None,
-    modules: Import = None,
 ) -> None:
     """Make a copy of a model under another name."""
     from smidgen.service.messages import CopyBody
 
     body = CopyBody(to=to, learnt=not fresh)
-    _done(
-        url,
-        token,
-        data,
+    place.do(
         lambda engine: engine.copy(name, body),
         lambda client: client.copy(name, to, learnt=not fresh),
     )
@@ -130,20 +117,22 @@ def copy(
 
 
 @models.command()
-def promote(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+@anywhere
+def promote(place: Where, name: Name) -> None:
     """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
 
     def here(engine: Engine) -> dict[str, Any]:
         found = engine.promote(name)
         return {"champion": found.champion, "model_version": found.model_version}
 
-    told = _done(url, token, data, here, lambda client: client.promote(name))
+    told = place.do(here, lambda client: client.promote(name))
     version = told["model_version"]
     typer.echo(f"{told['champion']} decides with the settings and the state of {name}, from version {version} on")
 
 
 @models.command()
-def compare(name: Name, data: Data = DATA, url: Url = None, token: Token = None, modules: Import = None) -> None:
+@anywhere
+def compare(place: Where, name: Name) -> None:
     """Say whether the challenger or the shadow of a champion is better, how sure that is, and how long to wait."""
 
     def here(engine: Engine) -> str:
@@ -151,40 +140,36 @@ def compare(name: Name, data: Data = DATA, url: Url = None, token: Token = None,
 
         return compared(engine.store, engine.model(name), engine.clock()).in_words
 
-    typer.echo(_done(url, token, data, here, lambda client: client.compare(name)["in_words"]))
+    typer.echo(place.do(here, lambda client: client.compare(name)["in_words"]))
 
 
 @models.command("import")
+@anywhere
 def bring(
+    place: Where,
     name: Name,
     file: Annotated[Path, typer.Argument(help="A saved learner, or a log (.ndjson).", metavar="FILE", exists=True)],
-    data: Data = DATA,
-    url: Url = None,
-    token: Token = None,
-    modules: Import = None,
 ) -> None:
     """Make a model of a saved learner, or of what an exported log leads to; or fill an empty one."""
     from smidgen.service.models.bringing import from_learner, from_log
 
     content, log = file.read_bytes(), file.suffix in (".ndjson", ".jsonl", ".json")
-    if url is not None:
+    if place.url is not None:
         media = "application/x-ndjson" if log else "application/octet-stream"
-        with open_client(url, token) as client:
+        with place.client() as client:
             client.bring(name, content, media)
     else:
         brought = (from_log if log else from_learner)(content)
-        with open_engine(data) as engine:
+        with place.engine() as engine:
             engine.fill(name, brought, str(file.name))
     typer.echo(f"{name} begins with what {file} holds")
 
 
+@anywhere
 def forget(
+    place: Where,
     name: Name,
     key: Annotated[str, typer.Argument(help="Whose events are erased.", metavar="KEY")],
-    data: Data = DATA,
-    url: Url = None,
-    token: Token = None,
-    modules: Import = None,
 ) -> None:
     """Forget a key of a model exactly: its events are erased, its learner is as if they had never been.
 
@@ -196,42 +181,7 @@ def forget(
         engine.maintain()
         return {name: done.forgotten, **done.copies}
 
-    events = _done(url, token, data, here, lambda client: client.forget_everywhere(name, key))
+    events = place.do(here, lambda client: client.forget_everywhere(name, key))
     typer.echo(f"{events.pop(name)} events of {key} are erased")
     for copy, count in events.items():
         typer.echo(f"  and {count} of {copy}, a copy")
-
-
-def _done(
-    url: str | None, token: str | None, data: Place, here: Callable[[Engine], Any], there: Callable[[Client], Any]
-) -> Any:
-    """Do it through a running service, or in the data folder of one that is stopped."""
-    if url is not None:
-        with open_client(url, token) as client:
-            return there(client)
-    with open_engine(data) as engine:
-        return here(engine)
-
-
-@contextmanager
-def open_client(url: str, token: str | None) -> Iterator[Client]:
-    """A client of a running service."""
-    from smidgen.client import Client
-
-    with Client(url, token=token) as client:
-        yield client
-
-
-@contextmanager
-def open_engine(data: Place) -> Iterator[Engine]:
-    """The engine over the data folder of a service that is stopped, or over a database, as one more worker."""
-    from smidgen.service.models.engine import Engine
-    from smidgen.service.store.lock import only_one
-    from smidgen.service.store.places import open_store
-
-    with only_one(data) if isinstance(data, Path) else nullcontext():
-        engine = Engine(data if isinstance(data, Path) else open_store(data))
-        try:
-            yield engine
-        finally:
-            engine.close()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,10 +14,7 @@ from smidgen.service.commands import DATA, Data, Import
 if TYPE_CHECKING:
     from smidgen.learners import Learner
     from smidgen.service.insight.audit import Audit
-    from smidgen.service.insight.estimates import Estimate
-    from smidgen.service.insight.whatif import WhatIf
-    from smidgen.service.store.places import Place
-    from smidgen.service.store.recording import Rebuilding, Recording
+    from smidgen.service.store.recording import Rebuilding
 
 log = typer.Typer(
     name="log",
@@ -28,7 +23,9 @@ log = typer.Typer(
     rich_markup_mode="rich",
 )
 _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
-Source = Annotated[str, typer.Argument(help="A model's name, or the file of an exported log.", metavar="NAME")]
+Source = Annotated[
+    str, typer.Argument(help="A model's name, or an exported log: a file or a folder of files.", metavar="NAME")
+]
 
 
 @log.command()
@@ -39,11 +36,12 @@ def verify(name: Source, data: Data = DATA, modules: Import = None) -> None:
     one; then a replay from nothing, held against every snapshot. The exit status is 1 if anything is wrong.
     """
     from smidgen.service.insight.audit import audit_file, audit_model
+    from smidgen.service.replay.opening import files_of, recorded
     from smidgen.service.store.inspection import Inspection
-    from smidgen.service.store.recording import FileRecording
 
-    if Path(name).is_file():
-        found = audit_file(FileRecording(Path(name)))
+    if files_of(Path(name)):
+        with recorded(name, data) as recording:
+            found = audit_file(recording)
     else:
         with Inspection(data) as seen:
             found = audit_model(seen, seen.model(name))
@@ -62,6 +60,7 @@ def replay(
 ) -> None:
     """Rebuild the learner from the log alone, without snapshots, and show its weights."""
     from smidgen.service.refusals import Unknown
+    from smidgen.service.replay.opening import recorded
     from smidgen.service.store.recording import rebuild
 
     with recorded(name, data) as recording:
@@ -101,6 +100,7 @@ def export(
     """
     from smidgen.service.clock import stamp
     from smidgen.service.exports import Span, find
+    from smidgen.service.exports.ndjson import lines
     from smidgen.service.store.inspection import Inspection
     from smidgen.service.store.recording import DatabaseRecording
 
@@ -113,28 +113,14 @@ def export(
     with Inspection(data) as seen:
         recording = DatabaseRecording(seen, seen.model(name))
         if out is None:
-            for event in recording.lines():
-                if event in span:
-                    sys.stdout.buffer.write(recording.text(event) + b"\n")
+            for line in lines(recording, span):
+                sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
             return
         count = find(format).write(recording, span, out)
     if format == "dsjson":
         typer.echo(f"{count} answered decisions", err=True)
     typer.echo(str(out))
-
-
-@contextmanager
-def recorded(name: str, data: Place) -> Iterator[Recording]:
-    """The log of that name: a file if there is one, else that of a model."""
-    from smidgen.service.store.inspection import Inspection
-    from smidgen.service.store.recording import DatabaseRecording, FileRecording
-
-    if Path(name).is_file():
-        yield FileRecording(Path(name))
-        return
-    with Inspection(data) as seen:
-        yield DatabaseRecording(seen, seen.model(name))
 
 
 def _print(found: Audit) -> None:
@@ -186,112 +172,3 @@ def _describe(learner: Learner, names: dict[int, str]) -> None:
     if weights.ndim == 1:
         for i in np.argsort(-np.abs(weights), kind="stable")[:10]:
             typer.echo(f"  {known.get(int(i), i)}: {weights[i]:.6g}")
-
-
-def what_if(
-    log: Annotated[
-        str | None, typer.Argument(help="The file of an exported log, or a model's name.", metavar="LOG")
-    ] = None,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(help='Another learner, as "NAME" or "NAME:argument=value,…"; may be given several times.'),
-    ] = None,
-    data: Data = DATA,
-    model: Annotated[str | None, typer.Option(help="The model whose log it is, instead of LOG.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw the running figures into this file (.png, .svg).")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page with pictures into this file (.html).")] = None,
-    examined: Annotated[
-        str | None,
-        typer.Option(help="Of rankings: how likely each place is looked at, e.g. 1,0.6,0.4; else the log must tell."),
-    ] = None,
-    modules: Import = None,
-) -> None:
-    """What if another learner had stood here? Replays a log through other learners and compares.
-
-    choose by reward, label: what each would have earned, weighted by the propensities of the log (IPS, self-normalised,
-    doubly robust) or by a model fitted on the way (direct), and how much of the log bears on it; a run of its own where
-    the right labels are known. rank: the clicks per page by how likely each place is looked at; how often each would
-    have put the user's better object above the one shown. filter: the precision on what is known. What a log cannot
-    tell is said.
-    """
-    import msgspec
-
-    from smidgen.service.insight import whatif
-    from smidgen.service.insight.report import write
-    from smidgen.service.loops.clicking import as_curve
-
-    if (log is None) == (model is None):
-        raise typer.BadParameter("give a log, or --model and --data", param_hint="LOG")
-    curve = None if examined is None else as_curve(examined)
-    with recorded(log or model or "", data) as recording, _bar(recording) as progress:
-        found = whatif.what_if(recording, learner or (), examined=curve, progress=progress)
-    if plot is not None:
-        whatif.plot(found, plot)
-    if report is not None:
-        write(found, report)
-    if json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
-    else:
-        _show(found)
-
-
-@contextmanager
-def _bar(recording: Recording) -> Iterator[Callable[[int], None] | None]:
-    """A bar for long logs, where somebody is looking."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    with Progress(console=console, transient=True) as bar:
-        task = bar.add_task("replaying", total=recording.count())
-        yield lambda events: bar.update(task, completed=events)
-
-
-def _show(found: WhatIf) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    console.print(f"{found.log}: {found.decisions} decisions, {found.answered} learnt from", markup=False)
-    console.print(f"what happened: {found.logged.measure} {_figure(found.logged)}", markup=False)
-    table = Table("learner", "measure", "value", "of", box=None, header_style="bold")
-    for outcome in found.outcomes:
-        name = outcome.settings if outcome.learner == "as logged" else outcome.learner
-        for each in outcome.figures:
-            effective = f" (worth {each.effective:.0f})" if each.effective is not None else ""
-            table.add_row(name, each.measure, _figure(each), f"{each.of}{effective}")
-            name = ""
-    if table.rows:
-        console.print(table)
-    for outcome in found.outcomes:
-        words = outcome.overlap.words if outcome.overlap is not None and outcome.learner != "as logged" else []
-        for sentence in [*([outcome.verdict] if outcome.verdict else []), *words]:
-            console.print(f"{outcome.learner}: {sentence}", markup=False)
-    if found.examined is not None:
-        told = ", ".join(f"{read:.2f}" for read in found.examined.read)
-        console.print(f"how likely each place is looked at: {told}", markup=False)
-    for note in found.notes:
-        console.print(f"note: {note}", style="dim", markup=False)
-    for note, whose in _remarks(found).items():
-        who = "" if len(whose) == len(found.outcomes) else f"{', '.join(whose)}: "
-        console.print(f"note: {who}{note}", style="dim", markup=False)
-
-
-def _remarks(found: WhatIf) -> dict[str, list[str]]:
-    """What is to be said of learners, each remark once, with those whom it is about."""
-    said: dict[str, list[str]] = {}
-    for outcome in found.outcomes:
-        for note in outcome.notes:
-            said.setdefault(note, []).append(outcome.learner)
-    return said
-
-
-def _figure(estimate: Estimate) -> str:
-    if estimate.low is None or estimate.high is None:
-        return "unknown"
-    value = "" if estimate.value is None else f"{estimate.value:.3f} "
-    return f"{value}({estimate.low:.3f} … {estimate.high:.3f})"

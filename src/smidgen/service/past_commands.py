@@ -13,27 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smidgen.service.commands import DATA, Data, Import
-from smidgen.service.life_commands import Name, Token, Url, open_client, open_engine
+from smidgen.service.anywhere import Name, Where, anywhere
 
 if TYPE_CHECKING:
     from smidgen.client import Client
     from smidgen.service.models.engine import Engine
     from smidgen.service.models.progress import Progress
-    from smidgen.service.store.places import Place
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 #: How often the bar is drawn anew.
 LOOK_S = 0.2
 
 
+@anywhere
 def rollback(
+    place: Where,
     name: Name,
     version: Annotated[int, typer.Argument(min=0, help="The version to go back to.", metavar="VERSION")],
-    data: Data = DATA,
-    url: Url = None,
-    token: Token = None,
-    modules: Import = None,
 ) -> None:
     """Go back to the weights of a version; what came after stays in the log, and counts no more."""
 
@@ -44,33 +40,29 @@ def rollback(
         ready = folded(engine.store, model, ("rolled_back", version), progress) if version <= model.version else None
         return engine.roll_back(name, version, ready).model_version
 
-    made = _done("rollback", name, url, token, data, here, lambda client: client.rollback(name, version))
+    made = _done("rollback", name, place, here, lambda client: client.rollback(name, version))
     typer.echo(f"{name} has the weights of version {version}, as version {made}")
 
 
+@anywhere
 def retract(
+    place: Where,
     decision: Annotated[str, typer.Argument(help="The decision whose feedback is undone.", metavar="DECISION")],
-    data: Data = DATA,
-    url: Url = None,
-    token: Token = None,
-    modules: Import = None,
 ) -> None:
     """Undo what was learnt of a decision, which is open again until its window ends."""
 
     def here(engine: Engine, progress: Progress) -> int:
         return engine.retract(decision).model_version
 
-    made = _done("retract", None, url, token, data, here, lambda client: client.retract(decision))
+    made = _done("retract", None, place, here, lambda client: client.retract(decision))
     typer.echo(f"what was learnt of {decision} is undone; that makes version {made}")
 
 
+@anywhere
 def retain(
+    place: Where,
     name: Name,
     older_than: Annotated[str, typer.Option(help="The age, e.g. 30d, 12h, 90m.", metavar="AGE")],
-    data: Data = DATA,
-    url: Url = None,
-    token: Token = None,
-    modules: Import = None,
 ) -> None:
     """Fold events of this age into the model's base state and erase them, for good.
 
@@ -86,7 +78,7 @@ def retain(
         engine.maintain()
         return told
 
-    done = _done("retain", name, url, token, data, here, lambda client: client.retain(name, seconds))
+    done = _done("retain", name, place, here, lambda client: client.retain(name, seconds))
     kept = f"; {done['kept']} decisions under it are kept" if done["kept"] else ""
     typer.echo(
         f"{done['folded']} events of {name} are folded and erased; its log begins after event {done['base']}{kept}"
@@ -111,21 +103,19 @@ def age(text: str) -> float:
 def _done(
     what: Any,
     name: str | None,
-    url: str | None,
-    token: str | None,
-    data: Place,
+    place: Where,
     here: Callable[[Engine, Progress], Any],
     there: Callable[[Client], Any],
 ) -> Any:
     """Do it, and show how far it is."""
     from smidgen.service.models.progress import Progress
 
-    if url is None:
-        with open_engine(data) as engine:
+    if place.url is None:
+        with place.engine() as engine:
             progress = Progress(what)
             with _bar(what, lambda: (progress.done, progress.of)):
                 return here(engine, progress)
-    with open_client(url, token) as client, open_client(url, token) as looking:
+    with place.client() as client, place.client() as looking:
 
         def look() -> tuple[int, int]:
             work = looking.describe(name)["undoing"] if name is not None else None

@@ -11,6 +11,7 @@ from smidgen._kernel import constant, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
+from smidgen.features.compressed import Compressed, squared_lengths, write_products
 from smidgen.state.classes import Block, Indices
 from smidgen.state.dual import least_width, shortening
 from smidgen.state.full import sparse_dot
@@ -223,22 +224,18 @@ class SparseRidge(Ridge):
     def asked(self, indices: Indices, values: Block, starts: IntArray, rows: IntArray) -> AskedRows:
         """What some rows of a CSR matrix ask, all at once."""
         n, m, dim = len(self), len(rows), len(self._w)
-        from scipy import sparse  # not before it is needed: it takes longer to load than all else
-
-        block = sparse.csr_array((values, indices.astype(np.int64), starts), shape=(len(starts) - 1, dim))[rows]
-        with np.errstate(over="ignore"):
-            sizes = [shortening(float(own), self._a) for own in block.multiply(block).sum(axis=1)]
-        block.data *= np.repeat(sizes, np.diff(block.indptr))
-        known = sparse.csr_array((self._values, self._indices.astype(np.int64), self._starts), shape=(n, dim))
-        near, solved = np.zeros((m, n + m)), np.zeros((m, n + m))
-        near[:, :n] = (block @ known.T).toarray()
+        block = Compressed(values, indices, starts).picked(rows)
+        sizes = [shortening(float(own), self._a) for own in squared_lengths(block.data, block.starts)]
+        block.data[:] *= np.repeat(sizes, np.diff(block.starts))
+        near, inner, solved = np.zeros((m, n + m)), np.zeros((m, m)), np.zeros((m, n + m))
+        write_products(block, Compressed(self._values, self._indices, self._starts), dim, near)
+        write_products(block, block, dim, inner)
         solved[:, :n] = near[:, :n] @ self._G[:n, :n]
         examples = (
-            np.concatenate([self._indices, np.zeros(block.nnz, np.uint32)]),
-            np.concatenate([self._values, np.zeros(block.nnz)]),
+            np.concatenate([self._indices, np.zeros(len(block.data), np.uint32)]),
+            np.concatenate([self._values, np.zeros(len(block.data))]),
             np.concatenate([self._starts, np.zeros(m, np.int64)]),
         )
-        own = (block.indices.astype(np.uint32), block.data, block.indptr.astype(np.int64))
         return AskedRows(
             counts=np.array([n, n]),
             start=self._a,
@@ -246,8 +243,8 @@ class SparseRidge(Ridge):
             w=self._w,
             examples=examples,
             y=np.concatenate([self._y, np.empty(m)]),
-            rows=own,
-            inner=(block @ block.T).toarray(),
+            rows=(block.indices, block.data, block.starts),
+            inner=inner,
             near=near,
             solved=solved,
             pivots=np.empty(m),

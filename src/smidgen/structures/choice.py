@@ -171,7 +171,7 @@ class Choice(Structure):
     def scaled(self, factor: float, /) -> Choice:
         """The same items with all features times a factor."""
         with np.errstate(under="ignore"):
-            return Choice(self.rows.public() * factor, self.available)
+            return Choice(self.rows.scaled(factor), self.available)
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this choice."""

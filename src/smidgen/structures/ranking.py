@@ -282,7 +282,7 @@ class Ranking(Structure):
     def scaled(self, factor: float, /) -> Ranking:
         """The same query with all features times a factor."""
         with np.errstate(under="ignore"):
-            return Ranking(self.rows.public() * factor, top=self.top)
+            return Ranking(self.rows.scaled(factor), top=self.top)
 
     def extended(self, docs: Any) -> Ranking:
         """The same query with more documents after the present ones."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from smidgen import registry
 from smidgen.decision import Decision
+from smidgen.features.rows import is_sparse
 from smidgen.learners import Learner
 from smidgen.structures import Candidates
 from smidgen.testing.forms import Form
@@ -83,7 +83,7 @@ def picture(value: Any) -> Any:
     """A value as it is now, to be compared with what it is later: arrays by their bytes."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
-    if sparse.issparse(value):
+    if is_sparse(value):
         return picture(value.toarray())
     if isinstance(value, Decision):
         return [picture(getattr(value, name)) for name in value.__struct_fields__]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from smidgen.decision import Decision
 from smidgen.records import structure
 from smidgen.structures import Choice, Clicks, Ranking
+from smidgen.testing.sparse import as_sparse
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Coactive(Form):
         made: list[Any] = []
         for _ in range(n):
             rows = rng.normal(size=(int(rng.integers(2, 9)), self.dim)) * (rng.random(self.dim) < 0.7)
-            features = sparse.csr_array(rows) if as_csr else rows
+            features = as_sparse(rows) if as_csr else rows
             if self.name == "ranking":
                 made.append(Ranking(features, top=int(rng.integers(1, 4))))
             elif self.name == "choice":
@@ -149,7 +149,7 @@ class Coactive(Form):
         yield from (None, 3, np.zeros(self.dim))
         maker = Ranking if self.name == "ranking" else Choice
         yield maker(np.zeros((3, self.dim + 1)))
-        yield maker(sparse.csr_array(np.zeros((3, max(1, self.dim - 1)))) if self.dim > 1 else np.zeros((3, 3)))
+        yield maker(as_sparse(np.zeros((3, max(1, self.dim - 1)))) if self.dim > 1 else np.zeros((3, 3)))
 
     def huge(self) -> list[Any]:
         """Rows of 1e300."""

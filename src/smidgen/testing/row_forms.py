@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from smidgen.decision import Decision
 from smidgen.testing.forms import Form, times
+from smidgen.testing.sparse import as_sparse_row
 
 
 def labels_of(learner: Any) -> list[Any]:
@@ -27,7 +27,7 @@ class Label(Form):
         """Rows with some zeros."""
         rng = np.random.default_rng(seed)
         rows = rng.normal(size=(n, self.dim)) * (rng.random((n, self.dim)) < 0.7)
-        return [sparse.csr_array(row[None, :]) for row in rows] if as_csr else list(rows)
+        return [as_sparse_row(row) for row in rows] if as_csr else list(rows)
 
     def feedback(self, learner: Any, decision: Decision, seed: int) -> Any:
         """A bit, now and then a reward, or the true label."""
@@ -52,7 +52,7 @@ class Label(Form):
         """What is no row of so many finite numbers."""
         dim = self.dim
         yield from (None, 3, np.zeros(dim + 1), np.full(dim, np.nan), np.zeros((2, dim)), ["a"] * dim)
-        yield sparse.csr_array(np.zeros((1, dim + 2)))
+        yield as_sparse_row(np.zeros(dim + 2))
         yield np.full(dim, 1j)
 
     def huge(self) -> list[Any]:

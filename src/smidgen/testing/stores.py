@@ -6,7 +6,15 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from smidgen.service.store.protocol import Store
-from smidgen.testing import store_bases, store_batches, store_besides, store_closings, store_decisions, store_sharing
+from smidgen.testing import (
+    store_bases,
+    store_batches,
+    store_besides,
+    store_closings,
+    store_decisions,
+    store_sharing,
+    store_texts,
+)
 
 Law = Callable[[Callable[[], Store], Store], None]
 
@@ -76,6 +84,7 @@ _LAWS: tuple[Law, ...] = (
     store_bases.a_log_can_begin_with_a_base,
     store_bases.keys_have_bases_of_their_own,
     store_bases.a_base_lets_go_of_a_key,
+    store_texts.texts_hold_any_character,
     store_sharing.slots_are_entered,
     store_sharing.a_slot_has_one_owner,
     store_sharing.writers_share,

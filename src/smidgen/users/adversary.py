@@ -9,6 +9,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.decision import FloatArray
+from smidgen.features.rows import sparse_rows
 from smidgen.structures import Choice
 
 
@@ -46,11 +47,8 @@ class Adversary:
 
     def contexts(self) -> Iterator[Choice]:
         """The rounds: one choice between the two sides of a new axis each, as sparse rows."""
-        from scipy import sparse
-
         for t in range(self.horizon):
-            sides = (np.array([1.0, -1.0]), np.array([t, t]), np.array([0, 1, 2]))
-            yield Choice(sparse.csr_array(sides, shape=(2, self.horizon)))
+            yield Choice(sparse_rows([1.0, -1.0], [t, t], [0, 1, 2], self.horizon))
 
     def __call__(self, context: Any, action: int) -> int:
         """The other side; from now on the user has always wanted it."""

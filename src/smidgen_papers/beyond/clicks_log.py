@@ -27,7 +27,9 @@ def judged(place: Place, *, source: str) -> Values:
     -------
     dict
         ``read``, the curve fitted to the first part; per order (rows) the clicks per page that it would get, by the
-        curve (value, low, high), and as one would count without it: the clicks on what it puts where it was shown.
+        curve (``value``, ``interval``), and ``gain``, what it gains over the order shown, with its standard error. The
+        log is sorted by query, and a confidence sequence takes the pages for ones of equal worth on average: they are
+        numbered at random.
     """
     del source  # its name is part of what is kept
     pages = yandex(place.data)
@@ -42,11 +44,11 @@ def judged(place: Place, *, source: str) -> Values:
         "by clicks over showings": (hits + CLICKS) / (shown + LOOKS),
         "by clicks over looks": (hits + CLICKS) / (looks + LOOKS),
     }
-    values, intervals = [], []
+    values, intervals, number = [], [], np.random.default_rng(0).permutation(len(test))
     for name in ORDERS:
         places = _places(test, scores[name][pair_test].reshape(test.docs.shape) if name in scores else None)
         page, old = np.nonzero(test.clicked)
-        found = position_ips(page, old, places[page, old], n=len(test), read=read)
+        found = position_ips(number[page], old, places[page, old], n=len(test), read=read)
         values.append(found.value)
         intervals.append([found.low, found.high])
     paired = [_gain(test, read, scores[name][pair_test].reshape(test.docs.shape)) for name in ORDERS[1:]]

@@ -25,6 +25,7 @@ RULES = {
     "found": "constant, found",
     "scarce": "constant, scarce",
     "patient": "constant, patient",
+    "sparing": "constant, sparing",
 }
 GENERATED = ("dense", "rare dense", "cap", "words", "rare words", "noisy words", "common", "cluster")
 FIRST_SEED = 200

@@ -22,6 +22,7 @@ FILTERS: dict[str, Callable[[], Any]] = {
     "weak ridge": lambda: smidgen.RidgeFil(dim=DIM, c=1.0, a=0.2),
     "scarce": lambda: smidgen.RidgeFil(dim=DIM, explore="scarce"),
     "patient": lambda: smidgen.RidgeFil(dim=DIM, explore="patient"),
+    "sparing": lambda: smidgen.RidgeFil(dim=DIM, explore="sparing"),
     "found": lambda: smidgen.RidgeFil(dim=DIM, explore="found"),
     "window": lambda: smidgen.RidgeFil(dim=DIM, window=40),
     "RIDGE-FULL": lambda: smidgen.RidgeFull(dim=DIM, a=0.7),

@@ -43,7 +43,7 @@ def test_it_is_the_rule(explore: str, given_settings: dict[str, Any]) -> None:
         assert learner.weights.shape == (DIM,)
 
 
-@pytest.mark.parametrize("explore", ["scarce", "patient"])
+@pytest.mark.parametrize("explore", ["scarce", "patient", "sparing"])
 def test_where_something_is_always_new_the_threshold_follows_the_margins(explore: str) -> None:
     rng = np.random.default_rng(0)
     X = np.zeros((90, 200))
@@ -106,7 +106,7 @@ def test_no_stream_falls_below_the_papers_rule() -> None:
         for explore in RULES:
             scores = [RidgeFil(dim=made(s)[0].shape[1], explore=explore).run(*made(s)).f_measure for s in range(4)]
             means[name, explore] = np.mean(scores)
-    for explore in ("scarce", "patient"):
+    for explore in ("scarce", "patient", "sparing"):
         assert means["dense", explore] > 2 * means["dense", "paper"]
         assert means["words", explore] > means["words", "paper"] > means["words", "found"]
 

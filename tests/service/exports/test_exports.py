@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,20 @@ def test_ndjson_is_the_log(data: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["log", "export", "banner", "--data", str(data)])
     assert done.output.encode() == (tmp_path / "log").read_bytes()
     assert CliRunner().invoke(app, ["log", "verify", str(tmp_path / "log")]).exit_code == 0
+
+
+def test_a_log_that_begins_with_a_base_goes_out_too(data: Path, tmp_path: Path) -> None:
+    folder, run = tmp_path / "data", CliRunner().invoke
+    shutil.copytree(data, folder)
+    whole = run(app, ["log", "replay", "banner", "--data", str(folder)]).output.splitlines()[1:]
+    assert run(app, ["retain", "banner", "--older-than", "1s", "--data", str(folder)]).exit_code == 0
+    export(folder, "banner", "ndjson", tmp_path / "log")
+    export(folder, "banner", "parquet", tmp_path / "log.parquet")
+    first = json.loads((tmp_path / "log").read_text().splitlines()[0])
+    assert first["type"] == "base"
+    assert run(app, ["log", "export", "banner", "--data", str(folder)]).output == (tmp_path / "log").read_text()
+    assert run(app, ["log", "verify", str(tmp_path / "log")]).exit_code == 0
+    assert run(app, ["log", "replay", str(tmp_path / "log")]).output.splitlines()[1:] == whole
 
 
 def test_csv_has_a_row_for_each_event_and_no_formulas(data: Path, tmp_path: Path) -> None:

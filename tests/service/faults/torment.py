@@ -28,6 +28,8 @@ from smidgen.service.store.inspection import Inspection
 CHECKPOINT = 25
 #: For how many acknowledgements one waits before something happens, at most, and for how many seconds.
 SOME, LIFE = 30, 4.0
+#: For how many seconds one waits for the first acknowledgement of a life that must have one.
+PATIENCE = 30.0
 POINTS = [name for name in crash_points.POINTS if name != "migration"]
 PASSINGS = {"snapshot-aside": 3, "snapshot-renamed": 3, "snapshot-synced": 3, "key-state-written": 6}
 
@@ -145,12 +147,14 @@ class Torment:
         )
 
         def meanwhile(victim: Victim) -> None:
-            enough = self._acknowledged() + 2 * SOME  # it may never come to this
+            before = self._acknowledged()
+            enough = before + 2 * SOME  # it may never come to this
             _wait(lambda: self.control.fired == self.control.times or self._acknowledged() > enough, LIFE)
             self.control.peace()
             if action is not Action.DROP:
                 self._until_ready(victim)
                 self._some(victim, 10)
+            _wait(lambda: self._acknowledged() > before or not victim.alive, PATIENCE)
 
         self._life(what, meanwhile)
         fired = self.control.fired

@@ -13,7 +13,7 @@ from smidgen._kernel import borrowing, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.players.ranking_rounds import Queries, Record, answer, clicked_by, note
 from smidgen.features.differences import write_dense_differences
-from smidgen.features.rows import combine_dense, write_scores_ahead
+from smidgen.features.row_scores import combine_dense, write_scores_ahead
 from smidgen.learners.rank.answers import stand_clicked, stand_placed
 from smidgen.learners.rank.base import DRAWN, FAIR, Drawing
 from smidgen.learners.rank.fair_pairs import adagrad_pairs, preferred_pairs

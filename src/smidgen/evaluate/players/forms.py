@@ -17,7 +17,7 @@ def forms_of(learner: Any) -> tuple[Program, Duel]:
     if isinstance(learner, DuelingBandit):
         return Program(ADDITIVE), learner.duel()
     if not isinstance(learner, Coactive):
-        raise InvalidArgument(f"the learner is a {type(learner).__name__}", "give one of the coactive loop")
+        raise InvalidArgument(f"the learner is a {type(learner).__name__}", "give a coactive learner")
     program = program_of(learner.rule)
     if program is None or program.region.kind != BALL:
         raise InvalidArgument(f"the rule {learner.rule!r} is not compiled", "play it with smidgen.simulate")

@@ -37,9 +37,7 @@ class ItemTable:
         """From a 2-D array or a CSR matrix, or the table itself."""
         if isinstance(items, ItemTable):
             return items
-        public = as_rows(items, "items").public()
-        dense = public.toarray() if hasattr(public, "toarray") else public
-        return cls(np.array(dense, dtype=np.float64, order="C"))
+        return cls(np.array(as_rows(items, "items").dense(), order="C"))
 
     def __len__(self) -> int:
         return len(self.rows)

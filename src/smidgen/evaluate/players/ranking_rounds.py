@@ -12,7 +12,7 @@ import numpy as np
 from smidgen._kernel import borrowing, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features import dense_scores
-from smidgen.features.rows import combine_dense, scores_ahead
+from smidgen.features.row_scores import combine_dense, scores_ahead
 from smidgen.learners.coactive.dueling_bandit import Duel, credit, team_clicks, team_draft
 from smidgen.optim.program import DECIDED, FILLED, RuleMemory, learn
 from smidgen.optim.rule import RETRAINED, Program, move

@@ -1,4 +1,4 @@
-"""Rank or choose, and hear of something better: the coactive loop."""
+"""Rank or choose, and hear of something better."""
 
 from typing import TYPE_CHECKING
 

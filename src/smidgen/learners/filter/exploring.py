@@ -14,18 +14,20 @@ from smidgen.features import Row
 from smidgen.randomness import U64, first_uniform
 
 #: The rules by name, as kernels know them.
-RULES = {"paper": 0, "found": 1, "scarce": 2, "patient": 3}
+RULES = {"paper": 0, "found": 1, "scarce": 2, "patient": 3, "sparing": 4}
 #: In the place of a rule: forward by the sign of the margin, and hear every label; or taste what would be dropped.
 EVERYTHING, TASTING = -1, -2
 #: What the ridge is multiplied with, by rule.
-RIDGES = {"paper": 1.0, "found": 1.0, "scarce": 0.1, "patient": 0.1}
+RIDGES = {"paper": 1.0, "found": 1.0, "scarce": 0.1, "patient": 0.1, "sparing": 0.1}
 #: Where things stand in what was heard: labels N, relevant ones among them m, and the recent mean of widths xᵀA⁻¹x.
 HEARD, RELEVANT, WIDTH = 0, 1, 2
 #: How many of them a rule remembers.
-MEMORY = {"paper": 1, "found": 2, "scarce": 3, "patient": 3}
+MEMORY = {"paper": 1, "found": 2, "scarce": 3, "patient": 3, "sparing": 3}
 #: After so many labels items of a mean width above this share of the widest are taken for text: something in them is
 #: always new.
 SOME, NEW = 50, 0.3
+#: Where less than this share of what was heard is irrelevant, a sparing filter explores less.
+MOSTLY = 0.75
 
 
 class Exploring(NamedTuple):
@@ -56,7 +58,7 @@ def margin_of(mean: float, width: float) -> float:
 
 @kernel
 def threshold_of(rule: int, c: float, t: int, heard: FloatArray) -> float:
-    """The margin that item t must reach; −∞ while nothing has been heard. Of the last two rules, c is the ridge."""
+    """The margin that item t must reach; −∞ while nothing has been heard. Of the last three rules, c is the ridge."""
     N = heard[HEARD]
     if rule == 0 or N <= 0.0:
         return threshold(c, t, N)
@@ -68,7 +70,11 @@ def threshold_of(rule: int, c: float, t: int, heard: FloatArray) -> float:
         return float(-max(found, math.sqrt(math.log(t) / N)) * (1.0 + c * width) / (1.0 + width))
     if rule == 2:
         return -max(found, math.sqrt(2.0 * math.log(t) / N))
-    return -max(math.sqrt(0.15 * math.log(t) / (heard[RELEVANT] + 1.0)), math.sqrt(3.0 * math.log(t) / N))
+    patient = max(math.sqrt(0.15 * math.log(t) / (heard[RELEVANT] + 1.0)), math.sqrt(3.0 * math.log(t) / N))
+    if rule == 3 or c * width > NEW:
+        return -patient
+    irrelevant = min(1.0, (1.0 - heard[RELEVANT] / (N + 1.0)) / MOSTLY)
+    return float(-patient * irrelevant)
 
 
 @kernel

@@ -164,7 +164,7 @@ class _RidgeState:
         bound="none proved",
         cost="nnz·N (full), n·nnz + n² (dual)",
         example={"dim": 4},
-        recommended=(Recommended(feedback="relevance", settings={"explore": "patient"}),),
+        recommended=(Recommended(feedback="relevance", settings={"explore": "sparing"}),),
         size=ridge_size,
     )
 )
@@ -178,7 +178,7 @@ class RidgeFil(_RidgeState, Filter):
     c
         The constant of the threshold −√(c·ln t / N); the larger, the more is forwarded to learn.
     a
-        The ridge; A starts as a·I (as a·I/10 with explore="scarce" or "patient").
+        The ridge; A starts as a·I (as a·I/10 with explore="scarce", "patient" or "sparing").
     kernel, kernel_params
         Work in dual variables with this kernel: "linear", "rbf", "poly", a registered name, or a function.
     forgetting
@@ -192,7 +192,8 @@ class RidgeFil(_RidgeState, Filter):
     explore
         How much to forward to learn. ``"paper"``: by the threshold −√(c·ln t / N). ``"found"``: less, as more relevant
         items have been found. ``"scarce"``: the same idea with a weaker ridge. ``"patient"``: a little longer, where
-        features are not those of text; the one to begin with. See Update; ``c`` counts for "paper" only.
+        features are not those of text. ``"sparing"``: the same, but less where much of what was heard is relevant; the
+        one to begin with. See Update; ``c`` counts for "paper" only.
     constant
         Whether a constant feature is added, of which `intercept` is the weight. Left out: with every rule but
         "paper". Say False where the features have a constant already.
@@ -207,7 +208,7 @@ class RidgeFil(_RidgeState, Filter):
     a' = a/10, and the floor is √(2·ln t / N); but where after 50 labels the mean width q of the items heard (of the
     last five or so) has a'q > .3, as in text, where something is always new, the threshold is that of "found" times
     (1 + a'q)/(1 + q). "patient": the same, but elsewhere than in text the threshold is −max(√(.15·ln t / (m + 1)),
-    √(3·ln t / N)).
+    √(3·ln t / N)). "sparing": that times min(1, (1 − m/(N + 1))/.75), while a'q ≤ .3.
     **Symbols** t: ``decision.number``, N: items forwarded and heard of, m: relevant ones among them (with forgetting or
     a window: their present weight), margin and threshold in the decision.
     **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u.
@@ -216,8 +217,8 @@ class RidgeFil(_RidgeState, Filter):
     nnz. Forgetting: d³ to learn.
     **Differs** eq. 3 lacks a transpose. The diagonal form treats features as uncorrelated. The weight N of a fading
     or sliding past in the threshold is ours: it keeps exploration alive, which drift needs. "found", "scarce",
-    "patient" and the constant are ours too: a ridge through the origin cannot say that nearly all items are irrelevant,
-    and exploration should fall with what is scarce.
+    "patient", "sparing" and the constant are ours too: a ridge through the origin cannot say that nearly all items are
+    irrelevant, and exploration should fall with what is scarce.
 
     Examples
     --------
@@ -261,9 +262,7 @@ class RidgeFil(_RidgeState, Filter):
         self._estimator = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
         self._ridge, params = make_estimator(*self._estimator, self._constant)
         params["a"] = ridge
-        self._rate = (
-            RIDGES[explore] * ridge if explore in ("scarce", "patient") else self._c
-        )  # what the threshold needs to know
+        self._rate = RIDGES[explore] * ridge if RULES[explore] >= RULES["scarce"] else self._c  # for the threshold
         self._keep, self._window = forgetting, window
         self._heard = np.zeros(MEMORY[explore])
         params |= {"explore": explore} if explore != "paper" else {}

@@ -156,7 +156,7 @@ class Pipeline(Learner):
         """Of a label learner: the score of every class for many records at once, a list or a frame. Changes nothing."""
         if not isinstance(self._inner, LabelLearner):
             raise InvalidArgument(f"a {self._inner._kind} scores no classes", "ask a label learner")
-        return self._inner.scores(self._features.rows(records))
+        return self._inner.scores(self._features.sparse_rows(records))
 
     @property
     def labels(self) -> list[Any]:

@@ -4,9 +4,10 @@ A guest like those of others: importing it mounts its pages. It asks nobody who 
 the service has no token.
 """
 
+from smidgen.service.drafting.rounds import DEMO
 from smidgen.service.drafting.routes import routes
 from smidgen.service.http.mounting import mount
 
 __all__ = ["routes"]
 
-mount("drafting", routes(), title="Drafts demo", path="/demo/drafts", until_token=True)
+mount("drafting", routes(), title=DEMO.title, path=DEMO.path, until_token=True)

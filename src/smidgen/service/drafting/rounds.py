@@ -1,33 +1,23 @@
-"""Replies as decisions of an ordinary draft model, and the name it goes by."""
+"""Replies as decisions of an ordinary draft model."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from smidgen.learners import Feedback, Loop
 from smidgen.learners.recommended import find
+from smidgen.service.demos import DemoPage
 from smidgen.service.drafting.letters import letter
 from smidgen.service.drafting.styles import drafts
 from smidgen.service.insight.tastes import taste_of
 from smidgen.service.loops.draft import Draft
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ModelBody
-from smidgen.service.models.building import canonical
 from smidgen.service.models.engine import Engine
 
 MODEL = ModelBody(loop=Loop.DRAFT, learner=find(Loop.DRAFT, Feedback.EDIT)[0].__name__, window_s=86400.0)
-STEM = "demo-drafts"
-
-
-def demo_name(engine: Engine) -> str:
-    """The name of the demo's model, or the first free one for it; a fresh start is a new model."""
-    number = 1
-    while True:
-        name = STEM if number == 1 else f"{STEM}-{number}"
-        model = engine.models.get(name)
-        if model is None or (model.archived_at is None and canonical(model.blueprint.body) == canonical(MODEL)):
-            return name
-        number += 1
+DEMO = DemoPage("drafts", "Drafts demo", Path(__file__).parent / "pages", MODEL, start=("reply", "reply"))
 
 
 def next_letter(engine: Engine, name: str) -> dict[str, Any]:
@@ -58,13 +48,3 @@ def learnt(engine: Engine, name: str) -> dict[str, Any]:
     told = taste_of(engine, engine.entered(name), None)
     traits = [{"name": t.name, "shown": t.shown, "wanted": t.wanted, "edits": t.edits} for t in told.traits]
     return {"model": name, "learnt": engine.model(name).version, "taste": told.taste, "traits": traits}
-
-
-def start_anew(engine: Engine) -> str:
-    """Archive the model, if there is one, and make the next; gives the new name."""
-    name = demo_name(engine)
-    if name in engine.models:
-        engine.archive(name)
-        name = demo_name(engine)
-    engine.create(name, MODEL)
-    return name

@@ -19,10 +19,11 @@ from starlette.routing import BaseRoute, Route
 from smidgen.errors import SmidgenError
 from smidgen.service.guests import welcome
 from smidgen.service.http.calls import all_calls
-from smidgen.service.http.codes import detail
+from smidgen.service.http.codes import refused
 from smidgen.service.http.company import tell
+from smidgen.service.http.direct import Direct
 from smidgen.service.http.hosts import LoopbackHost
-from smidgen.service.http.inflight import LIMIT, InFlight
+from smidgen.service.http.inflight import LIMIT, Holding, InFlight
 from smidgen.service.http.mounting import guest_routes
 from smidgen.service.http.openapi import document
 from smidgen.service.http.options import Options
@@ -30,7 +31,7 @@ from smidgen.service.http.past import keep
 from smidgen.service.http.running import JSON, Service, reply, service
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.insight import dashboard
-from smidgen.service.messages import ErrorDetail, ErrorReply
+from smidgen.service.messages import ErrorDetail, ErrorReply, internal_error
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.owning import own_name
 from smidgen.service.models.warming import Warming, recover
@@ -65,6 +66,7 @@ def routes() -> list[BaseRoute]:
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
     """The service as an ASGI application. Models are read and kernels compiled aside from the event loop."""
     welcome((*HOUSE, *options.modules))
+    holding = Holding(max(LIMIT, 4 * options.max_body))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -98,7 +100,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         reading = engine.store.reader()  # the engine's own connection waits for every commit
         held = (lambda: engine.tokens) if engine.store.shared else None
         here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held), warming)
-        app.state.service = here
+        app.state.service, app.state.direct = here, Direct(here, holding)
         if engine.owning is not None:
             engine.owning.start(writer.own)
         keeping = asyncio.create_task(keep(here), name="smidgen retention")
@@ -122,7 +124,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         ClientDisconnect: _gone,
         Exception: _failed,
     }
-    guards = [Middleware(LoopbackHost), Middleware(InFlight, limit=max(LIMIT, 4 * options.max_body))]
+    guards = [Middleware(LoopbackHost), Middleware(InFlight, holding=holding)]
     app = Starlette(routes=routes(), middleware=guards, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app
@@ -132,12 +134,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     if not isinstance(error, SmidgenError):
         raise error
     service(request).metrics.count("refused", type(error).__name__)
-    response = reply(ErrorReply(error=detail(error)), error.status)
-    if error.status == 401:
-        response.headers["www-authenticate"] = "Bearer"
-    if error.status in (429, 503):
-        response.headers["retry-after"] = "1"
-    return response
+    content, more = refused(error)
+    return Response(content, error.status, more, JSON)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
@@ -153,8 +151,7 @@ async def _no_method(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     """A fault of the service itself: the log of the server has it in full, the caller learns nothing of its inside."""
-    told = ErrorDetail(code="internal_error", message="the service has a fault", hint="see what the server has logged")
-    return reply(ErrorReply(error=told), 500)
+    return reply(ErrorReply(error=internal_error()), 500)
 
 
 async def _gone(request: Request, error: Exception) -> Response:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from smidgen import errors
 from smidgen.errors import SmidgenError
 from smidgen.service import refusals
-from smidgen.service.messages import ErrorDetail
+from smidgen.service.messages import ErrorDetail, ErrorReply
 
 #: The code of each type of refusal; of one that is not here, that of the nearest type above it.
 CODES: dict[type[SmidgenError], str] = {
@@ -51,3 +53,13 @@ def code(error: SmidgenError) -> str:
 def detail(error: SmidgenError) -> ErrorDetail:
     """A refusal as callers are told."""
     return ErrorDetail(code=code(error), message=error.problem, hint=error.hint)
+
+
+def refused(error: SmidgenError) -> tuple[bytes, dict[str, str]]:
+    """A refusal as an answer: its body, and the headers beside it."""
+    more: dict[str, str] = {}
+    if error.status == 401:
+        more["www-authenticate"] = "Bearer"
+    if error.status in (429, 503):
+        more["retry-after"] = "1"
+    return msgspec.json.encode(ErrorReply(error=detail(error))), more

@@ -7,13 +7,18 @@ body of a request that offers an upgrade. All of that ends here.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+if TYPE_CHECKING:
+    from smidgen.service.http.direct import Direct
 
 #: How many bytes the head of a request may have, and how many headers.
 HEAD, HEADERS = 64 << 10, 100
@@ -25,6 +30,7 @@ IDLE_S = 60.0
 PIPELINED = 16
 
 _log = logging.getLogger("smidgen.service")
+_NOBODY = asyncio.Event()  # of a request that nobody reads piece by piece
 _OFFER = (b"upgrade", b"connection", b"http2-settings")
 
 
@@ -59,6 +65,21 @@ _LARGE = Refusal(431, "the head is too large", f"send at most {HEAD} bytes and {
 FULL = Refusal(503, "there are as many connections as the service takes", "try again in a moment").response()
 
 
+class Taken(RequestResponseCycle):
+    """A request that was taken off its connection whole; the answer is written in one go.
+
+    Parameters
+    ----------
+    keep_alive
+        Whether the connection is for further requests.
+    """
+
+    def __init__(self, *, keep_alive: bool) -> None:
+        self.keep_alive = keep_alive
+        self.message_event = _NOBODY
+        self.disconnected = self.response_started = self.response_complete = False
+
+
 class Guarded(HttpToolsProtocol):
     """One connection."""
 
@@ -74,6 +95,8 @@ class Guarded(HttpToolsProtocol):
         self._unwanted_since: float | None = None  # since when the rest of a body comes that was answered already
         self._in_head = False
         self._complete = True  # whether the latest request has come in full
+        self._taker: Direct | None = None  # who takes requests whole
+        self._parts: list[bytes] | None = None  # the body of a request that may be taken whole, as far as it has come
         self._size = self._fed = self._headers = 0
 
     # The connection
@@ -99,6 +122,8 @@ class Guarded(HttpToolsProtocol):
         known = self._in_head
         try:
             self._feed(data)
+            if self._parts is not None:
+                self._ordinary()
             self._fed += len(data) if self._in_head and known else 0
             if self._fed > HEAD:
                 raise _LARGE
@@ -178,36 +203,97 @@ class Guarded(HttpToolsProtocol):
         self._headers += 1
         self._bounded(len(name) + len(value) + 4)
         if self._in_head:
-            super().on_header(name, value)
+            name = name.lower()
+            self.headers.append((name, value))
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
 
     def on_headers_complete(self) -> None:
         """The head is there; the request begins."""
         if self.parser.should_upgrade():
             return
-        hosts = [value for name, value in self.headers if name == b"host"]
-        codings = [value for name, value in self.headers if name == b"transfer-encoding"]
-        if len(hosts) != 1:
-            self._refuse(Refusal(400, f"there are {len(hosts)} Host headers", "send exactly one"))
-        if self.parser.get_http_version() not in ("1.1", "1.0"):
-            self._refuse(Refusal(505, f"this is HTTP/{self.parser.get_http_version()}", "speak HTTP/1.1"))
-        if codings and [coding.lower() for coding in codings] != [b"chunked"]:
-            self._refuse(Refusal(501, "the transfer is coded", 'send "Transfer-Encoding: chunked" and nothing else'))
+        names, version = [name for name, _ in self.headers], self.parser.get_http_version()
+        if (hosts := names.count(b"host")) != 1:
+            self._refuse(Refusal(400, f"there are {hosts} Host headers", "send exactly one"))
+        if version not in ("1.1", "1.0"):
+            self._refuse(Refusal(505, f"this is HTTP/{version}", "speak HTTP/1.1"))
+        if b"transfer-encoding" in names:
+            codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
+            if codings != [b"chunked"]:
+                self._refuse(
+                    Refusal(501, "the transfer is coded", 'send "Transfer-Encoding: chunked" and nothing else')
+                )
         if len(self.pipeline) >= PIPELINED:
             self._refuse(Refusal(429, f"more than {PIPELINED} requests wait here", "wait for the answers"))
         self._in_head, self._begun = False, None
         self._size = self._headers = 0
-        super().on_headers_complete()
+        if self._direct(version):
+            self._parts = []
+        else:
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
-        if not self.parser.should_upgrade():
+        if self._parts is not None:
+            self._parts.append(body)
+        elif not self.parser.should_upgrade():
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The request is there."""
         if not self.parser.should_upgrade():
             self._complete, self._unwanted_since = True, None
+            if self._parts is not None and self._take(b"".join(self._parts)):
+                self._parts = None
+                return
+            if self._parts is not None:
+                self._ordinary()
             super().on_message_complete()
+
+    # Requests that are taken whole
+
+    def _direct(self, version: str) -> bool:
+        """Whether the request whose head is there may be taken whole."""
+        self._taker = getattr(self.app, "direct", None)
+        return (
+            self._taker is not None
+            and self._taker.wants(self.url)
+            and (self.cycle is None or self.cycle.response_complete)
+            and version == "1.1"
+            and self.parser.get_method() == b"POST"
+            and not self.flow.write_paused
+        )
+
+    def _take(self, body: bytes) -> bool:
+        """Give the request away whole."""
+        taken = Taken(keep_alive=self.parser.should_keep_alive())
+        if self._taker is None or not self._taker.take(self.url, self.headers, body, partial(self._respond, taken)):
+            return False
+        self.cycle = taken
+        return True
+
+    def _ordinary(self) -> None:
+        """Let the request that is there, or a part of it, go the ordinary way."""
+        parts, self._parts = self._parts or [], None
+        super().on_headers_complete()
+        for part in parts:
+            super().on_body(part)
+
+    def _respond(self, taken: Taken, status: int, content: bytes, more: dict[str, str]) -> None:
+        """Write an answer in one go."""
+        taken.response_started = taken.response_complete = True
+        if taken.disconnected or self.transport.is_closing():
+            return
+        lines = [STATUS_LINE[status]]
+        for name, value in self.server_state.default_headers:
+            lines += (name, b": ", value, b"\r\n")
+        lines += (b"content-length: %d\r\ncontent-type: application/json\r\n" % len(content),)
+        lines += (f"{name}: {value}\r\n".encode() for name, value in more.items())
+        lines += (b"\r\n" if taken.keep_alive else b"connection: close\r\n\r\n", content)
+        self.transport.write(b"".join(lines))
+        if not taken.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
 
     def on_response_complete(self) -> None:
         """The answer is out; from now on the connection idles, or the rest of a body that nobody wants still comes."""

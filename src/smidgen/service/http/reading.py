@@ -39,7 +39,7 @@ async def json_body(request: Request, type: type[T], limit: int) -> T:
             raw = await _limited(request, limit)
     except TimeoutError as error:
         raise TooSlow(f"the body has not arrived within {PATIENCE_S} seconds", "send it in one go") from error
-    return _read(raw, type) if len(raw) <= LARGE else await _aside(raw, type)
+    return read(raw, type) if len(raw) <= LARGE else await _aside(raw, type)
 
 
 async def raw_body(request: Request, medias: tuple[str, ...], limit: int) -> tuple[str, bytes]:
@@ -57,10 +57,11 @@ async def raw_body(request: Request, medias: tuple[str, ...], limit: int) -> tup
 
 
 async def _aside(raw: bytes, type: type[T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(_parsers, _read, raw, type)
+    return await asyncio.get_running_loop().run_in_executor(_parsers, read, raw, type)
 
 
-def _read(raw: bytes, type: type[T]) -> T:
+def read(raw: bytes, type: type[T]) -> T:
+    """A body of JSON as a struct, or a refusal that says where it is wrong."""
     if len(raw) > HOLDERS:
         _refuse_crowded(raw)
     if type not in _decoders:

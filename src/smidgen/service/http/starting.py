@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Receive, Scope, Send
 
+    from smidgen.service.http.direct import Direct
+
 #: After how many seconds of starting somebody is told why it takes so long.
 LONG = 10.0
 _log = logging.getLogger("smidgen.service")
@@ -44,6 +46,11 @@ class Starting:
         Called, with the reason, when it cannot be opened.
     at_once
         Whether it is there before it is ready; else the server waits, and connections go to other workers.
+
+    Attributes
+    ----------
+    direct
+        Takes the most frequent requests off a connection, once it is ready.
     """
 
     def __init__(
@@ -59,6 +66,7 @@ class Starting:
         self._ready = ready
         self._failed = failed
         self._app: Starlette | None = None
+        self.direct: Direct | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection, or the life of the server."""
@@ -91,7 +99,7 @@ class Starting:
         except Exception as error:
             self._failed(error)
             return
-        self._app = app
+        self._app, self.direct = app, getattr(app.state, "direct", None)
         self._ready()
 
 

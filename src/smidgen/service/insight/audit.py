@@ -13,7 +13,7 @@ from smidgen.learners.storage import decode
 from smidgen.service.models.served import Served, state_problem
 from smidgen.service.store.events import Chain
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import TYPES, DatabaseRecording, FileRecording, Line, Rebuilding, Recording
+from smidgen.service.store.recording import TYPES, DatabaseRecording, Line, Rebuilding, Recording
 from smidgen.service.store.rows import State
 
 
@@ -58,7 +58,7 @@ class Audit:
     compared: list[str] = field(default_factory=list)
 
 
-def audit_file(recording: FileRecording) -> Audit:
+def audit_file(recording: Recording) -> Audit:
     """Check an exported log by itself."""
     return _Auditor(recording).run()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
@@ -25,6 +27,16 @@ OWN = "as logged"
 RECENT = 4096
 
 
+class Looked(NamedTuple):
+    """Which of a log's keys are looked at: those that hash to one part of several."""
+
+    part: int = 0
+    of: int = 1
+
+    def __contains__(self, key: str | None) -> bool:
+        return self.of == 1 or crc32((key or "").encode()) % self.of == self.part
+
+
 class Bench:
     """The learners that are compared, and what the log has told them so far.
 
@@ -36,9 +48,15 @@ class Bench:
         Other learners, as people write them.
     recording
         The log, for decisions long ago, and for what was taken back.
+    own_too
+        Whether the log's own learner is among those compared.
+    looked
+        Whose decisions are looked at.
 
     Attributes
     ----------
+    own
+        The log's own settings.
     evaluators
         By what was asked for; the log's own first.
     companion
@@ -47,14 +65,30 @@ class Bench:
         How many there were.
     measures
         The loop's own figure of each answered decision.
+    tape
+        Where these figures go if they are to be counted elsewhere; None keeps them here.
+    back, elsewhere
+        How many answers were taken back, and how often the log's learner was replaced.
     """
 
-    def __init__(self, own: Blueprint, others: Sequence[str], recording: Recording) -> None:
-        self._own = own
+    def __init__(
+        self,
+        own: Blueprint,
+        others: Sequence[str],
+        recording: Recording,
+        *,
+        own_too: bool = True,
+        looked: Looked | None = None,
+    ) -> None:
+        self.own = own
         self._recording = recording
+        self._looked = Looked() if looked is None else looked
         self._undone = recording.undone()
+        self.tape: Callable[[str, tuple[Any, ...]], None] | None = None
         self._recent: OrderedDict[str, Line] = OrderedDict()
         self.evaluators, self._about = _evaluators(own.bare(), others)
+        if not own_too:
+            self.evaluators.pop(OWN, None)
         evaluator = own.loop.evaluator
         self.companion = Companion() if evaluator is None else evaluator.companion_of(own)
         for each in self.evaluators.values():
@@ -62,8 +96,8 @@ class Bench:
         self._rows: _RowsOfRecords | SharedRows | None = None
         if own.features is not None:
             self._rows = SharedRows(own) if own.shared.names else _RowsOfRecords(own)
-        self.decisions = self.answered = self._back = self._elsewhere = 0
-        self.measures: list[float] = []
+        self.decisions = self.answered = self.back = self.elsewhere = 0
+        self.measures = array("d")
 
     def take(self, event: Line) -> None:
         """Take the next event."""
@@ -74,31 +108,42 @@ class Bench:
         elif event.model_version is None:
             return
         elif event.model_version in self._undone:
-            self._back += event.type in ("feedback", "expired")
+            self.back += event.type in ("feedback", "expired")
         elif event.type in ("feedback", "expired"):
             self._answered(event)
         elif event.type == "taught":
             self._taught(event)
         elif event.type in ("imported", "promoted"):
-            self._elsewhere += 1
+            self.elsewhere += 1
             if self._rows is not None and event.type in STEPS:
                 self._rows.take(event, None)
 
     def notes(self) -> list[str]:
         """What is to be said of the log."""
-        found = [*self._about, *([ALONE] if self._own.shared.start else [])]
-        if self._back:
-            found.append(f"{self._back} answers were taken back later (retracted, or rolled back) and are left out")
-        if self._elsewhere:
+        found = [*self._about, *([ALONE] if self.own.shared.start else [])]
+        if self.back:
+            found.append(f"{self.back} answers were taken back later (retracted, or rolled back) and are left out")
+        if self.elsewhere:
             found.append(
                 "the log's learner was once replaced by one from elsewhere; others know nothing of what it knew"
             )
         return found
 
+    @property
+    def _hears_all(self) -> bool:
+        """Whether decisions of other keys must be read too: for what all keys share."""
+        return self.companion.listens or isinstance(self._rows, SharedRows)
+
     def _decided(self, event: Line) -> None:
         if event.beside is not None:  # nobody saw it
             return
         self.decisions += 1
+        looked = event.key in self._looked
+        if not looked:
+            for evaluator in self.evaluators.values():
+                evaluator.passed(event.decision or "", answered=False)
+            if not self._hears_all:
+                return
         made = event.made()
         event.__dict__["its decision"] = made
         event.__dict__["as it was made"] = made
@@ -108,6 +153,8 @@ class Bench:
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
         self.companion.decided(event)
+        if not looked:
+            return
         start, own = (event.shared or {}).get("start"), self.evaluators.get(OWN)
         if start is not None and own is not None:
             begin(own.learner(event.key), as_bytes(start))
@@ -115,6 +162,13 @@ class Bench:
             evaluator.decided(event)
 
     def _answered(self, event: Line) -> None:
+        looked = event.key in self._looked
+        if not looked:
+            for evaluator in self.evaluators.values():
+                evaluator.passed(event.decision or "", answered=True)
+            if not self._hears_all:
+                self.answered += 1
+                return
         decision = self._recent.pop(event.decision or "", None)
         if decision is None:
             decision = self._recording.decision(event.decision or "")
@@ -124,11 +178,13 @@ class Bench:
         said = event.told()
         told = event.__dict__["its feedback"] = _plain(said)
         self.answered += 1
-        measure = self._measure(event, made, told, decision)
-        if measure is not None:
+        measure = self._measure(event, made, told, decision) if looked else None
+        if measure is not None and self.tape is not None:
+            self.tape("measure", (measure,))
+        elif measure is not None:
             self.measures.append(measure)
         shown = made if self._rows is None else self._rows.of(event.key, made)
-        for evaluator in self.evaluators.values():
+        for evaluator in self.evaluators.values() if looked else ():
             evaluator.answered(event, shown)
         self.companion.answered(event, shown)
         if self._rows is not None:
@@ -138,7 +194,7 @@ class Bench:
     def _measure(self, event: Line, made: Decision, told: Any, decision: Line) -> float | None:
         if event.type == "expired":
             return float(event.feedback.get("default_reward", told))
-        return self._own.loop.logged(made, told, event.feedback, decision.reply)
+        return self.own.loop.logged(made, told, event.feedback, decision.reply)
 
     def _taught(self, event: Line) -> None:
         told, made = event.told(), None
@@ -146,7 +202,7 @@ class Bench:
             line = self._recent.get(event.decision) or self._recording.decision(event.decision)
             made = None if line is None else line.__dict__.get("as it was made") or line.made()
         shown = made if made is None or self._rows is None else self._rows.of(event.key, made)
-        for evaluator in self.evaluators.values():
+        for evaluator in self.evaluators.values() if event.key in self._looked else ():
             if isinstance(told, Lesson):
                 evaluator.given(event.key, told, shown)
             else:

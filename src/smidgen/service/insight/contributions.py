@@ -9,7 +9,7 @@ import numpy as np
 
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
-from smidgen.features import Encoded, Row
+from smidgen.features import DenseRows, Encoded, Row
 from smidgen.learners import Learner
 from smidgen.learners.records.around import inside
 from smidgen.learners.records.front import explained
@@ -74,9 +74,9 @@ def _answered_row(learner: Learner, decision: Decision) -> tuple[Any, Any] | Non
         return _described(decision)
     first = int(np.ravel(np.asarray(decision.action))[0])
     seen = getattr(learner, "seen_rows", None)  # some scale the features of a query
-    rows = (context.rows if seen is None else seen(context)).public()
-    if isinstance(rows, np.ndarray):
-        return np.arange(rows.shape[1]), rows[first]
+    rows = context.rows if seen is None else seen(context)
+    if isinstance(rows, DenseRows):
+        return np.arange(rows.shape[1]), rows.array[first]
     part = slice(rows.indptr[first], rows.indptr[first + 1])
     return rows.indices[part], rows.data[part]
 

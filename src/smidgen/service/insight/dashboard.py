@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from smidgen.service.clock import stamp
-from smidgen.service.http.assets import HEADERS, asset, plotly
+from smidgen.service.http.assets import HEADERS, asset
 from smidgen.service.http.company import described as described_workers
 from smidgen.service.http.mounting import links
 from smidgen.service.http.reading import json_body
@@ -59,11 +59,6 @@ async def docs(request: Request) -> Response:
 async def file(request: Request) -> Response:
     """GET /ui/files/{file}."""
     return asset(request, request.path_params["file"])
-
-
-async def charts(request: Request) -> Response:
-    """GET /ui/plotly.js."""
-    return plotly(request)
 
 
 async def models(request: Request) -> Response:
@@ -203,7 +198,6 @@ def routes() -> list[Route]:
         Route("/", home, methods=["GET"]),
         Route("/docs", docs, methods=["GET"]),
         Route("/ui/files/{file}", file, methods=["GET"]),
-        Route("/ui/plotly.js", charts, methods=["GET"]),
         Route("/ui/models.json", models, methods=["GET"]),
         Route("/ui/loops.json", loops, methods=["GET"]),
         Route("/ui/guests.json", guests, methods=["GET"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def wilson(hits: float, n: float) -> tuple[float, float, float]:
@@ -21,7 +22,7 @@ def wilson(hits: float, n: float) -> tuple[float, float, float]:
     return p, max(0.0, centre - half), min(1.0, centre + half)
 
 
-def normal(values: list[float]) -> tuple[float, float, float]:
+def normal(values: Sequence[float]) -> tuple[float, float, float]:
     """A mean with the normal 95 % interval."""
     n = len(values)
     mean = sum(values) / n

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.decision import FloatArray, IntArray
-from smidgen.features import Encoded, Row
+from smidgen.features import DenseRows, Encoded, Row
 from smidgen.structures import Choice, Ranking
 
 #: So many numbers are looked at.
@@ -64,10 +64,10 @@ def lines(context: Any) -> Lines | None:
         return _entries(*context.with_columns(new))
     if not isinstance(context, Ranking | Choice):
         return None
-    rows = context.rows.public()
-    if isinstance(rows, np.ndarray):
+    rows = context.rows
+    if isinstance(rows, DenseRows):
         n, d = rows.shape
-        return _entries(np.arange(0, n * d + 1, d), np.tile(np.arange(d), n), np.asarray(rows).ravel())
+        return _entries(np.arange(0, n * d + 1, d), np.tile(np.arange(d), n), rows.array.ravel())
     return _entries(rows.indptr, rows.indices, rows.data)
 
 

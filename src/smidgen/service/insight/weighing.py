@@ -144,27 +144,27 @@ class Weighing:
         """The figures: weighted, self-normalised, doubly robust, and by the model alone."""
         if not len(self):
             return []
-        r, p, pi = self.rewards, np.array(self._propensities), np.array(self._target)
+        r, p, pi = (np.frombuffer(each) for each in (self._rewards, self._propensities, self._target))
         found = [
             self._told("IPS", ips(r, p, pi, alpha=ALPHA)),
             self._told("self-normalised", snips(r, p, pi, alpha=ALPHA)),
         ]
         if self.modelled:
-            expected, predicted = np.array(self._expected), np.array(self._predicted)
+            expected, predicted = np.frombuffer(self._expected), np.frombuffer(self._predicted)
             robust = doubly_robust_by_terms(r, p, pi, expected, predicted, alpha=ALPHA)
             found += [self._told("doubly robust", robust), self._told("direct", asymptotic(expected, ALPHA, N0))]
         return found
 
     def curve(self) -> list[Point]:
         """The self-normalised figure over time."""
-        r, p, pi = self.rewards, np.array(self._propensities), np.array(self._target)
+        r, p, pi = (np.frombuffer(each) for each in (self._rewards, self._propensities, self._target))
         return over_time(len(self), lambda n: self._told("", snips(r[:n], p[:n], pi[:n], alpha=ALPHA)))
 
     def overlapping(self, more: list[str]) -> Overlapping | None:
         """How much of the log bears on this learner; ``more`` is said beside it."""
         if not len(self):
             return None
-        p, pi = np.array(self._propensities), np.array(self._target)
+        p, pi = np.frombuffer(self._propensities), np.frombuffer(self._target)
         seen, weights = overlap(p, pi), pi / p
         impossible = self._impossible / self._asked if self._asked else 0.0
         words = [*more, *seen.words]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.evaluate.offline.sequence import asymptotic
-from smidgen.service.insight.bench import OWN, Bench
+from smidgen.service.insight.bench import OWN, Bench, Looked
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.insight.intervals import normal
 from smidgen.service.insight.specs import other_body
@@ -26,7 +27,7 @@ from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import recorded
 from smidgen.service.store import formats
-from smidgen.service.store.recording import Recording
+from smidgen.service.store.recording import Line, Recording
 
 __all__ = ["ExaminedPlaces", "Outcome", "WhatIf", "other_body", "plot", "what_if"]
 
@@ -124,6 +125,7 @@ def what_if(
     *,
     examined: FloatArray | None = None,
     progress: Callable[[int], None] | None = None,
+    own_too: bool = True,
 ) -> WhatIf:
     """Replay a log through other learners.
 
@@ -137,11 +139,29 @@ def what_if(
         Of rankings: how likely each place is looked at; estimated from the log, where it can be, if left out.
     progress
         Called now and then with the number of events that were read.
+    own_too
+        Whether the log's own learner is among those compared.
 
     Returns
     -------
     What can be said of each, with intervals; the log's own learner comes first.
     """
+    bench, lines = begun(recording, others, examined, own_too=own_too)
+    for seq in followed(bench, lines):
+        if progress is not None:
+            progress(seq)
+    return found_by(bench, recording.name)
+
+
+def begun(
+    recording: Recording,
+    others: Sequence[str],
+    examined: FloatArray | None = None,
+    *,
+    own_too: bool = True,
+    looked: Looked | None = None,
+) -> tuple[Bench, Iterator[Line]]:
+    """The learners at the beginning of a log, and the events that follow its settings."""
     lines = iter(recording.lines())
     first = next(lines, None)
     if first is None or first.model is None:
@@ -150,21 +170,27 @@ def what_if(
         )
     formats.check(first.format, recording.name)
     own = recorded(first.model, first.resolved)
-    bench = Bench(own, others, recording)
+    bench = Bench(own, others, recording, own_too=own_too, looked=looked)
     if isinstance(bench.companion, ClickedPages):
         bench.companion.given = examined
     elif examined is not None:
         raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
-    for event in lines:
+    return bench, lines
+
+
+def followed(bench: Bench, lines: Iterable[Line]) -> Iterator[int]:
+    """Follow a log to its end; now and then the number of the event is given."""
+    for count, event in enumerate(lines):
         bench.take(event)
         if event.type == "promoted":  # what follows was decided by the learner of another model
             break
-        if progress is not None and event.seq % 500 == 0:
-            progress(event.seq)
-    return _found(recording.name, own, bench)
+        if count % 500 == 0:
+            yield event.seq
 
 
-def _found(name: str, own: Blueprint, bench: Bench) -> WhatIf:
+def found_by(bench: Bench, name: str) -> WhatIf:
+    """What the learners of a bench have found in the log of this name."""
+    own = bench.own
     logged = _logged(own, bench.measures)
     seen = bench.companion.examination() if isinstance(bench.companion, ClickedPages) else None
     curve = None
@@ -243,7 +269,7 @@ def _thinned(curve: Sequence[float]) -> list[tuple[int, float]]:
     return [(count, curve[count - 1]) for count in counts]
 
 
-def _logged(own: Blueprint, values: list[float]) -> Estimate:
+def _logged(own: Blueprint, values: array[float]) -> Estimate:
     loop = own.loop
     if loop.share or not values:
         return share(loop.measure, int(sum(values)), len(values))

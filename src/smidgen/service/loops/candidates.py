@@ -138,15 +138,18 @@ class CoactiveEvaluator(Evaluator):
         if known is None:
             raise InvalidRecord(f"the log holds a {type(context).__name__} where a structure belongs", "restore it")
         delta = known.difference(better, shown)
-        if delta.any():
-            gain = float(learner.weights @ delta)
-            self._pairs += 1
-            self._above += gain > 0.0
-            self._ties += gain == 0.0
-            self.curve.append(self._above / self._pairs)
-        else:
-            self._unchanged += 1
+        self.observe("pair", float(learner.weights @ delta) if delta.any() else None)
         self.learn(event, msgspec.structs.replace(self.mine(event, made), action=shown), better)
+
+    def _saw_pair(self, gain: float | None) -> None:
+        """By how much the better object lies above the one shown; None if nothing tells them apart."""
+        if gain is None:
+            self._unchanged += 1
+            return
+        self._pairs += 1
+        self._above += gain > 0.0
+        self._ties += gain == 0.0
+        self.curve.append(self._above / self._pairs)
 
     def mine(self, event: Line, made: Decision) -> Decision:
         """What the other learner decides on the same candidates."""

@@ -57,15 +57,20 @@ class ClickedPages(Companion):
     ----------
     given
         The curve as the caller knows it; estimated from the log if left out.
+    found
+        The curve as it was estimated elsewhere, from the same log.
     pages
         How many answered lists there were.
     """
+
+    listens = True
 
     def __init__(self, blueprint: Blueprint) -> None:
         settings = blueprint.settings
         self.depth = int(settings.get("depth", PLACES))
         self._looks = Looks(places=max(2, min(PLACES, self.depth)), swap=float(settings.get("swap", 0.5)))
         self._drawn = self._rounds = 0
+        self.found: Examination | None = None
         self.given: FloatArray | None = None
         self.pages = 0
 
@@ -83,8 +88,8 @@ class ClickedPages(Companion):
         """How far people look: as it was given, or as drawn lists tell; None if nothing does."""
         if self.given is not None:
             return Examination(read=self.given, low=self.given, high=self.given, rounds=0)
-        if not self._drawn:
-            return None
+        if self.found is not None or not self._drawn:
+            return self.found
         found = self._looks.curve()
         reach = _reach(found.read)
         if reach < 2:
@@ -105,8 +110,8 @@ class ClickEvaluator(CoactiveEvaluator):
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        self._mine: Waiting[Decision] = Waiting(4096)
-        self._placed: Waiting[Placed] = Waiting(50_000)
+        self._mine: Waiting[Decision] = self.remember(4096)
+        self._placed: Waiting[Placed] = self.remember(50_000)
         self._page, self._old = array("q"), array("q")
         self._new: tuple[array[int], array[int]] = (array("q"), array("q"))
         self._lists = Weighing("pages with a click")
@@ -123,6 +128,7 @@ class ClickEvaluator(CoactiveEvaluator):
         mine = self.learner(event.key).decide(made.context)
         self._mine.put(id, mine)
         if not isinstance(made.action, np.ndarray) or not isinstance(mine.action, np.ndarray):
+            self._placed.put(id, None)
             return
         chance = -math.inf
         if made.log_propensity is not None:
@@ -136,20 +142,27 @@ class ClickEvaluator(CoactiveEvaluator):
         """Note where the clicked would have stood, then compare and learn."""
         placed, clicks = self._placed.take(event.decision or ""), clicks_of(event, made)
         if placed is not None and clicks is not None:
-            old = _places(made.action)
-            for document in clicks.documents.tolist():
-                self._page.append(self._pages)
-                self._old.append(int(old[document]))
-                self._new[0].append(int(placed.shown[document]))
-                self._new[1].append(int(placed.greedy[document]))
-            self._pages += 1
-            if made.log_propensity is not None:
-                if made.log_propensity < RAREST:
-                    self._rare += 1
-                else:
-                    target = min(1.0, math.exp(placed.chance))
-                    self._lists.add(float(len(clicks) > 0), math.exp(made.log_propensity), target, math.nan, math.nan)
+            old, documents = _places(made.action), clicks.documents
+            places = [each[documents].tolist() for each in (old, placed.shown, placed.greedy)]
+            self.observe("clicks", *places, made.log_propensity, placed.chance)
         super().answered(event, made)
+
+    def _saw_clicks(
+        self, old: list[int], shown: list[int], greedy: list[int], drawn: float | None, chance: float
+    ) -> None:
+        """Where the clicked stood and would have stood; the logarithms of the list's propensities, there and here."""
+        self._page.extend([self._pages] * len(old))
+        self._old.extend(old)
+        self._new[0].extend(shown)
+        self._new[1].extend(greedy)
+        self._pages += 1
+        if drawn is None:
+            return
+        if drawn < RAREST:
+            self._rare += 1
+        else:
+            target = min(1.0, math.exp(chance))
+            self._lists.add(float(len(old) > 0), math.exp(drawn), target, math.nan, math.nan)
 
     def mine(self, event: Line, made: Decision) -> Decision:
         """What it decided when the log did."""

@@ -8,8 +8,9 @@ which it was shown. How much a log can tell depends on the loop, whose file has 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -43,11 +44,11 @@ class Waiting(Generic[T]):
     """
 
     def __init__(self, most: int = OPEN) -> None:
-        self._found: OrderedDict[str, T] = OrderedDict()
+        self._found: OrderedDict[str, T | None] = OrderedDict()
         self._most = most
 
-    def put(self, id: str, value: T) -> None:
-        """Remember something of a decision."""
+    def put(self, id: str, value: T | None) -> None:
+        """Remember something of a decision; None only takes the place of something."""
         self._found[id] = value
         if len(self._found) > self._most:
             self._found.popitem(last=False)
@@ -63,6 +64,9 @@ class Waiting(Generic[T]):
 
 class Companion:
     """What all evaluators of one log share: asked before them, told after them."""
+
+    #: Whether it must hear of all decisions, also where only some keys are looked at.
+    listens: bool = False
 
     def decided(self, event: Line) -> None:
         """A decision was made."""
@@ -91,6 +95,8 @@ class Evaluator(ABC):
         What all evaluators of the log share (`Evaluator.companion_of`).
     moves
         Whether rows may change between a decision and its answer: those of records, where new names get columns.
+    tape
+        Where observations go if they are to be counted elsewhere (`observe`); None counts them here.
     """
 
     measure: str
@@ -100,8 +106,10 @@ class Evaluator(ABC):
         self._learners: dict[str | None, Learner] = {}
         self._classes: list[int] = []
         self._unable = 0
-        self.curve: list[float] = []
+        self.curve = array("d")
         self.notes: list[str] = []
+        self.tape: Callable[[str, tuple[Any, ...]], None] | None = None
+        self._waiting: list[Waiting[Any]] = []
         self.companion = Companion()
         self.moves = False
 
@@ -112,6 +120,34 @@ class Evaluator(ABC):
     @abstractmethod
     def answered(self, event: Line, made: Decision) -> None:
         """Feedback on a decision was learnt."""
+
+    def passed(self, id: str, *, answered: bool) -> None:
+        """A decision of a key that is looked at elsewhere, or its answer: it takes its place among those remembered."""
+        for each in self._waiting:
+            if answered:
+                each.take(id)
+            else:
+                each.put(id, None)
+
+    def remember(self, most: int = OPEN) -> Waiting[Any]:
+        """A memory of open decisions."""
+        self._waiting.append(Waiting(most))
+        return self._waiting[-1]
+
+    def observe(self, what: str, *values: Any) -> None:
+        """Count an observation, by the method ``_saw_…`` of its name, here or where the tape leads.
+
+        All that figures are made of goes through here, so that the keys of a log can be looked at apart from each other
+        and their observations be counted in the order of the log. Values are plain: numbers, words, None.
+        """
+        if self.tape is not None:
+            self.tape(what, values)
+        else:
+            self.count(what, values)
+
+    def count(self, what: str, values: Sequence[Any]) -> None:
+        """Count an observation, now."""
+        getattr(self, f"_saw_{what}")(*values)
 
     @abstractmethod
     def figures(self) -> list[Estimate]:
@@ -137,10 +173,13 @@ class Evaluator(ABC):
             try:
                 learner.teach(context, answer)
             except NotTeachable:
-                self._unable += len(examples)
+                self.observe("unable", len(examples))
                 return
             except SmidgenError:
-                self._unable += 1
+                self.observe("unable", 1)
+
+    def _saw_unable(self, examples: int) -> None:
+        self._unable += examples
 
     def given(self, key: str | None, lesson: Lesson, made: Decision | None) -> None:
         """What came of something that another learner showed, or the app itself, was taught: so is this learner."""
@@ -153,7 +192,7 @@ class Evaluator(ABC):
                 as_shown = {"action": lesson.shown, "propensity": lesson.chance}
                 learner.learn(msgspec.structs.replace(learner.decide(context), **as_shown), lesson.answer)
         except SmidgenError:
-            self._unable += 1
+            self.observe("unable", 1)
 
     def labelled(self, labels: Sequence[int], names: Sequence[str]) -> None:
         """Labels were added: their numbers, and their names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +14,7 @@ from smidgen.decision import Decision
 from smidgen.errors import NoWeights
 from smidgen.learners import Feedback, Learner, learners
 from smidgen.service.insight.estimates import Estimate, self_normalised, share
-from smidgen.service.loops.evaluator import Evaluator
+from smidgen.service.loops.evaluator import Evaluator, Waiting
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
 from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
@@ -23,6 +24,10 @@ from smidgen.service.refusals import Impossible
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
     from smidgen.service.store.recording import Line
+
+
+#: So many items that wait for their relevance are kept whole; of earlier ones the filter is asked again.
+OPEN_ITEMS = 50_000
 
 
 class Request(DecisionBody, kw_only=True):
@@ -56,33 +61,42 @@ class FilterEvaluator(Evaluator):
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        self._mine: dict[str, Decision] = {}
+        self._mine: Waiting[Decision] = self.remember(OPEN_ITEMS)
         self._items = self._forwards = self._hits = self._heard = self._relevant = 0
-        self._drawn: list[tuple[bool, float]] = []
+        self._drawn = (array("d"), array("d"))
         self._random = True
 
     def decided(self, event: Line) -> None:
         """Decide on the same item."""
         made = event.made()
         mine = self.learner(event.key).decide(made.context)
-        self._items += 1
-        self._forwards += bool(mine.action)
-        self._random &= made.propensity is not None
-        if made.action or _sees_everything(learners.get(made.kind)):
-            self._mine[event.decision or ""] = mine
+        self.observe("item", bool(mine.action), made.propensity is not None)
+        waits = made.action or _sees_everything(learners.get(made.kind))
+        self._mine.put(event.decision or "", mine if waits else None)
 
     def answered(self, event: Line, made: Decision) -> None:
         """Take note of the relevance, and learn it."""
         learner, relevant = self.learner(event.key), bool(event.told())
-        mine = self._mine.pop(event.decision or "")
+        mine = self._mine.take(event.decision or "") or learner.decide(made.context)
+        self.observe("relevance", relevant, bool(mine.action), made.propensity)
+        learner.learn(msgspec.structs.replace(mine, action=True), relevant)
+
+    def _saw_item(self, forward: bool, drawn: bool) -> None:
+        """An item: whether this filter would forward it, and whether the log's drew."""
+        self._items += 1
+        self._forwards += forward
+        self._random &= drawn
+
+    def _saw_relevance(self, relevant: bool, forward: bool, p: float | None) -> None:
+        """The relevance of an item, whether this filter would have forwarded it, and how likely the log's did."""
         self._relevant += relevant
-        if mine.action:
+        if forward:
             self._heard += 1
             self._hits += relevant
             self.curve.append(self._hits / self._heard)
-            if made.propensity is not None:
-                self._drawn.append((relevant, made.propensity))
-        learner.learn(msgspec.structs.replace(mine, action=True), relevant)
+            if p is not None:
+                self._drawn[0].append(float(relevant))
+                self._drawn[1].append(p)
 
     def figures(self) -> list[Estimate]:
         """Rates, precision where the relevance is known, and bounds for the rest."""
@@ -96,8 +110,8 @@ class FilterEvaluator(Evaluator):
             low, high = self._hits / self._forwards, (self._hits + unknown) / self._forwards
             bounds = Estimate(measure="precision, sure bounds", value=None, low=low, high=high, of=self._forwards)
             found.insert(2, bounds)
-        if self._random and self._drawn:
-            rewards, p = zip(*self._drawn, strict=True)
+        if self._random and self._drawn[0]:
+            rewards, p = (np.array(each) for each in self._drawn)
             found.insert(2, self_normalised("precision (self-normalised)", np.ones(len(p)), rewards, p))
         if unknown:
             self.notes.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,7 @@ class LabelEvaluator(RewardedLabels):
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        self._played: list[float] = []
+        self._played = array("d")
         self._sure = self._unknown = 0.0
         self._where = self._right_there = self._judged = self._untaught = 0
 
@@ -88,23 +89,32 @@ class LabelEvaluator(RewardedLabels):
             self._asked.take(event.decision or "")
             self._play(event, made, mine, true)
             return
-        p = float(chances(mine, len(self._labels))[made.action])
-        self._judged += 1
-        self._where += p >= 0.5
-        self._right_there += p >= 0.5 and right
-        self._sure += p * right
-        self._unknown += 0.0 if right else 1.0 - p
+        self.observe("judged", float(chances(mine, len(self._labels))[made.action]), right)
         self.weigh(event, made, float(right))
         self.hear(event, made, mine)
 
     def _play(self, event: Line, made: Decision, mine: Decision, true: int) -> None:
         """A round of its own: it says its label, and hears what it would have heard."""
         learner, right = self.learner(event.key), bool(mine.action == true)
+        self.observe("played", right)
+        told = true if Feedback.LABEL in learner.card.kinds else right
+        learner.learn(mine, told)
+
+    def _saw_judged(self, p: float, right: bool) -> None:
+        """How likely it says what was shown, and whether that was right."""
+        self._judged += 1
+        self._where += p >= 0.5
+        self._right_there += p >= 0.5 and right
+        self._sure += p * right
+        self._unknown += 0.0 if right else 1.0 - p
+
+    def _saw_played(self, right: bool) -> None:
         self._played.append(float(right))
         before = self.curve[-1] if self.curve else 0.0
         self.curve.append(before + (right - before) / (len(self.curve) + 1))
-        told = true if Feedback.LABEL in learner.card.kinds else right
-        learner.learn(mine, told)
+
+    def _saw_untaught(self) -> None:
+        self._untaught += 1
 
     def hear(self, event: Line, made: Decision, mine: Decision | None) -> None:
         """Right or wrong of what was shown; those that need the right label learn only where it is known."""
@@ -114,7 +124,7 @@ class LabelEvaluator(RewardedLabels):
         elif (true := self._truth(event.feedback, made.action)[1]) is not None:
             learner.learn(mine, true)
         else:
-            self._untaught += 1
+            self.observe("untaught")
 
     def told(self, event: Line, made: Decision) -> Any:
         """Right or wrong."""
@@ -124,7 +134,7 @@ class LabelEvaluator(RewardedLabels):
         """The accuracy of a run of its own; else the estimates that this log allows, and what is sure."""
         found: list[Estimate] = []
         if self._played:
-            found += _progressive(self._played)
+            found += progressive(self._played)
             self.notes.append(
                 "where the right label is known it plays a run of its own: its own labels, its own feedback, no guess"
             )
@@ -154,7 +164,7 @@ class LabelEvaluator(RewardedLabels):
         """The accuracy over time."""
         if not self._played or self._judged:
             return super().band()
-        return over_time(len(self._played), lambda n: _progressive(self._played[:n])[0])
+        return over_time(len(self._played), lambda n: progressive(self._played[:n])[0])
 
     def _truth(self, feedback: dict[str, Any], shown: int) -> tuple[bool, int | None]:
         """Whether the shown label was right, and which one is, if that is known."""
@@ -165,9 +175,9 @@ class LabelEvaluator(RewardedLabels):
         return right, shown if right else 1 - shown if len(self._labels) == 2 else None
 
 
-def _progressive(right: list[float]) -> list[Estimate]:
+def progressive(right: Any) -> list[Estimate]:
     """The accuracy of a run, and its error, with an interval that allows to look at any time."""
-    found = asymptotic(np.array(right), ALPHA, N0)
+    found = asymptotic(np.array(right, np.float64), ALPHA, N0)
     value, low, high = found.value, max(0.0, found.low), min(1.0, found.high)
     return [
         Estimate(measure="accuracy", value=value, low=low, high=high, of=found.n),

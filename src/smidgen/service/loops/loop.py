@@ -212,12 +212,11 @@ class Loop(ABC):
     def react(self, learner: Learner, decision: Decision, ids: Sequence[str], body: FeedbackBody) -> Reaction:
         """What the learner is told, if the feedback is of this loop and the learner takes it."""
         given = body.given()
-        hint = f"the loop {self.name} takes one of: {', '.join(self.kinds)}"
         if len(given) != 1:
-            raise Impossible(f"the feedback has {len(given)} fields ({', '.join(given) or 'none'})", hint)
+            raise Impossible(f"the feedback has {len(given)} fields ({', '.join(given) or 'none'})", self._takes())
         ((field, value),) = given.items()
         if field not in self.kinds:
-            raise Impossible(f"{field} is not feedback for the loop {self.name}", hint)
+            raise Impossible(f"{field} is not feedback for the loop {self.name}", self._takes())
         try:
             msgspec.convert(given, self.feedback)
         except msgspec.ValidationError as error:
@@ -229,6 +228,9 @@ class Loop(ABC):
                 f"send {', or '.join(send)}",
             )
         return self.reaction(learner, decision, ids, field, value)
+
+    def _takes(self) -> str:
+        return f"the loop {self.name} takes one of: {', '.join(self.kinds)}"
 
     def kept(self, given: dict[str, Any], reaction: Reaction) -> dict[str, Any]:
         """What the log keeps of feedback beside what was learnt: the fields as they came, unless a loop says less."""

@@ -47,14 +47,18 @@ class RewardModel(Companion):
     has weights of its own.
     """
 
+    listens = True
+
     def __init__(self) -> None:
         self._ridge: Learner | None = None
         self._predicted: Waiting[FloatArray] = Waiting()
+        self._offers: Waiting[tuple[Decision, Choice | None]] = Waiting(WHOLE)
 
     def decided(self, event: Line) -> None:
         """Predict the rewards of all candidates."""
         made = event.made()
         offered = _offered(made)
+        self._offers.put(event.decision or "", (made, offered))
         if offered is None:
             return
         if self._ridge is None:
@@ -67,7 +71,8 @@ class RewardModel(Companion):
     def answered(self, event: Line, made: Decision) -> None:
         """Learn what the shown one was worth."""
         self._predicted.take(event.decision or "")
-        offered = _offered(made)
+        kept = self._offers.take(event.decision or "")
+        offered = kept[1] if kept is not None and kept[0] is made else _offered(made)
         if self._ridge is not None and offered is not None and offered.dim == self._ridge.params["dim"]:
             self._ridge.teach(offered, (int(made.action), reward_of(event, made)))
 
@@ -107,8 +112,8 @@ class RewardEvaluator(Evaluator):
             raise InvalidArgument(why, "compare other learners")
         low, high = blueprint.terms.reward_range
         self.weighing = Weighing(self.measure, low, high)
-        self._asked: Waiting[Weighed] = Waiting()
-        self._mine: Waiting[Decision] = Waiting(WHOLE)
+        self._asked: Waiting[Weighed] = self.remember()
+        self._mine: Waiting[Decision] = self.remember(WHOLE)
         self._would: Counter[Any] = Counter()
         self._shown: Counter[Any] = Counter()
         self._heard: Counter[Any] = Counter()
@@ -132,6 +137,7 @@ class RewardEvaluator(Evaluator):
         ids = self.names(event)
         count = len(made.propensities) if made.propensities is not None else max(len(ids), 1)
         if np.ndim(made.action):  # two were shown beside each other
+            self.passed(id, answered=False)
             return
         mine = self.learner(event.key).decide(made.context)
         mine_p, shown = chances(mine, count), int(made.action)
@@ -139,17 +145,26 @@ class RewardEvaluator(Evaluator):
         expected, predicted = (math.nan, math.nan)
         if model is not None:
             expected, predicted = min(1.0, max(0.0, float(mine_p @ model))), float(model[shown])
-        named = len(ids) == count and len(self._would) < IDS
-        if named:
-            self._would[ids[int(mine_p.argmax())]] += 1
-            self._shown[ids[shown]] += 1
+        name = None
+        if len(ids) == count:
+            name = ids[shown]
+            self.observe("names", ids[int(mine_p.argmax())], name)
         self._mine.put(id, mine)
-        self._asked.put(id, Weighed(float(mine_p[shown]), expected, predicted, ids[shown] if named else None))
+        self._asked.put(id, Weighed(float(mine_p[shown]), expected, predicted, name))
         if made.propensities is not None:
             never = made.propensities <= 0.0
-            self.weighing.ask(float(mine_p[never].sum()) if never.any() else 0.0)
+            self.observe("asked", float(mine_p[never].sum()) if never.any() else 0.0)
         elif made.propensity is not None:
-            self.weighing.ask(0.0 if made.propensity < 1.0 else 1.0 - float(mine_p[shown]))
+            self.observe("asked", 0.0 if made.propensity < 1.0 else 1.0 - float(mine_p[shown]))
+
+    def _saw_names(self, would: Any, shown: Any) -> None:
+        """What it would show and what was shown, while they are few enough to count."""
+        if len(self._would) < IDS:
+            self._would[would] += 1
+            self._shown[shown] += 1
+
+    def _saw_asked(self, impossible: float) -> None:
+        self.weighing.ask(impossible)
 
     def answered(self, event: Line, made: Decision) -> None:
         """Weigh the reward, then learn it."""
@@ -160,16 +175,26 @@ class RewardEvaluator(Evaluator):
         """Take note of what came of what was shown."""
         asked = self._asked.take(event.decision or "")
         if asked is None:
-            self._missed += 1
-            return
-        self._heard[asked.shown] += 1
-        if made.propensity is None:
+            self.observe("missed")
+        else:
+            self.observe("weighed", reward, made.propensity, *asked)
+
+    def _saw_missed(self) -> None:
+        self._missed += 1
+
+    def _saw_weighed(
+        self, reward: float, p: float | None, target: float, expected: float, predicted: float, shown: Any
+    ) -> None:
+        """A reward, its propensity, and what `Weighed` says of the decision."""
+        if len(self._heard) < IDS or shown in self._heard:
+            self._heard[shown] += 1
+        if p is None:
             self._without += 1
             return
-        self.weighing.add(reward, made.propensity, asked.target, asked.expected, asked.predicted)
-        self._drawn += made.propensity < 1.0
+        self.weighing.add(reward, p, target, expected, predicted)
+        self._drawn += p < 1.0
         before = self.curve[-1] if self.curve else 0.0
-        self.curve.append(before + (reward * asked.target / made.propensity - before) / (len(self.curve) + 1))
+        self.curve.append(before + (reward * target / p - before) / (len(self.curve) + 1))
 
     def hear(self, event: Line, made: Decision, mine: Decision | None) -> None:
         """Let the learner learn what the log heard of what it showed."""
@@ -257,8 +282,10 @@ def _offered(made: Decision) -> Choice | None:
     if not isinstance(context, Row) or not count or count * (len(context.indices) + 1) > MODELLED:
         return None
     wide, each = context.dim + 1, len(context.indices) + 1
-    one = np.append(context.indices.astype(np.int64), context.dim)
-    indices = (one[None, :] + wide * np.arange(count)[:, None]).ravel()
-    values = np.tile(np.append(np.asarray(context.values, np.float64), 1.0), count)
+    indices, values = np.empty((count, each), np.int64), np.ones((count, each))
+    indices[:, :-1], values[:, :-1] = context.indices, context.values
+    indices[:, -1] = context.dim
+    indices += wide * np.arange(count)[:, None]
+    indices, values = indices.ravel(), values.ravel()
     starts = np.arange(0, count * each + 1, each)
     return Choice(SparseRows(constant(values), constant(indices), constant(starts), wide * count))

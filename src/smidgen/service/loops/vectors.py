@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
+from smidgen._kernel import constant
 from smidgen.decision import FloatArray
+from smidgen.features import Row
 from smidgen.features.record import shown
+from smidgen.features.rows import sparse_rows
 from smidgen.service.messages import ByName, Compact, ModelBody
 from smidgen.service.refusals import Impossible
 
@@ -53,7 +56,7 @@ class Vectors:
         if given is None:
             raise Impossible("features are missing", f"give {self.dim} numbers")
         if self.hashed and isinstance(given, dict):
-            return self._hashed([given])
+            return self._hashed_row(given)
         return self.rows([given])[0]
 
     def rows(self, given: Sequence[Given]) -> Any:
@@ -64,7 +67,10 @@ class Vectors:
         if self.hashed and any(isinstance(features, dict) for features in given):
             if not all(isinstance(features, dict) for features in given):
                 raise Impossible("some features come by name and some by position", "give all in one way")
-            return self._hashed([features for features in given if isinstance(features, dict)])
+            parts = [self._hashed(features) for features in given if isinstance(features, dict)]
+            starts = np.concatenate([[0], np.cumsum([len(columns) for columns, _ in parts])])
+            columns, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+            return sparse_rows(values, columns, starts, dim)
         if len(given) * dim > NUMBERS:
             raise Impossible(
                 f"{len(given)} rows of {dim} features are more than {NUMBERS} numbers", "send fewer rows in one call"
@@ -108,21 +114,22 @@ class Vectors:
             raise Impossible(f"{name!r} is not a feature of this model", f"its features are {known}")
         return self.index[name]
 
-    def _hashed(self, given: Sequence[dict[str, Any]]) -> sparse.csr_matrix:
-        """Sum up what falls into one column; a bit of the hash gives the sign, so collisions cancel on average."""
-        dim = self.dim or 1
-        rows, columns, values = [], [], []
-        for i, features in enumerate(given):
-            for name, value in features.items():
-                amount = value if type(value) is float else number(name, value)
-                column, sign = hashed_place(name, dim)
-                rows.append(i)
-                columns.append(column)
-                values.append(sign * amount)
-        matrix = sparse.csr_matrix((np.asarray(values, dtype=np.float64), (rows, columns)), shape=(len(given), dim))
-        matrix.sum_duplicates()
-        sane(matrix.data)
-        return matrix
+    def _hashed_row(self, features: dict[str, Any]) -> Row:
+        columns, values = self._hashed(features)
+        return Row(constant(columns), values, self.dim or 1)
+
+    def _hashed(self, features: dict[str, Any]) -> tuple[NDArray[np.uint32], FloatArray]:
+        """Columns, in order, and values of one row.
+
+        What falls into one column is summed up; a bit of the hash gives the sign, so collisions cancel on average.
+        """
+        dim, found = self.dim or 1, dict[int, float]()
+        for name, value in features.items():
+            amount = value if type(value) is float else number(name, value)
+            column, sign = hashed_place(name, dim)
+            found[column] = found[column] + sign * amount if column in found else sign * amount
+        columns = sorted(found)
+        return np.array(columns, np.uint32), sane(np.array([found[column] for column in columns], np.float64))
 
 
 def hashed_place(name: str, dim: int) -> tuple[int, int]:

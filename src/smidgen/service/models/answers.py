@@ -83,7 +83,8 @@ class Answers:
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, body)
         group = self._learners.group(model)
         places = group.places(made.decision) if group is not None else None
-        kept = blueprint.loop.kept(body.given(), reaction)
+        given = body.given()
+        kept = blueprint.loop.kept(given, reaction)
         content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn), places))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.slot, [row])
@@ -92,7 +93,7 @@ class Answers:
             self._learners.learn(model, key, held, change)  # a refusal undoes what was written
             self._learners.changed(model, key, held, verdict.seq)
             reach("learnt")
-            ((field, value),) = body.given().items()
+            ((field, value),) = given.items()
             self._passing_on.take(made, name, field, value, hashed, row.at)
         self._recent.drop(name)
         return _told(name, verdict.status, verdict.version)

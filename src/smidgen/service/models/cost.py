@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import registry
+from smidgen.features import Row
 from smidgen.features.limits import CROSSES, DEPTH
 from smidgen.learners import Card
 from smidgen.service.loops.vectors import NUMBERS
@@ -72,6 +73,8 @@ class Budget:
 
 def touched(context: Any, *, crossed: bool = False) -> int:
     """How many numbers a context holds; a field of a record, or a cross, counts as several."""
+    if type(context) is Ranking or type(context) is Choice:
+        return _stored(context.rows)
     if isinstance(context, Candidates):
         about = _fields(context.context or {}) if crossed else 0
         sizes = [1 + _fields(each) for each in context.records]
@@ -82,7 +85,13 @@ def touched(context: Any, *, crossed: bool = False) -> int:
         return len(context) * context.dim
     if isinstance(context, Structure) and not isinstance(context, Ranking | Choice):
         return _held(context)
-    rows = context.rows if isinstance(context, Ranking | Choice) else context
+    if isinstance(context, Row):
+        return len(context.values)
+    return _stored(context.rows if isinstance(context, Ranking | Choice) else context)
+
+
+def _stored(rows: Any) -> int:
+    """How many numbers rows of features hold."""
     stored = getattr(rows, "data", None) if hasattr(rows, "indptr") else getattr(rows, "array", rows)
     return int(getattr(stored, "size", 0))
 

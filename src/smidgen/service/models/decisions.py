@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from smidgen import records
@@ -113,16 +112,24 @@ class Decisions:
             )
         ready, budgets = [], [Budget(each.blueprint.cost) for each in (model, *model.beside)]
         for index, body in enumerate(bodies):
-            with _naming(index, len(bodies)):
+            try:
                 ready.append(self._prepare(model, body))
                 for budget in budgets:
                     budget.spend(ready[-1].context)
+            except SmidgenError as error:
+                if len(bodies) == 1:
+                    raise
+                raise _naming(error, index) from error
         replies: list[Reply] = []
         made: list[_Made] = []
         mine: dict[str, tuple[bytes | None, Reply]] = {}  # the same id twice in one batch
         for index, request in enumerate(ready):
-            with _naming(index, len(bodies)):
+            try:
                 replies.append(request.known or self._decide(model, request, mine, made))
+            except SmidgenError as error:
+                if len(bodies) == 1:
+                    raise
+                raise _naming(error, index) from error
         for each in dict.fromkeys(one.model.slot for one in made):
             self._write([one for one in made if one.model.slot == each])
         for one in made:
@@ -256,6 +263,8 @@ class Decisions:
 
 def _shared(start: bytes | None, names: Carried, hashed: list[str]) -> dict[str, Any] | None:
     """What a decision's event says of what is no matter of one learner, if anything."""
+    if start is None and not names and not hashed:
+        return None
     told = {"start": start, "names": names or None, "hashed": hashed or None}
     return {name: value for name, value in told.items() if value is not None} or None
 
@@ -270,16 +279,10 @@ def _name(now: float) -> str:
 
     Forty bits of the time in 1/256 s, then 56 bits at random.
     """
-    return f"{int(now * 256) & 0xFF_FFFF_FFFF:010x}{secrets.token_hex(7)}"
+    return f"{int(now * 256) & 0xFF_FFFF_FFFF:010x}{os.urandom(7).hex()}"
 
 
-@contextmanager
-def _naming(index: int, of: int) -> Iterator[None]:
+def _naming(error: SmidgenError, index: int) -> SmidgenError:
     """A refusal of one of several decisions says which."""
-    try:
-        yield
-    except SmidgenError as error:
-        if of == 1:
-            raise
-        refusal = Conflict if isinstance(error, Conflict) else Impossible
-        raise refusal(f"decision {index} of the batch: {error.problem}", error.hint) from error
+    refusal = Conflict if isinstance(error, Conflict) else Impossible
+    return refusal(f"decision {index} of the batch: {error.problem}", error.hint)

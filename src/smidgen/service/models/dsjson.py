@@ -30,13 +30,14 @@ def read(content: bytes, id: str) -> Examples:
     lines = [line for line in content.splitlines() if line.strip()]
     if len(lines) > ROWS:
         raise Impossible(f"there are {len(lines):,} lines", f"send at most {ROWS:,} in one call")
-    found = [_example(text, f"line {number}") for number, text in enumerate(lines, 1)]
+    found = [example(text, f"line {number}") for number, text in enumerate(lines, 1)]
     examples = [each for each in found if each is not None]
     body = loops.examples(id=id, examples=examples) if examples else None
     return Examples(body, len(found) - len(examples))
 
 
-def _example(text: bytes, place: str) -> Any:
+def example(text: bytes, place: str) -> Any:
+    """The example of a line, None if it holds none; ``place`` is its name in refusals."""
     try:
         told = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

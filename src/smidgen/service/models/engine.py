@@ -204,6 +204,10 @@ class Engine:
         """Within a batch: the model of this name, as it is."""
         return self._models.get(name)
 
+    def begin_at_once(self) -> bool:
+        """Open a batch, if nothing is to be waited for: no other process that writes, no store that is elsewhere."""
+        return self.store.begin_at_once()
+
     def attempt(self, command: Callable[[], T]) -> T:
         """Run a command of the open batch; if it fails, it alone is undone."""
         mark, entrance = self._undo.mark(), self._entrance
@@ -255,6 +259,12 @@ class Engine:
             else:
                 return answer
         raise Busy("other workers are writing to the same models", "try again in a moment")
+
+    def due(self) -> bool:
+        """Whether there is something to maintain."""
+        if self.untidy or self.unclean:
+            return True
+        return any(m.seq - m.saved >= self._every and self.owns(m.slot) for m in list(self.models.values()))
 
     def maintain(self, every: int | None = None) -> None:
         """Take the snapshots that are due; between batches, so that no state runs ahead of the log.
@@ -426,6 +436,16 @@ class Engine:
     def feedback(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision: once, in time, if it is possible."""
         return self.run(lambda: self._answers.take(name, body, allowed))
+
+    def decides_at_hand(self, name: str, key: str | None) -> str | None:
+        """The name of the model, if all that its decision needs is in memory."""
+        model = self.models.get(name)
+        return name if model is not None and self.learners.at_hand(model, key) else None
+
+    def learns_at_hand(self, id: str) -> str | None:
+        """The name of the model that made a decision, if all that feedback on it needs is in memory."""
+        made = self._recent.get(id)
+        return made.model.name if made is not None and self.learners.at_hand(made.model, made.key) else None
 
     def shown(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count that was asked for ahead of time."""

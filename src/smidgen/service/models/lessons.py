@@ -8,8 +8,6 @@ from typing import Any
 
 from smidgen import records
 from smidgen.errors import SmidgenError
-from smidgen.features.row import as_row
-from smidgen.features.rows import is_sparse
 from smidgen.service.messages import ExamplesBody, TaughtReply, digest
 from smidgen.service.models.cost import Budget
 from smidgen.service.models.group import Group
@@ -101,8 +99,6 @@ class Lessons:
                 blueprint.loop.check(example, but=("answer",))
                 context, answer = blueprint.loop.lesson(learner, example, example.answer)
                 budget.spend(context)
-                if is_sparse(context) and model.blueprint.dim is not None:
-                    context = as_row(context, model.blueprint.dim)  # in a form that can be written
                 found.append((context, answer))
         return found
 

@@ -259,6 +259,11 @@ class LearnerCache:
             self._keyed.move_to_end(place)
         return held
 
+    def at_hand(self, model: Served, key: str | None) -> bool:
+        """Whether a learner is in memory, and what it shares with others."""
+        held = model.slot in self._plain if key is None else (model.slot, key) in self._keyed
+        return held and (model.slot in self._groups or not model.blueprint.grouped)
+
     def group(self, model: Served) -> Group | None:
         """What the keys of a model share, recovered if need be; None if they share nothing."""
         if not model.blueprint.grouped:

@@ -9,7 +9,7 @@ from smidgen.service.messages import ModelBody
 from smidgen.service.refusals import Impossible
 
 #: What comes back where keys share their start if nobody says.
-USUALLY = (Feedback.REWARD, Feedback.BIT, Feedback.BETTER)
+USUALLY = (Feedback.REWARD, Feedback.BIT, Feedback.BETTER, Feedback.EDIT)
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,15 +7,19 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 from smidgen.service.models.engine import SWEPT, Engine
 from smidgen.service.refusals import Busy, StorageFailed, Taken
 
 T = TypeVar("T")
-_Answer = tuple["asyncio.Future[Any]", Any, Exception | None]
+#: Who waits for commands: called on the event loop with their answer, or with why there is none.
+Done = Callable[[Any, Exception | None], None]
 #: How often windows are looked after when nobody asks for anything.
 WATCH_S = 0.5
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
@@ -24,17 +28,25 @@ PAUSE_S = 0.01
 LOOK_S, SWEEP_S = 0.05, 0.25
 #: How often a command begins anew because another worker writes to the same slots.
 TRIES = 200
+#: How many seconds of CPU a quick command takes at most.
+QUICK_S = 0.002
+#: How long the event loop runs commands itself before it looks up again.
+TURN_S = 0.005
 _log = logging.getLogger("smidgen.service")
 
 
 @dataclass(slots=True)
 class _Job:
-    """Commands of one caller.
+    """Commands that belong together.
 
     Attributes
     ----------
-    commands, each, future
-        What is to be done, whether each is answered for itself, and who waits.
+    commands, each
+        What is to be done, and whether each is answered for itself.
+    done
+        Who waits.
+    at_hand
+        Says whose learner is needed, if it and all else is in memory now, so that the commands may be quick.
     told
         The answers so far.
     wanted, tries
@@ -43,7 +55,8 @@ class _Job:
 
     commands: Sequence[Callable[[], Any]]
     each: bool
-    future: asyncio.Future[Any]
+    done: Done
+    at_hand: Callable[[], str | None] | None = None
     told: list[Any] = field(default_factory=list)
     wanted: set[int] = field(default_factory=set)
     tries: int = 0
@@ -51,16 +64,30 @@ class _Job:
     def answer(self) -> _Answer:
         """What the caller is told once it lasts."""
         if self.each:
-            return self.future, self.told, None
-        refused = self.told[0] if isinstance(self.told[0], Exception) else None
-        return self.future, None if refused is not None else self.told[0], refused
+            return _Answer(self.done, self.told, None)
+        (answer,) = self.told
+        return _Answer(self.done, None, answer) if isinstance(answer, Exception) else _Answer(self.done, answer, None)
+
+
+class _Answer(NamedTuple):
+    """What somebody is told after the commit."""
+
+    done: Done
+    answer: Any
+    refused: Exception | None
 
 
 class Writer:
     """The only one who touches the engine.
 
-    Commands run one after the other in a thread of their own, and so do commits and snapshots: however long one takes,
+    Commands run one after the other, and commits and snapshots in a thread of their own: however long one takes,
     requests are read and answered on the event loop meanwhile. Nobody is answered before the commit of his command.
+
+    The engine is in one pair of hands at a time. Commands that are quick, as those before them of the same model were,
+    are run by the event loop itself, a few milliseconds at most, and the thread is given the commit: two threads that
+    run Python by turns cost twice as much as one. All others are run by the thread too, and so are all commands on a
+    store that other workers write to: there one may have to wait, and what another worker is in the way of comes first
+    in the next batch.
 
     Parameters
     ----------
@@ -85,14 +112,19 @@ class Writer:
         self.engine = engine
         self._limit = limit
         self._largest = largest
-        self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._aside: list[_Job] = []  # what another worker was in the way of
+        self._queued: deque[_Job] = deque()
+        self._busy = False  # whether the thread has the engine
+        self._turning = False  # whether the event loop is about to look at what is queued
+        self._quick: set[str] = set()  # models whose commands are
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._shared = engine.store.shared
         self._looked = self._swept = 0.0
         self._closing = False
         self._stale = False
-        self._thread = threading.Thread(target=self._work, name="smidgen engine")
+        self._thread = threading.Thread(target=self._run, name="smidgen engine")
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._idle: asyncio.Future[None] | None = None
         self.commits = 0
         self.commands = 0
         self.able = True
@@ -102,30 +134,39 @@ class Writer:
         """Begin to work; call it on the event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
+        self._watch = self._loop.call_later(self._patience, self._look)
 
     async def do(self, command: Callable[[], T]) -> T:
         """Run a command; returns when what it did is on the disk."""
-        answer: T = await self._queued([command], each=False)
+        answer: T = await self._asked([command], each=False)
         return answer
 
     async def do_each(self, commands: Sequence[Callable[[], T]]) -> list[T | Exception]:
         """Run commands in order, in one commit; of each its answer, or its refusal, which undoes it alone."""
-        answers: list[T | Exception] = await self._queued(commands, each=True)
+        answers: list[T | Exception] = await self._asked(commands, each=True)
         return answers
 
-    async def _queued(self, commands: Sequence[Callable[[], Any]], *, each: bool) -> Any:
-        self.open()
-        if self._waiting.qsize() >= self._limit:
-            raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
+    async def _asked(self, commands: Sequence[Callable[[], Any]], *, each: bool) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.put(_Job(commands, each, future))
+        self._enter(_Job(commands, each, partial(_settle, future)))
         return await future
+
+    def put(self, command: Callable[[], Any], done: Done, at_hand: Callable[[], str | None] | None = None) -> None:
+        """Run a command; ``done`` is called when what it did is on the disk, or why it was not done.
+
+        ``at_hand`` says which model's learner it needs, if that is in memory.
+        """
+        self._enter(_Job((command,), False, done, at_hand))
 
     def own(self, slots: list[int]) -> None:
         """Look after slots that are this worker's from now on; any thread may say so."""
-        future: asyncio.Future[Any] = asyncio.Future(loop=self._loop)
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # the next to own it tries again
-        self._waiting.put(_Job([lambda: self.engine.owned(slots)], False, future))
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._own, slots)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait, beside those whose commands are run or committed now."""
+        return len(self._queued)
 
     def open(self) -> None:
         """Refuse if the service is stopping."""
@@ -135,33 +176,127 @@ class Writer:
     async def stop(self) -> None:
         """Finish what is queued, then stop."""
         self._closing = True
-        if self._loop is not None:
-            self._waiting.put(None)
-            await self._loop.run_in_executor(None, self._thread.join)
+        if self._loop is None:
+            return
+        if self._watch is not None:
+            self._watch.cancel()
+        while self._queued or self._busy:
+            self._idle = self._loop.create_future()
+            await self._idle
+        self._work.put(None)
+        await self._loop.run_in_executor(None, self._thread.join)
+
+    # On the event loop
+
+    @property
+    def _patience(self) -> float:
+        """How long nobody looks around, if nobody asks for anything."""
+        return PAUSE_S if self.engine.untidy else LOOK_S if self._shared else WATCH_S
+
+    def _own(self, slots: list[int]) -> None:
+        if not self._closing:
+            self._queued.append(_Job([lambda: self.engine.owned(slots)], False, _nobody))
+            self._soon()
+
+    def _enter(self, job: _Job) -> None:
+        self.open()
+        if len(self._queued) >= self._limit:
+            raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
+        self._queued.append(job)
+        self._soon()
+
+    def _soon(self) -> None:
+        """Look at what is queued when all is read that has arrived."""
+        if self._loop is not None and self._queued and not self._busy and not self._turning:
+            self._turning = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._turning = False
+        if self._busy or not self._queued:
+            return
+        try:
+            done = self._here()
+        except Exception as error:  # the disk refuses: what was done here is undone, and nothing was answered
+            _log.warning("a batch is tried again aside: %s", error)
+            done = None
+        if done is not None:
+            self._hand_over(partial(self._finish, done))
+        else:
+            some = [self._queued.popleft() for _ in range(min(len(self._queued), self._largest))]
+            self._hand_over(partial(self._all, some))
+
+    def _here(self) -> list[_Job] | None:
+        """Run what is quick and comes first; None if that is nothing, or if something else comes before it."""
+        engine = self.engine
+        if self._shared or self._stale or not self._is_quick(self._queued[0]):
+            return None
+        if engine.overdue() or not engine.begin_at_once():
+            return None
+        some: list[_Job] = []
+        try:
+            begun, until = time.thread_time(), time.perf_counter() + TURN_S
+            for job in islice(self._queued, self._largest):
+                if some and (time.perf_counter() > until or not self._is_quick(job)):
+                    break
+                some.append(job)
+                self._did(job)
+            if time.thread_time() - begun > QUICK_S * len(some):
+                self._quick.clear()
+        except BaseException:
+            self._abandon()
+            for job in some:
+                job.told.clear()
+            raise
+        for _ in some:
+            self._queued.popleft()
+        return some
+
+    def _is_quick(self, job: _Job) -> bool:
+        return job.at_hand is not None and job.at_hand() in self._quick
+
+    def _hand_over(self, work: Callable[[], None]) -> None:
+        self._busy = True
+        self._work.put(work)
+
+    def _look(self) -> None:
+        """See to windows that are over, and to what is still to be erased, while nobody asks."""
+        if self._loop is None or self._closing:
+            return
+        if not self._busy and not self._queued:
+            self._hand_over(self._idling)
+        self._watch = self._loop.call_later(self._patience, self._look)
+
+    def _tell(self, answers: list[_Answer], aside: Sequence[_Job], *, free: bool) -> None:
+        """Answer those who still wait; ``free`` says that the thread has let go of the engine.
+
+        What another worker was in the way of comes first.
+        """
+        self._queued.extendleft(reversed(aside))
+        if free:
+            self._busy = False
+        for done, answer, refused in answers:
+            try:
+                done(answer, refused)
+            except Exception:
+                _log.exception("an answer could not be told")
+        self._soon()
+        if self._idle is not None and not self._queued and not self._busy and not self._idle.done():
+            self._idle.set_result(None)
 
     # In the engine's thread
 
-    def _work(self) -> None:
-        while (batch := self._taken()) is not None:
-            if batch or self.engine.untidy or self._overdue():
-                self._one_commit(batch)
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
 
-    def _overdue(self) -> bool:
-        """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
-        try:
-            self._look()
-            if not self._sweeps():
-                return False
-            if not (found := self.engine.overdue()):
-                self._swept = time.monotonic()
-            return found
-        except Exception as error:
-            if self.able or not self._shared:
-                _log.warning("windows could not be looked after: %s", error)
-            self.able = self.able and not self._shared
-            return False
+    def _idling(self) -> None:
+        if self.engine.untidy or self._overdue():
+            self._all([])
+        else:
+            self._post([], free=True)
 
-    def _look(self) -> None:
+    def _look_around(self) -> None:
         """See what other workers made of the rows of models, every now and then."""
         if self._shared and (now := time.monotonic()) - self._looked >= LOOK_S:
             self._looked = now
@@ -174,68 +309,81 @@ class Writer:
         owning = self.engine.owning
         return time.monotonic() - self._swept >= SWEEP_S and owning is not None and owning.any()
 
-    def _taken(self) -> list[_Job] | None:
-        """What is queued; nothing, if nothing comes for a while; None at the end."""
-        if self._aside:
-            batch, self._aside = self._aside, []
-        else:
-            patience = LOOK_S if self._shared else WATCH_S
-            try:
-                first = self._waiting.get(timeout=PAUSE_S if self.engine.untidy else patience)
-            except queue.Empty:
-                return []
-            if first is None:
-                return None
-            batch = [first]
-        while len(batch) < self._largest:
-            try:
-                job = self._waiting.get_nowait()
-            except queue.Empty:
-                break
-            if job is None:
-                self._waiting.put(None)  # again, for the next time
-                break
-            batch.append(job)
-        return batch
+    def _overdue(self) -> bool:
+        """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
+        try:
+            self._look_around()
+            if not self._sweeps():
+                return False
+            if not (found := self.engine.overdue()):
+                self._swept = time.monotonic()
+            return found
+        except Exception as error:
+            if self.able or not self._shared:
+                _log.warning("windows could not be looked after: %s", error)
+            self.able = self.able and not self._shared
+            return False
 
-    def _one_commit(self, batch: list[_Job]) -> None:
-        answers: list[_Answer] = []
+    def _all(self, batch: list[_Job]) -> None:
+        """Run commands and commit."""
+        done: list[_Job] = []
         aside: list[_Job] = []
-        committed = False
         try:
             if self._stale:
                 self._undo()
+            self._look_around()
             again = [job.wanted for job in batch if job.tries]
             self.engine.begin(set[int]().union(*again) if again else None)
             if self._sweeps():
                 more = self.engine.sweep() == SWEPT  # windows that are over come before what is asked now
                 self._swept = 0.0 if more else time.monotonic()
             for job in batch:
-                if self._done(job):
-                    answers.append(job.answer())
-                else:
-                    aside.append(job)
-            self.engine.commit()
-            committed = True
-            self.able, self.proved = True, time.monotonic()
+                (done if self._timed(job) else aside).append(job)
         except Exception as error:
-            refusal = _refusal(error)
-            self.able = self.able and not isinstance(refusal, StorageFailed)
-            self._abandon()
-            aside, answers = [], [(job.future, None, refusal) for job in batch]
-        self._aside = aside
-        self.commits += committed
-        self.commands += sum(len(job.commands) for job in batch)
-        if self._loop is not None and answers:
-            self._loop.call_soon_threadsafe(_tell, answers)
-        if committed:
+            self._failed(error, batch)
+        else:
+            self._finish(done, aside)
+
+    def _finish(self, done: list[_Job], aside: Sequence[_Job] = ()) -> None:
+        """Commit what was done, and answer."""
+        try:
+            self.engine.commit()
+        except Exception as error:
+            self._failed(error, [*done, *aside])
+            return
+        self.able, self.proved = True, time.monotonic()
+        self.commits += 1
+        due = self.engine.due()
+        self._post([job.answer() for job in done], aside, free=not due)
+        if due:
             try:
                 self.engine.maintain()
             except Exception as error:
                 _log.warning("no snapshots: %s", error)
+            self._post([], free=True)
 
-    def _done(self, job: _Job) -> bool:
-        """Do what a caller wants; whether that is done, or another worker is in the way of the rest."""
+    def _failed(self, error: Exception, jobs: list[_Job]) -> None:
+        refusal = _refusal(error)
+        self.able = self.able and not isinstance(refusal, StorageFailed)
+        self._abandon()
+        self._post([_Answer(job.done, None, refusal) for job in jobs], free=True)
+
+    def _post(self, answers: list[_Answer], aside: Sequence[_Job] = (), *, free: bool) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(partial(self._tell, answers, aside, free=free))
+
+    # In whichever has the engine
+
+    def _timed(self, job: _Job) -> bool:
+        """Run a job, and note whether its model is quick; whether it is done."""
+        name, begun = job.at_hand() if job.at_hand is not None else None, time.thread_time()
+        done = self._did(job)
+        if name is not None and time.thread_time() - begun < QUICK_S:  # of CPU: that others use it too is no fault
+            self._quick.add(name)
+        return done
+
+    def _did(self, job: _Job) -> bool:
+        """Run the commands of a job; whether all is done, or another worker is in the way of the rest."""
         for command in job.commands[len(job.told) :]:
             try:
                 job.told.append(self._attempt(command))
@@ -245,6 +393,7 @@ class Writer:
                 if job.tries < TRIES:
                     return False
                 job.told.append(Busy(error.problem, "try again in a moment"))
+            self.commands += 1
         return True
 
     def _attempt(self, command: Callable[[], Any]) -> Any:
@@ -271,15 +420,18 @@ class Writer:
         self._stale = False
 
 
-def _tell(answers: list[_Answer]) -> None:
-    """Answer those who still wait; on the event loop."""
-    for future, answer, refused in answers:
-        if future.done():
-            continue
-        if refused is None:
-            future.set_result(answer)
-        else:
-            future.set_exception(refused)
+def _nobody(answer: Any, refused: Exception | None) -> None:
+    """Nobody waits: who owns the slots next tries again."""
+
+
+def _settle(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:
+    """Tell one who waits, if he still does."""
+    if future.done():
+        return
+    if refused is None:
+        future.set_result(answer)
+    else:
+        future.set_exception(refused)
 
 
 def _of_disk(error: Exception) -> bool:

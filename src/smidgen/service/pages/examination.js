@@ -1,5 +1,4 @@
 // How far people look: the examination curve with its interval, and how much the model perturbs to learn it.
-import { faded } from "./charts.js";
 import { h, percent, set } from "./dom.js";
 
 export function examinationCard(chartCard) {
@@ -17,17 +16,13 @@ export function examinationCard(chartCard) {
     set(card.empty, why ? why[0].toUpperCase() + why.slice(1) : "Not enough clicks yet to tell.");
     if (card.root.hidden) return;
     set(card.caption, drawn.length ? "How likely each place is looked at, the first taken as 1, with its interval." : "");
-    const highest = 1.03 * Math.max(...drawn.map(({ high }) => high));
-    const x = drawn.map(({ place }) => place);
-    const invisible = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", x };
-    card.show(drawn.length ? (c) => ({
-      traces: [
-        { ...invisible, y: drawn.map(({ low }) => low) },
-        { ...invisible, y: drawn.map(({ high }) => high), fill: "tonexty", fillcolor: faded(c.good, 0.16) },
-        { x, y: drawn.map(({ value }) => value), mode: "lines+markers", line: { color: c.good, width: 2.2 }, marker: { size: 5, color: c.good }, hovertemplate: "place %{x}<br><b>%{y:.0%}</b><extra></extra>" },
-      ],
-      layout: { xaxis: { title: { text: "place" }, tickformat: ",d", ...(x.length < 12 ? { dtick: 1 } : { nticks: 6 }) }, yaxis: { range: [0, Math.min(highest, Math.max(1.25, 1.5 * Math.max(...drawn.map(({ value }) => value))))], tickformat: ".0%", nticks: 5 } },
-    }) : null, drawn.length ? `${percent(drawn.at(-1).value)} at place ${drawn.at(-1).place}` : "", drawn);
+    const [highest, most] = ["high", "value"].map((of) => Math.max(...drawn.map((each) => each[of])));
+    const all = (of) => drawn.map((each) => each[of]);
+    card.show(drawn.length ? {
+      kind: "lines", x: { title: "place", whole: true }, y: { from: 0, to: Math.min(1.03 * highest, Math.max(1.25, 1.5 * most)), share: true }, at: all("place"),
+      lines: [{ values: all("value"), low: all("low"), high: all("high"), colour: "good", dots: true }],
+      read: (i) => [[`place ${drawn[i].place}`, `${Math.round(100 * drawn[i].value)} %`]],
+    } : null, drawn.length ? `${percent(drawn.at(-1).value)} at place ${drawn.at(-1).place}` : "", drawn);
   };
   return { root: card.root, update };
 }

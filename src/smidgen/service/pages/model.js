@@ -1,7 +1,7 @@
 // One model: how well it does, what theory promises, what it goes by, how late its users answer.
 import { get, model as path } from "./api.js";
 import { callsCard } from "./calls.js";
-import { band, draw, faded, plain } from "./charts.js";
+import { draw } from "./charts.js";
 import { compareCard } from "./compare.js";
 import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
 import { archiveDialog, editDialog, reviveDialog } from "./edit.js";
@@ -17,7 +17,7 @@ import { tasteCard } from "./taste.js";
 import { tryCard } from "./tryit.js";
 
 export function chartCard(title, note, size, kind = "") {
-  const chart = h("div", { class: `chart ${kind}`, role: "img", "aria-label": title });
+  const chart = h("div", { class: `chart ${kind}`, role: "group", "aria-roledescription": "chart", "aria-label": title, "aria-description": "Arrow keys read the values one by one.", tabindex: "0" });
   const caption = h("figcaption", {}, note);
   const empty = h("p", { class: "empty" }, "Nothing to draw yet.");
   const heading = h("h2", {}, title);
@@ -33,14 +33,15 @@ export function chartCard(title, note, size, kind = "") {
     empty.hidden = Boolean(picture);
     if (!picture) return;
     chart.setAttribute("aria-label", `${title}: ${summary}`);
-    draw(chart, picture).catch((error) => { chart.hidden = true; empty.hidden = false; set(empty, error.message); });
+    draw(chart, picture);
   };
   return { root, chart, caption, empty, heading, show };
 }
 
-// An axis of whole numbers: while there are few, every one of them, and none of them twice.
-const wholeTicks = (last, nticks) => ({ rangemode: "tozero", tickformat: ",d", ...(last < nticks ? { dtick: 1 } : { nticks }) });
-const counting = (last, text = "learnt feedback") => ({ title: { text }, ...wholeTicks(last, 6) });
+const counting = (title = "learnt feedback") => ({ title, from: 0, whole: true });
+const inFull = (x) => String(+x.toPrecision(4)).replace("-", "−");
+const share = (x) => `${(100 * x).toFixed(1)} %`;
+const SHARE = { from: 0, to: 1.02, share: true };
 
 export function modelView(name, refresh) {
   const root = h("div", { class: "page" }, h("p", { class: "empty" }, "…"));
@@ -149,15 +150,15 @@ function sampleBar(model, refresh) {
 
 function drawCurve(card, loop, told, now, nothing) {
   const points = told.points.filter((point) => point.value !== null);
-  const { share } = loop;
   const last = points.at(-1);
   if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
   else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It is of those who answered: of the last ${whole(now.quality.of)} closed decisions ${whole(now.quality.silent)} were silent.` : ""));
   set(card.empty, nothing && points.length ? "Nothing to learn from, so nothing to draw: see Health." : "Nothing to draw yet.");
-  card.show(points.length && !nothing ? (c) => ({
-    traces: band(c, points, { colour: c.accent, format: share ? ".1%" : ".4g", name: told.measure }),
-    layout: { xaxis: counting(last.to), yaxis: share ? { range: [0, 1.02], tickformat: ".0%", nticks: 6 } : { nticks: 6 } },
-  }) : null, last ? `${figure(loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
+  card.show(points.length && !nothing ? {
+    kind: "lines", x: counting(), y: loop.share ? SHARE : {}, at: points.map((point) => point.to),
+    lines: [{ ...Object.fromEntries(["value", "low", "high"].map((of) => [of === "value" ? "values" : of, points.map((point) => point[of])])), colour: "accent", dots: points.length <= 30 }],
+    read: (i) => [[`feedback ${whole(points[i].from)}–${whole(points[i].to)}`, (loop.share ? share : inFull)(points[i].value)]],
+  } : null, last ? `${figure(loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
   card.chart.dataset.points = points.length;
   card.chart.dataset.to = last?.to ?? 0;
 }
@@ -167,10 +168,11 @@ function drawBound(card, bound) {
   set(card.empty, bound.why_not ?? (single ? `≤ ${short(bound.curve[0][1])} on average after ${whole(bound.curve[0][0])} rounds` : ""));
   const unit = bound.unit ? ` · ${bound.unit}` : "";
   set(card.caption, bound.why_not ? "" : `${bound.theorem}. Average regret at most ${short(bound.curve.at(-1)[1])}${unit} after ${whole(bound.curve.at(-1)[0])} rounds. ${bound.assumes} ${bound.checked}`);
-  card.show(bound.why_not || single ? null : (c) => ({
-    traces: [{ x: bound.curve.map((p) => p[0]), y: bound.curve.map((p) => p[1]), mode: "lines", line: { color: c.second, width: 2.2, dash: "dash" }, hovertemplate: "%{x:,d} rounds<br><b>≤ %{y:.3g}</b><extra></extra>" }],
-    layout: { xaxis: counting(bound.curve.at(-1)[0], "rounds"), yaxis: { rangemode: "tozero", nticks: 5, title: { text: bound.unit ? `× ${bound.unit}` : "" } } },
-  }), bound.why_not ?? `at most ${short(bound.curve.at(-1)[1])}${unit}`, bound);
+  card.show(bound.why_not || single ? null : {
+    kind: "lines", x: counting("rounds"), y: { tozero: true, title: bound.unit ? `× ${bound.unit}` : "" }, at: bound.curve.map((p) => p[0]),
+    lines: [{ values: bound.curve.map((p) => p[1]), colour: "second", stroke: "dashed" }],
+    read: (i) => [[`${whole(bound.curve[i][0])} rounds`, `≤ ${short(bound.curve[i][1])}`]],
+  }, bound.why_not ?? `at most ${short(bound.curve.at(-1)[1])}${unit}`, bound);
 }
 
 // What the loop has besides its curve: the place of the clicked along learnt feedback, or shares of all decisions.
@@ -183,25 +185,22 @@ function secondCard(loop) {
     const all = (places ? told.points : told.made).filter((point) => lines.some((key) => point[key] !== null));
     const still = Boolean(idle) && all.every((point) => lines.every((key) => !point[key]));
     set(card.empty, all.length && still ? idle : "Nothing to draw yet.");
-    const line = (c, key, i) => {
-      const colour = places ? c.good : lines.length > 1 && i === 0 ? c.accent : c.second;
-      const hover = places ? "<b>%{y:.2f}</b><extra></extra>" : `<b>%{y:.1%}</b> ${plain(key)}<extra></extra>`;
-      return { x: all.map((p) => p.to), y: all.map((p) => p[key]), mode: all.length > 1 && (!places || all.length > 30) ? "lines" : places ? "lines+markers" : "markers", name: plain(key), line: { color: colour, width: 2.4, dash: i ? "dot" : "solid" }, marker: { size: places ? 5 : 6, color: colour }, hovertemplate: hover };
-    };
-    const highest = () => Math.max(2, ...all.flatMap((p) => lines.map((key) => p[key])));
+    const line = (key, i) => ({ values: all.map((p) => p[key]), colour: places ? "good" : lines.length > 1 && i === 0 ? "accent" : "second", stroke: i ? "dotted" : "", dots: places && all.length <= 30 });
+    const highest = Math.max(2, ...all.flatMap((p) => lines.map((key) => p[key])));
     const latest = all.at(-1);
     const said = (key) => (places ? `${short(latest[key])} in the latest window` : `${percent(latest[key])} ${key} lately`);
-    card.show(all.length && !still ? (c) => ({
-      traces: lines.map((key, i) => line(c, key, i)),
-      layout: { xaxis: counting(latest.to, places ? undefined : "decisions"), yaxis: places ? { range: [highest() + 0.2, 0.8], nticks: 5 } : { range: [0, 1.02], tickformat: ".0%", nticks: 5 } },
-    }) : null, latest ? lines.map(said).join(", ") : "", all);
+    card.show(all.length && !still ? {
+      kind: "lines", x: counting(places ? undefined : "decisions"), y: places ? { from: highest + 0.2, to: 0.8 } : SHARE, at: all.map((p) => p.to), lines: lines.map(line),
+      read: (i) => lines.filter((key) => all[i][key] !== null).map((key) => (places ? ["place", all[i][key].toFixed(2)] : [key, share(all[i][key])])),
+    } : null, latest ? lines.map(said).join(", ") : "", all);
   };
   return { root: card.root, update };
 }
 
 // The name of a weight beside its bar; a cross of two features has a line for each.
 const CROSS = " × ";
-const tick = (name) => name.split(CROSS).map((part, i) => plain((i ? "× " : "") + part, 26)).join("<br>");
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+const tick = (name) => name.split(CROSS).map((part, i) => cut((i ? "× " : "") + part, 26));
 
 function weightsCard(model, loop) {
   const card = chartCard(loop.words.weights, loop.words.about_weights, loop.figure ? "third" : "half", "bars");
@@ -235,12 +234,11 @@ function weightsCard(model, loop) {
     if (content === drawn) return undefined;
     drawn = content;
     set(card.empty, told.why_not ?? "All weights are zero: nothing has been learnt.");
-    const bars = told.weights.slice(0, 14).reverse();
+    const bars = told.weights.slice(0, 14);
     card.chart.style.setProperty("--bars", `${Math.max(150, bars.reduce((sum, bar) => sum + (bar.name.includes(CROSS) ? 36 : 26), 40))}px`);
-    card.show(bars.length ? (c) => ({
-      traces: [{ type: "bar", orientation: "h", y: bars.map((_, i) => String(i)), customdata: bars.map((bar) => plain(bar.name)), x: bars.map((bar) => bar.weight), marker: { color: bars.map((bar) => (bar.weight > 0 ? c.accent : c.second)), cornerradius: 4 }, hovertemplate: "%{customdata}<br><b>%{x:.4g}</b><extra></extra>" }],
-      layout: { bargap: 0.42, hovermode: "closest", margin: { l: 8, r: 12, t: 4, b: 30 }, xaxis: { showgrid: true, zeroline: true, zerolinecolor: c.muted, zerolinewidth: 1, nticks: 5 }, yaxis: { type: "category", tickvals: bars.map((_, i) => String(i)), ticktext: bars.map((bar) => tick(bar.name)), showgrid: false, tickfont: { color: c.ink, size: 12 }, ticks: "outside", ticklen: 6, tickcolor: faded("#000000", 0) } },
-    }) : null, bars.slice(-3).reverse().map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), told);
+    card.show(bars.length ? {
+      kind: "bars", names: bars.map((bar) => tick(bar.name)), values: bars.map((bar) => bar.weight), read: (i) => [[cut(bars[i].name, 200), inFull(bars[i].weight)]],
+    } : null, bars.slice(0, 3).map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), told);
     return undefined;
   };
   label.addEventListener("change", update);
@@ -253,10 +251,9 @@ function drawLag(card, lag) {
   set(card.caption, lag.of ? `Time between decision and feedback of the last ${whole(lag.of)} learnt; the median is ${span(lag.median_s)}. ${lag.late ? `${whole(lag.late)} came too late and are not counted.` : "None came too late."}` : "Nothing learnt yet.");
   const last = lag.bars.findLastIndex((bar) => bar.n > 0);
   const bars = lag.bars.slice(0, Math.max(4, last + 2));
-  card.show(lag.of ? (c) => ({
-    traces: [{ type: "bar", x: bars.map((bar) => bar.name), y: bars.map((bar) => bar.n), marker: { color: faded(c.accent, 0.75), cornerradius: 5 }, hovertemplate: "%{x}<br><b>%{y:,d}</b><extra></extra>" }],
-    layout: { bargap: 0.35, hovermode: "closest", xaxis: { type: "category" }, yaxis: wholeTicks(Math.max(...bars.map((bar) => bar.n)), 4) },
-  }) : null, `median ${span(lag.median_s)}`, lag.bars);
+  card.show(lag.of ? {
+    kind: "columns", names: bars.map((bar) => bar.name), values: bars.map((bar) => bar.n), y: { whole: true, count: 4 }, read: (i) => [[bars[i].name, whole(bars[i].n)]],
+  } : null, `median ${span(lag.median_s)}`, lag.bars);
 }
 
 function settingsCard(model, back, again) {

@@ -6,7 +6,8 @@ the service has no token.
 
 from smidgen.service.http.mounting import mount
 from smidgen.service.search.routes import routes
+from smidgen.service.search.searches import DEMO
 
 __all__ = ["routes"]
 
-mount("search", routes(), title="Search demo", path="/demo/search", until_token=True)
+mount("search", routes(), title=DEMO.title, path=DEMO.path, until_token=True)

@@ -54,7 +54,7 @@ def compare(run: int, index: Index) -> dict[str, Any]:
     asked, held_out = _queries(index, run, USERS), _judges(index)
     order = np.random.default_rng([12, run]).permutation(USERS)
     taste = np.array([TASTE[name] for name in NAMES])
-    ceiling = [ndcg(np.argsort(-(query.ranking.rows.public() @ taste), kind="stable"), query) for query in held_out]
+    ceiling = [ndcg(np.argsort(-(query.ranking.rows.dense() @ taste), kind="stable"), query) for query in held_out]
     curves = []
     for feedback in (Feedback.CLICKS, Feedback.BETTER):
         learner, values = _learner(feedback, run), []

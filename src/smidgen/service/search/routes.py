@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -12,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from smidgen.service.http.assets import HEADERS, asset
+from smidgen.service.demos import told
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import Service, reply, service
+from smidgen.service.http.running import Service
 from smidgen.service.insight.curve import LEARNT
 from smidgen.service.messages import Message
 from smidgen.service.models.engine import Engine
@@ -22,10 +21,8 @@ from smidgen.service.search.comparison import CompareBody, compare
 from smidgen.service.search.features import NAMES
 from smidgen.service.search.library import with_library
 from smidgen.service.search.progress import progress
-from smidgen.service.search.searches import MODEL, SHOWN, decide, demo_name, scales, search, shown, start_anew
+from smidgen.service.search.searches import DEMO, SHOWN, decide, scales, search, shown
 from smidgen.service.search.visitors import TASTE, VisitorsBody, visit, visitor
-
-PAGES = Path(__file__).parent / "pages"
 
 
 class QueryBody(Message):
@@ -34,94 +31,61 @@ class QueryBody(Message):
     q: Annotated[str, Meta(max_length=200)]
 
 
-class ResetBody(Message):
-    """Nothing to say."""
-
-
-async def page(request: Request) -> Response:
-    """GET /demo/search."""
-    return asset(request, "search.html", PAGES)
-
-
-async def file(request: Request) -> Response:
-    """GET /demo/search/files/{file}."""
-    return asset(request, request.path_params["file"], PAGES)
-
-
 async def query(request: Request) -> Response:
     """POST /demo/search/query: a decision of the model, and what it shows."""
-    here, name = await _admitted(request)
+    here, name = await DEMO.admitted(request)
     body = await json_body(request, QueryBody, here.options.max_body)
     asked = await with_library(partial(search, body.q))
     if not asked.documents:
-        return _told({"model": name, "decision": None, "words": asked.words, "results": [], "of": 0})
+        return told({"model": name, "decision": None, "words": asked.words, "results": [], "of": 0})
     answer = await here.writer.do(lambda: decide(here.engine, name, asked))
-    told = {"model": name, "decision": answer["decision"], "model_version": answer["model_version"]}
+    made = {"model": name, "decision": answer["decision"], "model_version": answer["model_version"]}
     counts = {"of": len(asked.documents), "decisions": here.engine.model(name).decisions}
     results = shown(asked, answer, scaled=scales(here.engine, name))
-    return _told({**told, "words": asked.words, "results": results, **counts}, 201)
+    return told({**made, "words": asked.words, "results": results, **counts}, 201)
 
 
 async def weights(request: Request) -> Response:
     """GET /demo/search/weights: what the model goes by, and how it has done so far."""
-    here, name = await _admitted(request, makes=False)
-    return _told(await _figures(here, name))
+    here, name = await DEMO.admitted(request, makes=False)
+    return told(await _figures(here, name))
 
 
 async def documents(request: Request) -> Response:
     """GET /demo/search/documents: how many there are, once they have been read."""
-    await _admitted(request, makes=False)
-    return _told({"documents": await with_library(lambda index: len(index.documents)), "shown": SHOWN})
+    await DEMO.admitted(request, makes=False)
+    return told({"documents": await with_library(lambda index: len(index.documents)), "shown": SHOWN})
 
 
 async def simulate(request: Request) -> Response:
     """POST /demo/search/simulate: some simulated visitors, each with a decision of his own."""
-    here, name = await _admitted(request)
+    here, name = await DEMO.admitted(request)
     body = await json_body(request, VisitorsBody, here.options.max_body)
     first = await here.writer.do(partial(_next_visitor, here.engine, name))
     clicked = 0
     for number in range(first, first + body.users):
         who = await with_library(partial(visitor, number))
         clicked += await here.writer.do(partial(visit, here.engine, name, who))
-    return _told({"model": name, "played": body.users, "clicked": clicked, **await _figures(here, name)})
+    return told({"model": name, "played": body.users, "clicked": clicked, **await _figures(here, name)})
 
 
 async def side_by_side(request: Request) -> Response:
     """POST /demo/search/compare: users who only look at the top, played aside with two learners."""
-    here, _ = await _admitted(request, makes=False)
+    here, _ = await DEMO.admitted(request, makes=False)
     body = await json_body(request, CompareBody, here.options.max_body)
-    return _told(await with_library(partial(compare, body.run)))
-
-
-async def reset(request: Request) -> Response:
-    """POST /demo/search/reset: archive the model and begin with the next."""
-    here, _ = await _admitted(request)
-    await json_body(request, ResetBody, here.options.max_body)
-    return _told({"model": await here.writer.do(partial(start_anew, here.engine))}, 201)
+    return told(await with_library(partial(compare, body.run)))
 
 
 def routes() -> list[Route]:
     """The page and its calls."""
     return [
-        Route("/demo/search", page, methods=["GET"]),
-        Route("/demo/search/files/{file}", file, methods=["GET"]),
+        *DEMO.routes(),
         Route("/demo/search/query", query, methods=["POST"]),
         Route("/demo/search/weights", weights, methods=["GET"]),
         Route("/demo/search/documents", documents, methods=["GET"]),
         Route("/demo/search/simulate", simulate, methods=["POST"]),
         Route("/demo/search/compare", side_by_side, methods=["POST"]),
-        Route("/demo/search/reset", reset, methods=["POST"]),
     ]
-
-
-async def _admitted(request: Request, *, makes: bool = True) -> tuple[Service, str]:
-    """The service and the model's name; if a token has come this very moment, only for those who may do everything."""
-    here = service(request)
-    await here.rights(request, "admin")
-    name = await here.writer.do(partial(demo_name, here.engine))
-    if makes:
-        await here.warm(MODEL)
-    return here, name
 
 
 async def _figures(here: Service, name: str) -> dict[str, Any]:
@@ -148,9 +112,3 @@ def _nothing() -> dict[str, Any]:
 def _next_visitor(engine: Engine, name: str) -> int:
     """The number of the next visitor: others for each model, the same ones each time for the same history."""
     return zlib.crc32(name.encode()) + (engine.models[name].decisions if name in engine.models else 0)
-
-
-def _told(content: Any, status: int = 200) -> Response:
-    response = reply(content, status)
-    response.headers.update({**HEADERS, "cache-control": "no-store"})
-    return response

@@ -1,15 +1,16 @@
-"""Searches as decisions of an ordinary rank model, and the name it goes by."""
+"""Searches as decisions of an ordinary rank model."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from smidgen.learners import Feedback, Loop
+from smidgen.service.demos import DemoPage
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Candidate, DecisionBody, ModelBody
-from smidgen.service.models.building import canonical
 from smidgen.service.models.engine import Engine
 from smidgen.service.search.documents import Document
 from smidgen.service.search.features import NAMES, features
@@ -17,7 +18,7 @@ from smidgen.service.search.index import Index
 
 #: The learner to begin with for clicks, with its settings to begin with.
 MODEL = ModelBody(loop=Loop.RANK, feedback=Feedback.CLICKS, features=list(NAMES), window_s=86400.0)
-STEM = "demo-search"
+DEMO = DemoPage("search", "Search demo", Path(__file__).parent / "pages", MODEL, start=("q", "search box"))
 SHOWN = 10
 
 
@@ -54,34 +55,10 @@ def search(query: str, index: Index) -> Search:
     return Search(query, found.words, documents, features(index, found).tolist())
 
 
-def demo_name(engine: Engine) -> str:
-    """The name of the demo's model, or the first free one for it.
-
-    Logs are never deleted, so a fresh start is a new model: ``demo-search-2`` after ``demo-search``, and so on.
-    """
-    number = 1
-    while True:
-        name = STEM if number == 1 else f"{STEM}-{number}"
-        model = engine.models.get(name)
-        if model is None or (model.archived_at is None and canonical(model.blueprint.body) == canonical(MODEL)):
-            return name
-        number += 1
-
-
 def decide(engine: Engine, name: str, asked: Search) -> dict[str, Any]:
     """A decision of the model, which is made if it is not there."""
     engine.create(name, MODEL)
     return engine.decide(name, asked.body())
-
-
-def start_anew(engine: Engine) -> str:
-    """Archive the model, if there is one, and make the next; gives the new name."""
-    name = demo_name(engine)
-    if name in engine.models:
-        engine.archive(name)
-        name = demo_name(engine)
-    engine.create(name, MODEL)
-    return name
 
 
 def scales(engine: Engine, name: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import msgspec
 
 from smidgen.service.store.rows import Counts
@@ -38,7 +36,7 @@ class Counting:
         """Remember the counts before they change."""
         held = self._open()
         if slot not in held:
-            held[slot] = copy.copy(self._live[slot])
+            held[slot] = msgspec.structs.replace(self._live[slot])
 
     def moved(self) -> dict[int, Counts]:
         """The counts that changed in the batch."""

@@ -103,6 +103,10 @@ class PostgresStore(PostgresSlots):
         self._batch.begin()
         reach("after-begin")
 
+    def begin_at_once(self) -> bool:
+        """Never: the database may be far away, and others write to it."""
+        return False
+
     def commit(self) -> None:
         """Make the batch last: returns when it is on the server's disk."""
         for slot, counts in self._counting.moved().items():

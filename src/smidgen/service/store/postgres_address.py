@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from smidgen.errors import InvalidArgument
 
@@ -61,7 +61,7 @@ class Address(NamedTuple):
             raise InvalidArgument(f"idle_s is {idle!r}, and must be seconds from 0.1 to 3600", "leave it out: 2 s")
         if durable not in ("yes", "no"):
             raise InvalidArgument(f"durable is {durable!r}, and must be yes or no", "leave it out: yes")
-        query = urlencode({**_DEFAULTS, **given})
+        query = urlencode({**_DEFAULTS, **given}, quote_via=quote)  # libpq knows no plus for a space
         whole = urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))
         if not whole.startswith(SCHEMES):  # urlunsplit drops the slashes of an empty host
             whole = whole.replace(":", "://", 1)

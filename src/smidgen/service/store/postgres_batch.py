@@ -201,7 +201,7 @@ class Batch:
 
     def _break(self, error: Exception) -> None:
         """What fails in a batch fails all of it, but for a statement that is refused after a savepoint."""
-        if not self._alive:
+        if not self._alive or not self.open:  # outside of a batch nothing may stay begun
             self._drop()
         if self.open and not (self._saved and self._alive):
             self._failed = error if isinstance(error, StorageFailed) else refusal(error, self.address)

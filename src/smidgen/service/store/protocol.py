@@ -188,6 +188,10 @@ class Store(Reading, Retaining, Sharing, Protocol):
         """Open a batch."""
         ...
 
+    def begin_at_once(self) -> bool:
+        """Open a batch if nobody has to be waited for, now or while it is written; else False."""
+        ...
+
     def commit(self) -> None:
         """Make the batch last; returns when it does."""
         ...

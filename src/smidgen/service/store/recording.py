@@ -6,7 +6,7 @@ import base64
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
@@ -26,8 +26,7 @@ from smidgen.service.models.registry import recorded
 from smidgen.service.models.served import Served
 from smidgen.service.store import formats
 from smidgen.service.store.events import REWINDS, Event
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.log import answered
+from smidgen.service.store.log import EventLog, answered
 
 #: Every type of event that this smidgen writes; others are passed over, and counted.
 TYPES = (
@@ -157,6 +156,8 @@ class Recording(ABC):
     """A log that can be read from the beginning, and asked for the decisions that were passed on the way."""
 
     name: str
+    #: Whether one of our learners wrote it.
+    ours: bool = True
 
     @abstractmethod
     def lines(self) -> Iterator[Line]:
@@ -237,6 +238,15 @@ class FileRecording(Recording):
         return Undone(rewinds)
 
 
+class _Logged(Protocol):
+    """What has a log to be read: an inspection, or a store."""
+
+    @property
+    def log(self) -> EventLog:
+        """The log."""
+        ...
+
+
 class DatabaseRecording(Recording):
     """The log of a model in a data folder.
 
@@ -248,7 +258,7 @@ class DatabaseRecording(Recording):
         The model.
     """
 
-    def __init__(self, seen: Inspection, model: Served) -> None:
+    def __init__(self, seen: _Logged, model: Served) -> None:
         self.name = model.name
         self._log = seen.log
         self._model = model
@@ -263,8 +273,9 @@ class DatabaseRecording(Recording):
             yield line
 
     def text(self, event: Line) -> bytes:
-        """An event of `lines` as the log's own line of JSON."""
-        return self._log.line(self._model, event.__dict__["its event"])
+        """An event of `lines` as the log's own line of JSON; what the base holds was such a line before."""
+        written = event.__dict__.get("its event")
+        return super().text(event) if written is None else self._log.line(self._model, written)
 
     def events(self) -> Iterator[Event]:
         """The events in order, in their envelopes."""

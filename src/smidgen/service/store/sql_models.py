@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from smidgen.service.store.rows import Counts, ModelRow, TokenRow
 from smidgen.service.store.sql_retaining import SQLRetaining
+from smidgen.service.store.sql_tables import row_of
 
 _MODEL = """
     INSERT INTO models (id, name, body, resolved, created_at)
@@ -77,6 +80,30 @@ class SQLModels(SQLRetaining):
         """End a token; False if there is no valid one of this id."""
         self._catalogued()
         return bool(self._run_for(_REVOKE, (at, id)))
+
+    def add_row(self, table: str, row: Sequence[Any]) -> None:
+        """Write a row as it was elsewhere."""
+        self._run(row_of(table), tuple(row))
+
+    def take_all(self) -> None:
+        """Let nobody else make models while the batch is open."""
+        self._catalogued()
+
+    @abstractmethod
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        """Keep what a learner has become after an event."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Open a batch."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make the batch last."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo the batch, if one is open."""
 
     def _catalogued(self, name: str | None = None) -> None:
         """What is known of all models and tokens is about to change; a new name must be free."""

@@ -16,6 +16,7 @@ from smidgen.service.store.questions import QUESTIONS
 from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 from smidgen.service.store.snapshots import MARK
 from smidgen.service.store.sql_bases import SEEN, SQLBases
+from smidgen.service.store.sql_tables import all_of, count_of
 
 ID = re.compile(r"[0-9a-f]{24}")
 EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
@@ -51,7 +52,7 @@ _VERSION_AT = (
     "SELECT made FROM events WHERE slot = ? AND seq <= ? AND seq > ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
 _EVENT = f"{EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
-_DECISION = f"{DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
+DECISION_BY_ID = f"{DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
 _REQUESTED = f"{DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
 _NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
 _BESIDE = f"{DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
@@ -100,7 +101,7 @@ class SQLReads(SQLBases):
         """A decision by its id."""
         if ID.fullmatch(id) is None:
             return None
-        return decision_of(self._row(_DECISION, (bytes.fromhex(id),)))
+        return decision_of(self._row(DECISION_BY_ID, (bytes.fromhex(id),)))
 
     def requested(self, slot: int, request: str) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own."""
@@ -197,6 +198,14 @@ class SQLReads(SQLBases):
     def contradictions(self, rule: str) -> Iterator[tuple[int, int]]:
         """The rows of (slot, event) that break a rule of the tables."""
         return self._each(rule, (), 256)
+
+    def rows_of(self, table: str) -> Iterator[Any]:
+        """All rows of a table, in order."""
+        return self._each(all_of(table), (), 64)
+
+    def count_of_rows(self, table: str) -> int:
+        """How many there are."""
+        return int(self._row(count_of(table))[0])
 
     def tokens(self) -> list[TokenRow]:
         """All tokens, in the order of their making."""

@@ -13,15 +13,15 @@ from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told,
 from smidgen.service.store.sql_asking import SQLTelling
 from smidgen.service.store.sql_reads import OF_KEY, SQLReads, event_of
 
-_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_DECISION = """
+EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DECISION = """
     INSERT INTO decisions (
         id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown,
         beside, agreed, target, chance
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _TAUGHT = "UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ? WHERE id = ?"
-_CLOSE = """
+CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
     WHERE id = ?
 """
@@ -96,7 +96,7 @@ class SQLWrites(SQLReads, SQLTelling):
             new = row.key is not None and row.number == 1 and self._new(slot, row.key)
             seq = self._append(slot, counts, "decision", 1, row.at, row.decision, row.key, None, row.body)
             self._run(
-                _DECISION,
+                DECISION,
                 (
                     bytes.fromhex(row.decision),
                     slot,
@@ -146,7 +146,7 @@ class SQLWrites(SQLReads, SQLTelling):
         counts.late += not learnt
         version = counts.version if learnt else None
         seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, version, row.body)
-        self._run(_CLOSE, (seq, row.hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
+        self._run(CLOSE, (seq, row.hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
         reach("feedback-appended")
         return Verdict("learnt" if learnt else "late", seq, counts.version)
 
@@ -163,7 +163,7 @@ class SQLWrites(SQLReads, SQLTelling):
             return Verdict("duplicate", None, counts.version)
         counts.version += 1
         seq = self._append(slot, counts, "expired", 1, row.at, row.decision, row.key, counts.version, row.body)
-        self._run(_CLOSE, (seq, None, counts.version, row.measure, row.position, bytes.fromhex(row.decision)))
+        self._run(CLOSE, (seq, None, counts.version, row.measure, row.position, bytes.fromhex(row.decision)))
         reach("expiry-appended")
         return Verdict("learnt", seq, counts.version)
 
@@ -302,6 +302,6 @@ class SQLWrites(SQLReads, SQLTelling):
         salt, seq = self._salts.next(), counts.seq + 1
         chain = link(counts.chain, seq, content(salt, type, version, at, decision, key, body))
         named = bytes.fromhex(decision) if decision is not None else None
-        self._run(_EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
+        self._run(EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
         counts.seq, counts.chain = seq, chain
         return seq

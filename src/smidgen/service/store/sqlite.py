@@ -16,14 +16,14 @@ from smidgen.service.store.schema import connect
 from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.sole import Sole
 from smidgen.service.store.sql_models import COUNTS, KEY_STATE, SQLModels
-from smidgen.service.store.sqlite_asking import SQLiteTelling
+from smidgen.service.store.sqlite_deferred import SQLiteDeferred
 from smidgen.service.store.sqlite_reads import SQLiteReaders, SQLiteReads
 from smidgen.service.store.witnesses import Witnesses
 
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
 
 
-class SQLiteStore(Sole, SQLiteReads, SQLiteTelling, SQLModels):
+class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
     """The database of a data folder, for its one writer.
 
     Opening compares the log with its witnesses, the heads and snapshots beside it, and refuses if acknowledged events
@@ -43,7 +43,7 @@ class SQLiteStore(Sole, SQLiteReads, SQLiteTelling, SQLModels):
         witnesses = Witnesses(folder)  # before the database, which may go on while we look
         witnesses.refuse_alone()
         modes.tighten(folder)
-        SQLiteReads.__init__(self, connect(folder, synchronous=synchronous), Snapshots(folder))
+        SQLiteDeferred.__init__(self, connect(folder, synchronous=synchronous), Snapshots(folder))
         SQLModels.__init__(self)
         try:
             self._refuse_torn()
@@ -66,8 +66,20 @@ class SQLiteStore(Sole, SQLiteReads, SQLiteTelling, SQLModels):
         self._run("BEGIN IMMEDIATE")
         reach("after-begin")
 
+    def begin_at_once(self) -> bool:
+        """Open a batch unless another process writes just now."""
+        self._run("PRAGMA busy_timeout = 0")
+        try:
+            self.begin()
+        except StorageFailed:
+            return False
+        finally:
+            self._run("PRAGMA busy_timeout = 5000")
+        return True
+
     def commit(self) -> None:
         """Make the batch last: returns when it is on the disk."""
+        self.flush()
         moved = self._counting.moved()
         for slot, counts in moved.items():
             self._run(COUNTS, {"slot": slot, **msgspec.structs.asdict(counts)})
@@ -80,24 +92,24 @@ class SQLiteStore(Sole, SQLiteReads, SQLiteTelling, SQLModels):
     def rollback(self) -> None:
         """Undo the batch, if one is open."""
         self._counting.restore()
+        self.drop()
         if self.connection.in_transaction:
             self._run("ROLLBACK")
 
     def savepoint(self) -> None:
         """Begin a command within the batch."""
-        self._run("SAVEPOINT command")
+        self.mark()
         self._counting.mark()
 
     def release(self) -> None:
         """The command is done; it lasts if the batch does."""
-        self._run("RELEASE command")
+        self.unmark()
         self._counting.release()
 
     def undo(self) -> None:
         """Undo the command, and nothing else of the batch."""
         self._counting.back()
-        self._run("ROLLBACK TO command")
-        self._run("RELEASE command")
+        self.undone()
 
     # What is written
 

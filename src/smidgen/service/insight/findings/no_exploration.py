@@ -62,7 +62,7 @@ class NoExploration(Check):
         return self.found(
             "problem",
             f"All of the last {len(rows)} items were dropped: nobody sees them, so nothing can be learnt any more.",
-            'Make the model with a filter that explores ("explore": "patient" where the learner has it), or with a '
+            'Make the model with a filter that explores ("explore": "sparing" where the learner has it), or with a '
             "constant feature.",
             {"decisions": len(rows), "forwarded": 0, "explored": 0},
         )

@@ -1,0 +1,39 @@
+"""Pictures in light and dark: every picture that has both is put on the page twice, and the theme shows the right one.
+
+Charts (SVG) know both themes (`smidgen_papers.themes`); a screenshot has its dark one beside it (``dashboard.png`` and
+``dashboard-dark.png``). In the sources, and on sites that show these, each picture stands once.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+_PICTURE = re.compile(r'<img (?P<before>[^>]*?)src="(?P<source>[^"#:]+\.(?:svg|png))"(?P<after>[^>]*)>')
+
+
+def on_page_content(html: str, *, files: Any, **_: Any) -> str:
+    """Put the second picture beside the first."""
+    return both(html, {PurePosixPath(file.src_uri).name for file in files})
+
+
+def both(html: str, names: set[str]) -> str:
+    """A page with both pictures; ``names`` are the files that there are.
+
+    Examples
+    --------
+    >>> both('<img alt="a" src="../images/a.svg">', set())
+    '<img alt="a" src="../images/a.svg#only-light"><img alt="a" src="../images/a.svg#only-dark">'
+    """
+
+    def twice(found: re.Match[str]) -> str:
+        light = dark = found["source"]
+        if light.endswith(".png"):
+            dark = f"{light.removesuffix('.png')}-dark.png"
+            if PurePosixPath(dark).name not in names:
+                return found[0]
+        sources = (f"{light}#only-light", f"{dark}#only-dark")
+        return "".join(f'<img {found["before"]}src="{source}"{found["after"]}>' for source in sources)
+
+    return _PICTURE.sub(twice, html)

@@ -1,0 +1,97 @@
+"""Tasks in processes of this machine. What crosses are lines of JSON and the bytes of answers, over pipes."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from smidgen.jobs.task import Task, WorkFailed, heard
+
+#: What comes of a task: its place in the list, and how far it is, or its answer.
+Told = tuple[int, int | bytes]
+
+
+class Processes:
+    """So many processes of this machine.
+
+    Parameters
+    ----------
+    jobs
+        How many work at a time.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
+        """Do tasks, the first first; tell how far each is, and its answer. Whatever ends this ends the processes."""
+        workers = [_Worker() for _ in range(min(self.jobs, len(tasks)))]
+        said: queue.SimpleQueue[tuple[_Worker, dict[str, Any], bytes]] = queue.SimpleQueue()
+        waiting = list(enumerate(tasks))[::-1]
+        try:
+            for worker in workers:
+                worker.begin(waiting.pop(), said)
+            left = len(tasks)
+            while left:
+                worker, told, answer = said.get()
+                place = worker.place
+                if "at" in told:
+                    yield place, told["at"]
+                elif "answer" in told:
+                    left -= 1
+                    if waiting:
+                        worker.begin(waiting.pop(), said)
+                    yield place, answer
+                else:
+                    raise heard(told)
+        finally:
+            for worker in workers:
+                worker.end()
+
+
+class _Worker:
+    """One process, and the thread that listens to it."""
+
+    def __init__(self) -> None:
+        self.place = 0
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "smidgen.jobs.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._listening: threading.Thread | None = None
+
+    def begin(self, given: tuple[int, Task], said: Any) -> None:
+        """Give it a task."""
+        self.place, task = given
+        if self._listening is None:
+            self._listening = threading.Thread(target=self._listen, args=(said,), daemon=True)
+            self._listening.start()
+        if self._process.stdin is not None:
+            line = msgspec.json.encode({"work": task.work, "settings": task.settings}) + b"\n"
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+
+    def end(self) -> None:
+        """End the process, and wait until it is gone."""
+        self._process.kill()
+        self._process.wait()
+        if self._listening is not None:
+            self._listening.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _listen(self, said: Any) -> None:
+        out = self._process.stdout
+        for line in out or ():
+            told = msgspec.json.decode(line)
+            said.put((self, told, out.read(told["answer"]) if out is not None and "answer" in told else b""))
+        died = WorkFailed(
+            "a process that worked has died", "look whether memory was short; with --jobs 1 everything stays in one"
+        )
+        said.put((self, {"error": "", "problem": died.problem, "hint": died.hint}, b""))

@@ -1,0 +1,115 @@
+"""A demo: its page and files, its model, and a fresh start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from smidgen.service.http.assets import HEADERS, answer, asset
+from smidgen.service.http.reading import json_body
+from smidgen.service.http.running import Service, reply, service
+from smidgen.service.messages import Message, ModelBody
+from smidgen.service.models.building import canonical
+from smidgen.service.models.engine import Engine
+
+FRAME = Path(__file__).parent / "frame.html"
+
+
+class NothingBody(Message):
+    """Nothing to say."""
+
+
+@dataclass(frozen=True)
+class DemoPage:
+    """A page at /demo/NAME and the model that it plays with.
+
+    Attributes
+    ----------
+    name, title
+        One word, and what our pages call it.
+    folder
+        Its files; what ``NAME.html`` holds stands within the frame that all demos share.
+    model
+        The settings of its model. Logs are never deleted, so a fresh start is a new model: ``demo-NAME-2`` after
+        ``demo-NAME``, and so on.
+    start
+        The id of what those who skip the links come to, and what it is.
+    """
+
+    name: str
+    title: str
+    folder: Path
+    model: ModelBody
+    start: tuple[str, str]
+
+    @property
+    def path(self) -> str:
+        """Where the page is."""
+        return f"/demo/{self.name}"
+
+    def model_name(self, engine: Engine) -> str:
+        """The name of the demo's model, or the first free one for it."""
+        number = 1
+        while True:
+            name = f"demo-{self.name}" if number == 1 else f"demo-{self.name}-{number}"
+            found = engine.models.get(name)
+            if found is None or (
+                found.archived_at is None and canonical(found.blueprint.body) == canonical(self.model)
+            ):
+                return name
+            number += 1
+
+    def start_anew(self, engine: Engine) -> str:
+        """Archive the model, if there is one, and make the next; gives the new name."""
+        name = self.model_name(engine)
+        if name in engine.models:
+            engine.archive(name)
+            name = self.model_name(engine)
+        engine.create(name, self.model)
+        return name
+
+    async def admitted(self, request: Request, *, makes: bool = True) -> tuple[Service, str]:
+        """The service and the model's name; if a token has come this very moment, only for those who may do all."""
+        here = service(request)
+        await here.rights(request, "admin")
+        name = await here.writer.do(partial(self.model_name, here.engine))
+        if makes:
+            await here.warm(self.model)
+        return here, name
+
+    def routes(self) -> list[Route]:
+        """The page, its files, and the fresh start."""
+        return [
+            Route(self.path, self._page, methods=["GET"]),
+            Route(f"{self.path}/files/{{file}}", self._file, methods=["GET"]),
+            Route(f"{self.path}/reset", self._reset, methods=["POST"]),
+        ]
+
+    async def _page(self, request: Request) -> Response:
+        main = (self.folder / f"{self.name}.html").read_text(encoding="utf-8")
+        id, what = self.start
+        frame = Template(FRAME.read_text(encoding="utf-8"))
+        page = frame.substitute(name=self.name, title=self.title, main=main, id=id, what=what)
+        return answer(request, page.encode(), "text/html")
+
+    async def _file(self, request: Request) -> Response:
+        return asset(request, request.path_params["file"], self.folder)
+
+    async def _reset(self, request: Request) -> Response:
+        here, _ = await self.admitted(request)
+        await json_body(request, NothingBody, here.options.max_body)
+        return told({"model": await here.writer.do(partial(self.start_anew, here.engine))}, 201)
+
+
+def told(content: Any, status: int = 200) -> Response:
+    """A reply of the demo's calls, with the headers of its page."""
+    response = reply(content, status)
+    response.headers.update({**HEADERS, "cache-control": "no-store"})
+    return response

@@ -1,0 +1,149 @@
+"""The two calls that come most, answered without a detour: a decision, and feedback on one.
+
+What is here does nothing of its own. It takes a request whose head and body arrived together and in which nothing is
+unusual, and gives its command to the writer. Everything else, and all that is to be refused before a command is made,
+is left to the ordinary way, which looks at the request from its beginning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import lru_cache, partial
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from smidgen.errors import SmidgenError
+from smidgen.service.http.codes import refused
+from smidgen.service.http.hosts import host_name, loopback
+from smidgen.service.http.inflight import Holding
+from smidgen.service.http.reading import LARGE, read
+from smidgen.service.http.running import Service
+from smidgen.service.http.tokens import EVERYTHING, require
+from smidgen.service.loops.registry import loops
+from smidgen.service.messages import ErrorReply, FeedbackReply, internal_error
+
+_log = logging.getLogger("smidgen.service")
+_DECISION, _FEEDBACK = b"/v1/decisions/", b"/feedback"
+_MODEL, _DECISIONS = b"/v1/models/", b"/decisions"
+_encode = msgspec.json.Encoder().encode
+
+#: Writes an answer: its status, its body, and headers beside the usual ones.
+Respond = Callable[[int, bytes, dict[str, str]], None]
+
+
+class Direct:
+    """Takes requests off a connection.
+
+    Parameters
+    ----------
+    here
+        The running service.
+    holding
+        The bytes of bodies that the service holds, counted here too.
+    """
+
+    def __init__(self, here: Service, holding: Holding) -> None:
+        self._here = here
+        self._holding = holding
+        self._largest = min(LARGE, here.options.max_body)
+        self._open: bool | None = None  # whether there is no token, in this turn of the event loop
+
+    @staticmethod
+    def wants(target: bytes) -> bool:
+        """Whether a POST to this target may be one of those."""
+        return target.endswith((_FEEDBACK, _DECISIONS))
+
+    def take(self, target: bytes, headers: list[tuple[bytes, bytes]], body: bytes, respond: Respond) -> bool:
+        """Take a POST; False, if it is for the ordinary way, and then nothing has happened."""
+        size, held = len(body), self._holding
+        if size > self._largest or held.held + size > held.limit or not self._plain(headers):
+            return False
+        try:
+            made = self._command(target, dict(headers).get(b"authorization"), body)
+            if made is None:
+                return False
+            command, at_hand, tell = made
+
+            def done(answer: Any, refusal: Exception | None) -> None:
+                held.held -= size
+                if refusal is None:
+                    tell(answer, respond)
+                else:
+                    self._refuse(refusal, respond)
+
+            self._here.writer.put(command, done, at_hand)
+        except SmidgenError:
+            return False
+        held.held += size
+        return True
+
+    def _plain(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Whether the head says nothing but the usual."""
+        found = dict(headers)
+        return (
+            len(found) == len(headers)
+            and b"content-length" in found
+            and b"content-encoding" not in found
+            and b"expect" not in found
+            and found.get(b"content-type", b"").partition(b";")[0].strip().lower() == b"application/json"
+            and (_here(found[b"host"]) or not self._nobody())
+        )
+
+    def _nobody(self) -> bool:
+        """Whether there is no token; those who come in the same turn of the event loop come at one time."""
+        if self._open is None:
+            self._open = not self._here.tokens.any()
+            asyncio.get_running_loop().call_soon(self._look_again)
+        return self._open
+
+    def _look_again(self) -> None:
+        self._open = None
+
+    def _command(
+        self, target: bytes, token: bytes | None, raw: bytes
+    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None]] | None:
+        """What is to be done, whether that needs anything that is not in memory, and how its answer is told."""
+        here = self._here
+        rights = (
+            EVERYTHING if self._nobody() else here.tokens.rights(None if token is None else token.decode("latin-1"))
+        )
+        if target.startswith(_DECISION):
+            id = target[len(_DECISION) : -len(_FEEDBACK)].decode("latin-1")
+            if not target.endswith(_FEEDBACK) or not (id.isascii() and id.isalnum()):
+                return None
+            require(rights, "feedback", rights.model)
+            feedback = read(raw, loops.feedback)
+            command = partial(here.engine.feedback, id, feedback, rights.model)
+            return command, partial(here.engine.learns_at_hand, id), self._heard
+        name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
+        if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
+            return None
+        require(rights, "decide", name)
+        body = read(raw, loops.decision)
+        return partial(here.engine.decide, name, body), partial(here.engine.decides_at_hand, name, body.key), _made
+
+    def _heard(self, answer: FeedbackReply, respond: Respond) -> None:
+        self._here.metrics.count("feedback", answer.status)
+        respond(202 if answer.status == "late" else 200, _encode(answer), {})
+
+    def _refuse(self, error: Exception, respond: Respond) -> None:
+        if isinstance(error, SmidgenError):
+            self._here.metrics.count("refused", type(error).__name__)
+            respond(error.status, *refused(error))
+        else:
+            _log.error("a request failed", exc_info=error)
+            respond(HTTPStatus.INTERNAL_SERVER_ERROR, _encode(ErrorReply(error=internal_error())), {})
+
+
+def _made(answer: dict[str, Any], respond: Respond) -> None:
+    respond(201, _encode(answer), {})
+
+
+@lru_cache(maxsize=64)
+def _here(host: bytes) -> bool:
+    """Whether a Host header names this machine."""
+    return loopback(host_name(host.decode("latin-1")))

@@ -1,0 +1,110 @@
+"""A piece of a replay, done wherever a backend puts it: some learners, or some keys, along the whole log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from smidgen.service.guests import welcome
+from smidgen.service.insight.bench import OWN, Looked
+from smidgen.service.insight.whatif import begun, followed, found_by
+from smidgen.service.loops.clicking import ClickedPages
+from smidgen.service.replay.opening import recorded
+from smidgen.service.replay.tape import Tape
+
+#: How often a piece says how far it is, in seconds.
+SAY_S = 0.25
+
+
+class Piece(msgspec.Struct, kw_only=True):
+    """What is to be done; plain, so that it can be sent.
+
+    Attributes
+    ----------
+    log, data
+        The log's name, and the data folder, as paths that hold everywhere.
+    learners
+        Other learners, as people write them.
+    own_too
+        Whether the log's own learner is among those compared.
+    examined
+        Of rankings: how likely each place is looked at.
+    modules
+        What guests bring.
+    part, of
+        Which of the parts that the keys hash to; all of them if there is one.
+    """
+
+    log: str
+    data: str
+    learners: list[str] = []
+    own_too: bool = True
+    examined: list[float] | None = None
+    modules: list[str] = []
+    part: int = 0
+    of: int = 1
+
+
+class Part(msgspec.Struct, kw_only=True):
+    """What some keys of a log showed: counts of all of it, and the observations of these keys."""
+
+    decisions: int
+    answered: int
+    back: int
+    elsewhere: int
+    places: tuple[list[float], list[float], list[float], int] | None
+    tape: list[bytes]
+
+
+def by_learners(settings: dict[str, Any]) -> Iterator[int | bytes]:
+    """The whole log through some learners; the answer is a `WhatIf` in MessagePack."""
+    piece = msgspec.convert(settings, Piece)
+    welcome(piece.modules)
+    examined = None if piece.examined is None else np.array(piece.examined)
+    with recorded(piece.log, Path(piece.data)) as recording:
+        bench, lines = begun(recording, piece.learners, examined, own_too=piece.own_too)
+        yield from now_and_then(followed(bench, lines))
+        yield msgspec.msgpack.encode(found_by(bench, recording.name))
+
+
+def by_keys(settings: dict[str, Any]) -> Iterator[int | bytes]:
+    """Some keys of the log through all learners; the answer is a `Part` in MessagePack."""
+    piece, tape = msgspec.convert(settings, Piece), Tape()
+    welcome(piece.modules)
+    examined = None if piece.examined is None else np.array(piece.examined)
+    with recorded(piece.log, Path(piece.data)) as recording:
+        looked = Looked(piece.part, piece.of)
+        bench, lines = begun(recording, piece.learners, examined, own_too=piece.own_too, looked=looked)
+        bench.tape = lambda what, values: tape.add(-1, what, values)
+        for number, evaluator in enumerate(bench.evaluators.values()):
+            evaluator.tape = lambda what, values, who=number: tape.add(who, what, values)
+
+        def read() -> Iterator[Any]:
+            for line in lines:
+                tape.seq = line.seq
+                yield line
+
+        yield from now_and_then(followed(bench, read()))
+        seen = bench.companion.examination() if isinstance(bench.companion, ClickedPages) else None
+        places = None if seen is None else (seen.read.tolist(), seen.low.tolist(), seen.high.tolist(), seen.rounds)
+        counts = {name: getattr(bench, name) for name in ("decisions", "answered", "back", "elsewhere")}
+        yield msgspec.msgpack.encode(Part(**counts, places=places, tape=tape.blocks()))
+
+
+def names_of(bench_learners: list[str], own_too: bool) -> list[str]:
+    """The learners of a piece by name, the log's own first."""
+    return [*([OWN] if own_too else []), *bench_learners]
+
+
+def now_and_then(numbers: Iterator[int]) -> Iterator[int]:
+    """Some of the numbers, as many as somebody can look at."""
+    said = time.monotonic()
+    for number in numbers:
+        if time.monotonic() - said > SAY_S:
+            said = time.monotonic()
+            yield number

@@ -1,0 +1,81 @@
+"""The tests of the service over PostgreSQL: what would be a data folder is a schema of a database.
+
+``SMIDGEN_TEST_STORE=postgresql`` (`make test-postgresql`) turns it on. Tests that are about SQLite's files skip.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster import Cluster
+from service import live
+from smidgen.service.store import inspection, places
+from smidgen.service.store.places import Database
+from smidgen.service.store.postgres import PostgresStore
+from smidgen.service.store.postgres_address import Address
+from smidgen.service.store.postgres_reads import PostgresReader
+
+ON = os.environ.get("SMIDGEN_TEST_STORE") == "postgresql"
+#: Files of tests that are about a data folder, its files, or another store.
+ABOUT_FILES = {
+    "test_backup": "backups are of data folders",
+    "test_crashes": "kills a process at points of SQLite's writing; PostgreSQL has its own in test_postgres_lost",
+    "test_crashes_of_trials": "kills a process at points of SQLite's writing",
+    "test_disk_full": "fills the disk under SQLite",
+    "test_fsck": "damages SQLite's files",
+    "test_fsync": "traces SQLite's syncs",
+    "test_guard": "a data folder has one service",
+    "test_heads": "heads are files beside SQLite",
+    "test_kill_mix": "kills a process and opens its data folder",
+    "test_modes": "modes of files",
+    "test_snapshots": "snapshots are files beside SQLite",
+    "test_start": "starts that find damaged files",
+    "test_store_edges": "edges of SQLite and its files",
+    "test_stores": "the stores themselves",
+    "test_survivors": "damages SQLite's files",
+    "test_upgrade": "converts the format of 0.1",
+    "test_schema": "a check of the API's schema over many services",
+    "test_steady": "memory and files of one process",
+    "test_postgres": "is about PostgreSQL already",
+    "test_postgres_lost": "is about PostgreSQL already",
+    "test_store_copy": "is about both",
+    "test_many_stores": "is about all",
+}
+#: Single tests, by file and name.
+ABOUT_FILES_TOO: dict[tuple[str, str], str] = {}
+
+
+def place(cluster: Cluster, folder: Path) -> str:
+    """Where a folder is then."""
+    return cluster.url(schema=f"t{blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()}")
+
+
+def move(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> None:
+    """Let a test find its stores in PostgreSQL, or skip."""
+    file, name = request.path.stem, request.node.name.partition("[")[0]
+    reason = ABOUT_FILES.get(file) or ABOUT_FILES_TOO.get((file, name))
+    if "faults" in request.path.parts:
+        reason = "faults below SQLite"
+    if reason is not None:
+        pytest.skip(reason)
+    cluster: Cluster = request.getfixturevalue("cluster")
+    there = inspection.existing
+
+    def opened(folder: Path, synchronous: str = "FULL") -> PostgresStore:
+        return PostgresStore(place(cluster, folder), readers=4)
+
+    def reading(where: Any, access: str, database: Path | None) -> PostgresReader:
+        return PostgresReader(Address.of(place(cluster, where) if isinstance(where, Path) else where.url))
+
+    def existing(where: Any) -> Any:
+        return there(Database(place(cluster, where)) if isinstance(where, Path) else where)
+
+    patch.setattr(places, "SQLiteStore", opened)
+    patch.setattr(inspection, "_reading", reading)
+    patch.setattr(inspection, "existing", existing)
+    patch.setattr(live, "where", lambda folder: place(cluster, folder))

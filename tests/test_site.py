@@ -1,0 +1,144 @@
+"""The site: settings that are documented, names of loops, pictures in both themes, tables that count themselves."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from smidgen.learners.card import Loop
+from smidgen_papers.aims import aims_page, verdict
+from smidgen_papers.pages import claims_page
+from smidgen_papers.tables import cells, row, rows_under, tally
+from smidgen_papers.themes import DARK, themed
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PICTURES = sorted(path for path in DOCS.rglob("*.svg") if path.parent.name == "images")
+CHARTS = [path for path in PICTURES if "matplotlib" in path.read_text()]
+PROSE = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "src").rglob("*.py"))]
+VARIABLE = re.compile(r"\bSMIDGEN_[A-Z_]+\b")
+SOURCES = [path for ending in ("py", "js") for path in (ROOT / "src").rglob(f"*.{ending}")]
+
+
+def _extension(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / "extensions" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+class TestEnvironment:
+    def test_every_variable_of_the_source_has_a_row_and_every_row_a_source(self) -> None:
+        told = set(re.findall(r"^\| `(SMIDGEN_[A-Z_]+)` \|", (DOCS / "environment.md").read_text(), re.MULTILINE))
+        used = {found for path in SOURCES for found in VARIABLE.findall(path.read_text())}
+        assert used - told == set(), "give each a row in docs/environment.md"
+        assert told - used == set(), "nothing reads these"
+
+
+class TestLoops:
+    def test_a_loop_has_one_name(self) -> None:
+        assert {str(loop) for loop in Loop} == {"rank", "choose", "label", "filter", "tune", "draft"}
+        others = "coactive|ranking|clicks?|bandit|reward|filtering|tuning|labelling|choice|choosing|drafts|edit|knobs?"
+        strays = re.compile(rf"\b({others}) loop")
+        found = {str(path): match[0] for path in PROSE for match in [strays.search(path.read_text())] if match}
+        assert found == {}
+
+
+class TestPictures:
+    @pytest.mark.parametrize("path", CHARTS, ids=lambda path: path.stem)
+    def test_every_chart_has_both_themes(self, path: Path) -> None:
+        text = path.read_text()
+        assert "#only-dark:target" in text, f"python -m smidgen_papers.themes {path}"
+        assert themed(text) == text
+        bare = set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", text))
+        assert bare & DARK.keys() == set()
+        assert bare == set(), "give each a colour for the dark in smidgen_papers/themes.py"
+        ET.fromstring(text)
+
+    def test_a_picture_stands_twice_where_there_are_two(self) -> None:
+        both = _extension("figures").both
+        page = both(
+            '<p><img alt="a" src="../a.svg" loading="lazy"><img src="b.png"><img src="c.png"></p>', {"c-dark.png"}
+        )
+        assert re.findall(r'src="([^"]+)"', page) == [
+            "../a.svg#only-light",
+            "../a.svg#only-dark",
+            "b.png",
+            "c.png#only-light",
+            "c-dark.png#only-dark",
+        ]
+        assert page.count('loading="lazy"') == 2
+        assert both(page, {"c-dark.png"}) == page
+
+    def test_the_icon_is_that_of_the_service(self) -> None:
+        ours = ROOT / "src" / "smidgen" / "service" / "pages" / "icon.svg"
+        assert (DOCS / "images" / "icon.svg").read_bytes() == ours.read_bytes()
+
+    def test_the_colours_are_those_of_the_service(self) -> None:
+        service = (ROOT / "src" / "smidgen" / "service" / "pages" / "style.css").read_text()
+        site = (DOCS / "stylesheets" / "extra.css").read_text()
+        for rule, there in ((r":root \{", "default"), (r':root\[data-theme="dark"\] \{', "slate")):
+            theirs = re.search(rf"^{rule}(.*?)^\}}", service, re.DOTALL | re.MULTILINE)
+            mine = re.search(rf'\[data-md-color-scheme="{there}"\] \{{(.*?)^\}}', site, re.DOTALL | re.MULTILINE)
+            assert theirs is not None
+            assert mine is not None
+            colours = dict(re.findall(r"(--[a-z-]+): ([^;]+);", theirs[1]))
+            assert dict(re.findall(r"(--[a-z-]+): ([^;]+);", mine[1])) == colours
+
+
+class TestFirstPage:
+    def test_its_picture_is_that_of_the_run(self) -> None:
+        landing = _extension("landing")
+        kept = (DOCS / "images" / "landing-loop.svg").read_text()
+        played = [landing.run(seed) for seed in range(3)]
+        again = [landing.run(seed) for seed in range(3)]
+        assert played == again
+        assert [int(n) for n in re.findall(r">Round (\d+)<", kept)] == list(landing.SHOWN)
+        text = landing.loop(played[0][0])
+        assert re.sub(r"[\d.+-]+", "", text.partition("<g ")[0]) == re.sub(r"[\d.+-]+", "", kept.partition("<g ")[0])
+        assert "prefers-reduced-motion" in kept
+        ET.fromstring(kept)
+        ET.fromstring((DOCS / "images" / "landing-curve.svg").read_text())
+
+    @pytest.mark.long
+    def test_the_whole_picture_again(self) -> None:
+        landing = _extension("landing")
+        played = [landing.run(seed) for seed in range(landing.RUNS)]
+        middle = sorted(played, key=lambda one: sum(one[1]))[landing.RUNS // 2]
+        assert landing.loop(middle[0]) == (DOCS / "images" / "landing-loop.svg").read_text()
+        assert landing.curve([best for _, best in played]) == (DOCS / "images" / "landing-curve.svg").read_text()
+
+
+class TestTables:
+    def test_rows_come_back(self) -> None:
+        assert cells(row("a", "b | c", "")) == ["a", "b | c", ""]
+        page = "\n".join(["| x | y |", "|---|--:|", row("1", "|"), "", "| x | z |", "|---|---|", row("no", "no")])
+        assert rows_under(page, "x", "y") == [["1", "|"]]
+
+    def test_counts_add_up(self) -> None:
+        lines = tally("paper", [("yes", "good"), ("no", "bad")], [("a", "yes"), ("b", "no"), ("a", "no")])
+        assert lines[-2:] == ["| a | 2 | 1 | 1 |", "| b | 1 | 0 | 1 |"]
+        assert '<span class="good"><b>1</b> yes</span><span class="bad"><b>2</b> no</span>' in lines[0]
+
+    def test_the_page_of_claims_counts_its_own_rows(self) -> None:
+        page = (DOCS / "papers" / "claims.md").read_text()
+        told = rows_under(page, "figure", "the paper says", "verdict", "measured")
+        assert claims_page([(link, says, verdict, measured) for link, says, verdict, measured in told]) == page
+
+    def test_aims_are_collected_from_the_pages(self, tmp_path: Path) -> None:
+        (tmp_path / "a.md").write_text(
+            "# A page\n\n| aim | measured | reached |\n|---|---|---|\n| quick | 3 | **no** |\n"
+        )
+        page = aims_page(tmp_path)
+        assert "| [A page](a.md) | quick | ✗ missed | 3 | **no** |" in page
+        assert "| [A page](a.md) | 1 | 0 | 0 | 1 |" in page
+        assert verdict("yes; if") == "✓ reached"
