@@ -47,12 +47,18 @@ ABOUT_FILES = {
     "test_many_stores": "is about all",
 }
 #: Single tests, by file and name.
-ABOUT_FILES_TOO: dict[tuple[str, str], str] = {}
+ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
+    ("test_engine", "test_snapshots_are_taken_and_only_three_are_kept"): "snapshots are files beside SQLite",
+    ("test_engine", "test_a_newer_database_is_not_touched"): "writes to SQLite's file",
+    ("test_forgetting", "test_it_is_as_if_the_person_had_never_been"): "looks for bytes in files",
+    ("test_forgetting", "test_a_crash_before_the_files_are_clean_is_made_good"): "looks for bytes in files",
+    ("test_rewards", "test_over_http"): "a slot's owner learns its silences, within a second, not before each answer",
+}
 
 
 def place(cluster: Cluster, folder: Path) -> str:
     """Where a folder is then."""
-    return cluster.url(schema=f"t{blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()}")
+    return cluster.url(idle_s="60", schema=f"t{blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()}")
 
 
 def move(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,10 @@ class PostgresSlots(PostgresReads, SQLModels):
         wanted = sorted(set(slots) - self._held)
         if not wanted:
             return
+        if not self._batch.open:  # there is nothing to be held for; but whoever looks sees how far they are
+            for slot in wanted:
+                self.counts(slot)
+            return
         told = ",".join(map(str, wanted))
         self._take(call(self._patient(_ENTER), (told,)), call(_FLOORS, (told,)))
         busy = [slot for slot in wanted if slot not in self._held]
@@ -94,8 +98,6 @@ class PostgresSlots(PostgresReads, SQLModels):
 
     def _take(self, entering: Call, floors: Call, *more: Call) -> list[list[tuple[Any, ...]]]:
         """Lock slots; what is asked after that is answered as of then."""
-        if not self._batch.open:
-            raise RuntimeError("no batch is open")
         rows, based, ((self._number,),), *answers = self._batch.ask(entering, floors, call(_CATALOGUE), *more)
         found = dict(based)
         for slot, *counts in rows:
