@@ -71,7 +71,7 @@ listings: $(VENV)/.ready ## write the lists of learners that people and type che
 	$(BIN)/python docs/extensions/listings.py
 
 FORMAT := 1.0
-golden: $(VENV)/.ready ## write the golden files of a format that is new (FORMAT=1.0); FORCE=1 overwrites, before a release only
+golden: $(VENV)/.ready ## write the golden files of a format that is new (FORMAT=1.0), or of learners that are; FORCE=1 overwrites, before a release only
 	$(BIN)/python tests/golden/write.py $(FORMAT) $(if $(FORCE),--force)
 
 docs: $(VENV)/.ready ## build the documentation into site/

@@ -27,11 +27,16 @@ from rich.table import Table
 from benchmarks.figures import HEADER, Figure, figure
 from benchmarks.load import Load, Server, drive, running, sync_alone
 from benchmarks.machine import described, machine
+from benchmarks.per_request import per_request
+from benchmarks.vw_daemon import beside
 from smidgen.client import Client, Model
+from smidgen.service.insight.whatif import what_if
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Candidate, ModelBody
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.writer import Writer
+from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.recording import DatabaseRecording
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron"}
 CANDIDATES = {f"d{i}": [float(i == j) for j in range(5)] for i in range(5)}
@@ -205,6 +210,30 @@ def recovery(folder: Path, events: int, rounds: int) -> Iterator[Figure]:
         times.append((time.perf_counter() - start) * 100_000 / again.model("load").seq)
         again.store.close()
     yield figure(f"recovery without a snapshot, by {events:,} events", "s per 100,000", times, "≤ 2")
+    yield from what_ifs(data, rounds)
+
+
+def what_ifs(data: Path, rounds: int) -> Iterator[Figure]:
+    """CPU of a replay of that log through other learners: the first, and what each further one adds."""
+    others = [
+        "PreferencePerceptron",
+        "ConvexPreferencePerceptron:radius=10.0",
+        "ExponentiatedPreferencePerceptron:bound=1.0",
+    ]
+    first, further = [], []
+    with Inspection(data) as seen:
+        recording = DatabaseRecording(seen, seen.model("load"))
+        what_if(recording, others)  # compile
+        for _ in range(rounds):
+            spent = []
+            for some in (others[:1], others):
+                begun = time.process_time()
+                what_if(recording, some, own_too=False)
+                spent.append((time.process_time() - begun) / recording.count() * 1e6)
+            first.append(spent[0])
+            further.append((spent[1] - spent[0]) / (len(others) - 1))
+    yield figure("CPU of what-if, one learner, per event", "µs", first, "≤ 20")
+    yield figure("CPU of what-if, each further learner, per event", "µs", further, "≤ 6")
 
 
 def main() -> None:
@@ -213,6 +242,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="length of one load (default 5)")
     parser.add_argument("--clients", default="1,16,64", help="callers at a time (default 1,16,64)")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (default 5)")
+    parser.add_argument("--against", type=Path, help="the root of another version's source, to be measured in turns")
+    parser.add_argument("--requests", type=int, default=4000, help="of each kind in a round, beside it (default 4000)")
+    parser.add_argument(
+        "--only", default="", help="some of: requests, vw, feedback, acknowledged, decisions, memory, …"
+    )
     parser.add_argument("--quick", action="store_true", help="everything small: shows that it runs, measures little")
     parser.add_argument("--out", type=Path, default=Path("bench-results"), help="results; its disk is the one measured")
     given = parser.parse_args()
@@ -222,14 +256,18 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     where = {**machine(), "quick": quick, "seconds": seconds}
     with tempfile.TemporaryDirectory(dir=given.out, prefix="service-") as name:
-        folder = Path(name)
-        found = [
-            *feedback(folder, clients, seconds, rounds),
-            *acknowledged(folder, [many for many in clients if many > 1], seconds, rounds),
-            *decisions(folder, 50 if quick else 500, rounds),
-            *memory(folder, 200 if quick else 10_000),
-            *recovery(folder, 5_000 if quick else 100_000, rounds),
-        ]
+        folder, count = Path(name), 50 if quick else given.requests
+        parts: dict[str, Callable[[], Iterator[Figure]]] = {
+            "requests": lambda: per_request(folder, given.against, max(clients), count, rounds),
+            "vw": lambda: beside(folder, count // 4, rounds),
+            "feedback": lambda: feedback(folder, clients, seconds, rounds),
+            "acknowledged": lambda: acknowledged(folder, [many for many in clients if many > 1], seconds, rounds),
+            "decisions": lambda: decisions(folder, 50 if quick else 500, rounds),
+            "memory": lambda: memory(folder, 200 if quick else 10_000),
+            "recovery": lambda: recovery(folder, 5_000 if quick else 100_000, rounds),
+        }
+        wanted = [part for part in given.only.split(",") if part] or list(parts)
+        found = [each for part in wanted for each in parts[part]()]
     write(given.out, where, found)
 
 

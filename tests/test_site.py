@@ -142,3 +142,17 @@ class TestTables:
         assert "| [A page](a.md) | quick | ✗ missed | 3 | **no** |" in page
         assert "| [A page](a.md) | 1 | 0 | 0 | 1 |" in page
         assert verdict("yes; if") == "✓ reached"
+
+
+class TestOffline:
+    def test_what_would_be_fetched_is_found(self) -> None:
+        fetched = _extension("offline").fetched
+        for markup in (
+            '<script async src="https://cdn.example/a.js">',
+            '<link rel="stylesheet" href="//fonts.example/a.css">',
+            '<script type="module">await import("https://cdn.example/a.mjs")</script>',
+            "<style>@import url(https://fonts.example/a.css);</style>",
+            "<style>a { background: url('https://pictures.example/a.png') }</style>",
+        ):
+            assert fetched(markup), markup
+        assert fetched('<a href="https://example.org">x</a><link rel="canonical" href="https://example.org/">') == []

@@ -1,7 +1,7 @@
 """Pictures in light and dark: every picture that has both is put on the page twice, and the theme shows the right one.
 
-Charts (SVG) know both themes (`smidgen_papers.themes`); a screenshot has its dark one beside it (``dashboard.png`` and
-``dashboard-dark.png``). In the sources, and on sites that show these, each picture stands once.
+Charts (SVG) know both themes (`smidgen_papers.themes`), and a click opens them in full; a screenshot has its dark one
+beside it (``dashboard.png`` and ``dashboard-dark.png``). In the sources each picture stands once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def both(html: str, names: set[str]) -> str:
 
     Examples
     --------
-    >>> both('<img alt="a" src="../images/a.svg">', set())
-    '<img alt="a" src="../images/a.svg#only-light"><img alt="a" src="../images/a.svg#only-dark">'
+    >>> print(both('<img src="a.svg">', set()))
+    <a class="picture" href="a.svg"><img src="a.svg#only-light"><img src="a.svg#only-dark"></a>
     """
 
     def twice(found: re.Match[str]) -> str:
@@ -34,6 +34,7 @@ def both(html: str, names: set[str]) -> str:
             if PurePosixPath(dark).name not in names:
                 return found[0]
         sources = (f"{light}#only-light", f"{dark}#only-dark")
-        return "".join(f'<img {found["before"]}src="{source}"{found["after"]}>' for source in sources)
+        pair = "".join(f'<img {found["before"]}src="{source}"{found["after"]}>' for source in sources)
+        return f'<a class="picture" href="{light}">{pair}</a>' if light is dark else pair
 
     return _PICTURE.sub(twice, html)

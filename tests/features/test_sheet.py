@@ -129,3 +129,16 @@ def test_an_index_finds_what_was_entered_and_nothing_else(known: list[str], aske
     ids = np.empty(len(asked), np.int64)
     assert index.find(one_after_the_other(asked), ids) == set(asked).issubset(known)
     assert ids.tolist() == [known.index(value) if value in known else -2 for value in asked]
+
+
+def test_the_kinds_of_polars_and_numpy_that_have_no_like() -> None:
+    polars = pytest.importorskip("polars")
+    features = Vectorizer(dim=32)
+    frame = polars.DataFrame({"a": [1.0, float("nan")] * 3, "b": polars.Series([2**100] * 6, dtype=polars.Int128)})
+    for row in range(6):
+        features.learn(frame[row])
+    assert "a (missing)" in features.names
+    assert features.rows(frame).shape == (6, 32)
+    for nothing in (np.datetime64("NaT"), np.timedelta64("NaT"), pytest.importorskip("pandas").NaT):
+        assert features.row({"a": nothing}).indices.tolist() == features.row({"a": None}).indices.tolist()
+    np.testing.assert_array_equal(features.row({"a": np.array(3.0)}).values, features.row({"a": 3}).values)

@@ -1,7 +1,7 @@
 """Write the golden files of a format: ``python tests/golden/write.py 1.0``, or ``make golden FORMAT=1.0``.
 
-A folder that is there is never overwritten: a format that was released stays as it is for ever. ``--force`` is for the
-time before.
+A folder that is there is never overwritten: a format that was released stays as it is for ever. Learners that are new
+are added to it. ``--force`` is for the time before a release.
 """
 
 from __future__ import annotations

@@ -43,10 +43,9 @@ def own_learners() -> list[str]:
     return [name for name in sorted(cards) if learners[name].__module__.startswith("smidgen.")]
 
 
-def save_learners(folder: Path) -> None:
-    """Every learner: as it was saved, what it was told then, and what it was saved as after that."""
-    folder.mkdir()
-    for name in own_learners():
+def save_learners(folder: Path, names: Sequence[str]) -> None:
+    """Learners: each as it was saved, what it was told then, and what it was saved as after that."""
+    for name in names:
         case = next(iter(cases_of(learners[name])))
         learner, contexts = case.make(), case.form.contexts(1, 9)
         case.play(learner, contexts[:6], seed=1)
@@ -143,7 +142,8 @@ def write(target: Path, number: str) -> None:
         for leftover in (made / "data").glob("*-shm"):
             leftover.unlink()
         export(made / "data", made / "logs")
-        save_learners(made / "learners")
+        (made / "learners").mkdir()
+        save_learners(made / "learners", own_learners())
         told = {
             "format": number,
             "parts": parts(),
@@ -158,8 +158,20 @@ def write(target: Path, number: str) -> None:
         shutil.copytree(made, target)
 
 
+def add(target: Path) -> list[str]:
+    """Add the learners that came after the folder was written; what is there stays. Gives their names."""
+    told = json.loads((target / "known.json").read_text())
+    new = [name for name in own_learners() if name not in told["learners"]]
+    if new:
+        save_learners(target / "learners", new)
+        told["learners"] = sorted([*told["learners"], *new])
+        told["added"] = told.get("added", {}) | {name: machine() for name in new}
+        (target / "known.json").write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+    return new
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Write the files of a format, if there are none yet."""
+    """Write the files of a format, if there are none yet; else those of the learners that are missing."""
     parser = argparse.ArgumentParser(prog="python tests/golden/write.py", description=__doc__)
     parser.add_argument("format", help="the number of the format, e.g. 1.0")
     parser.add_argument("--force", action="store_true", help="overwrite: only before the format was released")
@@ -167,8 +179,11 @@ def main(arguments: Sequence[str]) -> None:
     target = HERE / given.format
     if given.format != LOG:
         raise SystemExit(f"this smidgen writes the format {LOG}, not {given.format}")
-    if target.exists() and not given.force:
+    if not target.exists() or given.force:
+        write(target, given.format)
+    elif new := add(target):
+        print(f"added: {', '.join(new)}")
+    else:
         raise SystemExit(f"{target} is there: a format that was released stays as it is; raise the number instead")
-    write(target, given.format)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     print(f"{target}: {size / 1e6:.2f} MB")

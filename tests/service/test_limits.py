@@ -6,7 +6,7 @@ import asyncio
 import base64
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from smidgen.service.models import cost
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.cost import Budget
 from smidgen.service.refusals import BadRequest, Impossible
+from smidgen.structures import Candidates
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}}
 LABEL = {"loop": "label", "learner": "Confidit", "features": ["a", "b"], "labels": ["yes", "no"]}
@@ -185,3 +186,54 @@ def test_a_crowd_of_objects_or_keys_is_refused_before_it_is_read() -> None:
     names = b",".join(b'"%d":0' % i for i in range(600_000))
     with pytest.raises(Impossible, match="keys"):
         read(b'{"features":{' + names + b"}}", loops.decision)
+
+
+RECORDS = {"loop": "label", "labels": ["a", "b"]}
+OFFERS = {"loop": "choose", "feedback": "reward"}
+
+
+def strange(rows: int, fields: int, form: str) -> list[dict[str, Any]]:
+    """Records that bring names by the thousand: of fields, of categories, of lists, of words."""
+    each: dict[str, Callable[[int, int], tuple[str, Any]]] = {
+        "fields": lambda i, k: (f"x{i}.{k}", 1.0),
+        "categories": lambda i, k: (f"f{k}", f"v{i}"),
+        "lists": lambda i, k: (f"f{k}", [f"v{i}"]),
+        "objects": lambda i, k: (f"f{k}", {f"x{i}": True}),
+        "words": lambda i, k: (f"f{k}", f"{i} {k} " * 4),
+    }
+    return [dict(each[form](i, k) for k in range(fields)) for i in range(rows)]
+
+
+@pytest.mark.parametrize("form", ["fields", "categories", "lists", "objects", "words"])
+@pytest.mark.parametrize("call", ["decisions:batch", "examples", "decisions"])
+def test_names_by_the_thousand_are_refused_before_any_is_made(caller: Caller, form: str, call: str) -> None:
+    made = strange(45, 990, form)
+    assert caller.put("/v1/models/m", OFFERS if call == "decisions" else RECORDS).status_code == 201
+    body: dict[str, Any] = {"candidates": [{"id": k, "features": each} for k, each in enumerate(made)]}
+    if call != "decisions":
+        more = {"answer": "a"} if call == "examples" else {}
+        body = {call.partition(":")[0]: [{"features": each, **more} for each in made]}
+    body = body if call != "decisions:batch" else {"decisions": body["decisions"]}
+    answer = caller.post(f"/v1/models/m/{call}", body)
+    assert answer.status_code == 422
+    assert f"the records hold more than {cost.NAMES} names" in answer.json()["error"]["message"]
+    assert caller.get("/v1/models/m").json()["decisions"] == 0
+
+
+def test_the_same_names_again_and_again_are_no_trouble(caller: Caller) -> None:
+    assert caller.put("/v1/models/m", RECORDS).status_code == 201
+    same = [{"features": each} for each in strange(1, 500, "fields") * 400]
+    assert caller.post("/v1/models/m/decisions:batch", {"decisions": same}).status_code == 201
+
+
+def test_crosses_are_names_too() -> None:
+    import msgspec
+
+    context = {f"c{k}": "x" for k in range(10)}
+    few, many = ({str(k): {} for k in range(n)} for n in (1000, 5000))
+    crossed = Blueprint(msgspec.convert(OFFERS, ModelBody)).cost
+    Budget(crossed).spend(Candidates(few, context=context))
+    with pytest.raises(Impossible, match="names"):
+        Budget(crossed).spend(Candidates(many, context=context))
+    apart = Blueprint(msgspec.convert({**OFFERS, "features": {"auto": {"crosses": []}}}, ModelBody)).cost
+    Budget(apart).spend(Candidates(many, context=context))

@@ -13,6 +13,7 @@ from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features.categories import NO_BYTES, Bytes, Strings
 
+_NOT_NUMPYS = ("Decimal", "Int128", "UInt128")
 _WIDTHS: dict[str, type[np.signedinteger[Any]]] = {"LargeStringArray": np.int64, "StringArray": np.int32}
 
 
@@ -47,9 +48,7 @@ def _pandas(value: Any) -> bool:
 
 def frame_records(frame: Any) -> list[dict[str, Any]]:
     """The rows of a frame as records."""
-    if not _pandas(frame):
-        return list(frame.iter_rows(named=True))
-    made: list[dict[str, Any]] = frame.to_dict("records")
+    made: list[dict[str, Any]] = frame.to_dict("records") if _pandas(frame) else list(frame.iter_rows(named=True))
     return [{key: None if missing(value) else value for key, value in record.items()} for record in made]
 
 
@@ -125,13 +124,14 @@ def _bytes(buffer: Any) -> Bytes:
 
 
 def _polars_column(column: Any, text: bool, quick: bool) -> Any:
-    if column.dtype.is_numeric() and not column.dtype.is_decimal():
+    kind = column.dtype.base_type().__name__
+    if column.dtype.is_numeric() and kind not in _NOT_NUMPYS:
         if column.null_count():
             return np.array([np.nan if value is None else value for value in column.to_list()], np.float64)
         return _array(column.to_numpy())
-    if column.dtype.base_type().__name__ == "Boolean" and not column.null_count():
+    if kind == "Boolean" and not column.null_count():
         return column.to_numpy()
-    if quick and column.dtype.base_type().__name__ == "String":
+    if quick and kind == "String":
         told = _strings(column.to_arrow)
         if told is not None:
             return told

@@ -44,8 +44,10 @@ def as_record(value: Any, path: str = "the record") -> dict[Any, Any]:
 
 def plain(value: Any) -> Any:
     """A value of Python's or numpy's own kinds as JSON would say it; what has no such form comes back as it is."""
-    if isinstance(value, np.generic):
-        return plain(value.item()) if not isinstance(value, (np.datetime64, np.timedelta64, np.void)) else str(value)
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return _of_numpy(value[()])
+    if type(value).__name__ in ("NAType", "NaTType"):  # the latter says that it is a date
+        return None
     if isinstance(value, Enum):
         return plain(value.value)
     if isinstance(value, bool):
@@ -62,11 +64,16 @@ def plain(value: Any) -> Any:
         return list(value)
     if isinstance(value, np.ndarray) and value.ndim == 1:
         return value[: limits.LIST + 1].tolist()
-    if type(value).__name__ in ("NAType", "NaTType"):
-        return None
     structured = isinstance(value, (Mapping, tuple)) or hasattr(value, "__struct_fields__")
     structured = structured or (dataclasses.is_dataclass(value) and not isinstance(value, type))
     return as_record(value) if structured and not isinstance(value, bytes) else value
+
+
+def _of_numpy(value: Any) -> Any:
+    """A scalar of numpy's; a moment that is none is nothing."""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return None if np.isnat(value) else str(value)
+    return str(value) if isinstance(value, np.void) else plain(value.item() if isinstance(value, np.generic) else value)
 
 
 def _number(value: Any) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 from smidgen.decision import Decision
@@ -27,7 +28,8 @@ OWN = "as logged"
 RECENT = 4096
 
 
-class Looked(NamedTuple):
+@dataclass(frozen=True)
+class Looked:
     """Which of a log's keys are looked at: those that hash to one part of several."""
 
     part: int = 0

@@ -286,6 +286,5 @@ def _offered(made: Decision) -> Choice | None:
     indices[:, :-1], values[:, :-1] = context.indices, context.values
     indices[:, -1] = context.dim
     indices += wide * np.arange(count)[:, None]
-    indices, values = indices.ravel(), values.ravel()
     starts = np.arange(0, count * each + 1, each)
-    return Choice(SparseRows(constant(values), constant(indices), constant(starts), wide * count))
+    return Choice(SparseRows(constant(values.ravel()), constant(indices.ravel()), constant(starts), wide * count))

@@ -72,9 +72,12 @@ class Answers:
         elif not made.model.seen_by(allowed):
             raise unknown(name)
         refuse_beside(name, made.beside)
-        return self._learn(name, made, body, hashed)
+        known_open = made.expires_at if self._recent.get(name) is made else None
+        return self._learn(name, made, body, hashed, known_open)
 
-    def _learn(self, name: str, made: Made, body: FeedbackBody, hashed: bytes) -> FeedbackReply:
+    def _learn(
+        self, name: str, made: Made, body: FeedbackBody, hashed: bytes, known_open: float | None
+    ) -> FeedbackReply:
         model, key = made.model, made.key
         if not model.present(made.seq):
             return self._teach(name, made, body, hashed)
@@ -86,7 +89,7 @@ class Answers:
         given = body.given()
         kept = blueprint.loop.kept(given, reaction)
         content = bodies.write(bodies.FeedbackBody(kept, records.encode(reaction.learn), places))
-        row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content)
+        row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content, known_open)
         (verdict,) = self._store.answered(model.slot, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
             change = Change("feedback", held.learner.adopt(made.decision), reaction.learn, places, made.names)

@@ -16,8 +16,12 @@ from smidgen.service.models.sizes import REFUSALS
 from smidgen.service.refusals import Impossible
 from smidgen.structures import Candidates, Choice, Drafts, Ranking, Structure
 
-#: What a field of a record costs beside a number: its name is kept until it has a column.
-FIELD = 25
+#: What a field of a record costs beside a number.
+FIELD = 40
+#: How many names one request may hold: fields, categories and crosses, each once. A new one costs some microseconds.
+NAMES = 40_000
+#: So many letters of a string count as another name: it may be a text.
+LETTERS = 16
 #: How many multiplications one request may cost: some seconds.
 WORK = 5_000_000_000
 
@@ -53,13 +57,21 @@ class Budget:
 
     def __init__(self, cost: Cost) -> None:
         self._cost = cost
-        self._numbers, self._work = NUMBERS, WORK
+        self._numbers, self._work, self._more = NUMBERS, WORK, NAMES
+        self._names: set[tuple[str, str | None]] = set()
 
     def spend(self, context: Any) -> None:
         """Take a decision on this context off, or refuse."""
+        if isinstance(context, Candidates | dict):
+            self._name(context)
         size = touched(context, crossed=self._cost.crossed)
         self._numbers -= size
         self._work -= size * self._cost.classes + self._cost.each
+        if self._more < len(self._names):
+            raise Impossible(
+                f"the records hold more than {NAMES} names: fields, categories, words and crosses of them",
+                'send fewer records in one call, write what varies as a value, or make the model with fewer "crosses"',
+            )
         if self._numbers < 0 and isinstance(context, Candidates | dict):
             raise Impossible(
                 f"the records and their crosses are more than {NUMBERS // FIELD} features",
@@ -69,6 +81,22 @@ class Budget:
             raise Impossible(f"the features are more than {NUMBERS} numbers", "send fewer rows in one call")
         if self._work < 0:
             raise Impossible(f"this asks for more than {WORK} multiplications", "send fewer rows in one call")
+
+    def _name(self, context: Any) -> None:
+        """Note the names of a record, or of candidates; crosses with their context, and words, are guessed."""
+        if not isinstance(context, Candidates):
+            self._more -= _note(context, "", self._names)
+            return
+        before, about = len(self._names), _fields(context.context or {})
+        self._names.update(("id", str(id)) for id in context.ids or ())
+        for each in context.records:
+            self._more -= _note(each, "", self._names)
+            if self._more < len(self._names):
+                return
+        if self._cost.crossed and about:
+            self._more -= min((len(self._names) - before) * about, CROSSES * len(context.records))
+        if context.context is not None:
+            self._more -= _note(context.context, "context.", self._names)
 
 
 def touched(context: Any, *, crossed: bool = False) -> int:
@@ -105,6 +133,23 @@ def _held(value: Any) -> int:
     if isinstance(value, dict | list | tuple):
         return sum(map(_held, value.values() if isinstance(value, dict) else value))
     return 1 + len(value) // FIELD if isinstance(value, str) else 1
+
+
+def _note(record: Any, path: str, names: set[tuple[str, str | None]], depth: int = DEPTH) -> int:
+    """Add the names in a record to those that were met; how many more its long strings may hold."""
+    more = 0
+    for key, value in record.items() if isinstance(record, dict) else ():
+        kind = type(value)
+        if kind is str:
+            names.add((path + key, value))
+            more += len(value) // LETTERS
+        elif kind is dict:
+            more += _note(value, f"{path}{key}.", names, depth - 1) if depth > 0 else 0
+        elif kind is list:
+            names.update((path + key, each) for each in value if type(each) is str)
+        else:
+            names.add((path + key, None))
+    return more
 
 
 def _fields(record: Any, depth: int = DEPTH) -> int:

@@ -229,9 +229,13 @@ class Writer:
     def _here(self) -> list[_Job] | None:
         """Run what is quick and comes first; None if that is nothing, or if something else comes before it."""
         engine = self.engine
-        if self._shared or self._stale or not self._is_quick(self._queued[0]):
-            return None
-        if engine.overdue() or not engine.begin_at_once():
+        if (
+            self._shared
+            or self._stale
+            or not self._is_quick(self._queued[0])
+            or engine.overdue()
+            or not engine.begin_at_once()
+        ):
             return None
         some: list[_Job] = []
         try:

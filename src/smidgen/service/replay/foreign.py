@@ -76,9 +76,10 @@ class DsjsonRecording(Recording):
         body = self._blueprint.body
         yield Line(seq=1, type="created", format=FORMAT, model=body, resolved=resolved(self._blueprint))
         version = 0
-        for place, (text, _) in enumerate(self._heads()):
+        for text, _ in self._heads():
             version += 1
-            given = example(text, place := f"line {place + 1} with a label of {self.name}")
+            place = f"line {version} with a label of {self.name}"
+            given = example(text, place)
             if given is None:  # _heads has seen to that
                 continue
             reward = given.answer["reward"]

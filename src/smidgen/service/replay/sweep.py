@@ -127,6 +127,6 @@ def _joined(piece: Piece, told: Sequence[bytes]) -> WhatIf:
     for name in ("decisions", "answered", "back", "elsewhere"):
         setattr(bench, name, getattr(parts[0], name))
     if isinstance(bench.companion, ClickedPages) and bench.companion.given is None and parts[0].places is not None:
-        *curves, rounds = parts[0].places
-        bench.companion.found = Examination(*(np.array(each) for each in curves), rounds)
+        read, low, high, rounds = parts[0].places
+        bench.companion.found = Examination(np.array(read), np.array(low), np.array(high), rounds)
     return found_by(bench, piece.log)

@@ -71,8 +71,8 @@ def replay(
 
 
 def _usual(table: Table) -> str:
-    some = {"n_classes": len(table.labels)} if table.loop == Loop.LABEL else {}
-    return type(recommended(loop=table.loop, dim=table.dim, **some)).__name__
+    classes = len(table.labels) if table.loop == Loop.LABEL else None
+    return type(recommended(loop=table.loop, dim=table.dim, n_classes=classes)).__name__
 
 
 def _together(table: Table, told: Sequence[bytes]) -> dict[str, Flags]:

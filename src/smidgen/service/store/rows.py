@@ -130,6 +130,9 @@ class Told(NamedTuple):
         What the curves need.
     body
         The event's body.
+    open_until
+        Of a decision that its one writer knows to have no answer yet: when its window ends. A store that others write
+        to as well looks for itself.
     """
 
     decision: str
@@ -139,6 +142,7 @@ class Told(NamedTuple):
     measure: float | None
     position: float | None
     body: bytes
+    open_until: float | None = None
 
 
 class Expiry(NamedTuple):

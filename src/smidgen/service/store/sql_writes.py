@@ -23,7 +23,7 @@ DECISION = """
 _TAUGHT = "UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ? WHERE id = ?"
 CLOSE = """
     UPDATE decisions SET feedback_seq = ?, feedback_hash = ?, version = ?, measure = ?, position = ?, shown = 1
-    WHERE id = ?
+    WHERE id = ? AND feedback_seq IS NULL
 """
 #: What is told of the decisions of a key, and what goes with it; ``?3`` is the base, under which there are none.
 _DECISIONS_OF_KEY = """
@@ -60,6 +60,9 @@ _OPEN = """
 
 class SQLWrites(SQLReads, SQLTelling):
     """The verbs that write events."""
+
+    #: Whether nobody else writes, so that what the writer knows is so.
+    _sole = False
 
     def __init__(self) -> None:
         self._salts = Salts()
@@ -129,6 +132,8 @@ class SQLWrites(SQLReads, SQLTelling):
         return [self._answer(slot, counts, row) for row in rows]
 
     def _answer(self, slot: int, counts: Counts, row: Told) -> Verdict:
+        if self._sole and row.open_until is not None:
+            return self._close(slot, counts, row, row.open_until)
         made = self._own(slot, row.decision)
         if made is None:
             return Verdict("unknown", None, counts.version)
@@ -140,7 +145,11 @@ class SQLWrites(SQLReads, SQLTelling):
             seq = self._append(slot, counts, "feedback", 1, row.at, row.decision, row.key, None, row.body)
             self._run("UPDATE decisions SET late_hash = ? WHERE id = ?", (row.hash, bytes.fromhex(row.decision)))
             return Verdict("late", seq, counts.version)
-        learnt = row.at <= made.expires_at
+        return self._close(slot, counts, row, made.expires_at)
+
+    def _close(self, slot: int, counts: Counts, row: Told, expires_at: float) -> Verdict:
+        """Write the first answer to a decision."""
+        learnt = row.at <= expires_at
         counts.answered += 1
         counts.version += learnt
         counts.late += not learnt

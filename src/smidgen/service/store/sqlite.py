@@ -37,6 +37,8 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
         SQLite's setting; anything but FULL can lose what was acknowledged.
     """
 
+    _sole = True
+
     def __init__(self, folder: Path, *, synchronous: str = "FULL") -> None:
         self.folder = folder
         self._heads = head.Heads(folder)

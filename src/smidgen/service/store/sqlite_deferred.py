@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from smidgen.service.store.schema import told
 from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.sql_reads import DECISION_BY_ID
 from smidgen.service.store.sql_writes import CLOSE, DECISION, EVENT
@@ -84,8 +85,12 @@ class SQLiteDeferred(SQLiteTelling):
         self._marks, self._saved = (0,) * len(_DEFERRED), True
 
     def _write(self, sql: str, rows: Sequence[Any]) -> None:
-        if rows:
-            super()._run_many(sql, rows)
+        if not rows:
+            return
+        with told():
+            changed = self.connection.executemany(sql, rows).rowcount
+        if changed != len(rows):  # an answer to a decision that has one: nothing of the batch may last
+            raise RuntimeError(f"{len(rows) - changed} of {len(rows)} rows do not fit what the store holds")
 
     def _run(self, sql: str, values: Any = ()) -> None:
         rows = self._waiting.get(sql)
