@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any
@@ -66,7 +66,7 @@ class Direct:
             made = self._command(target, found.get(b"authorization"), body)
             if made is None:
                 return False
-            command, at_hand, tell = made
+            command, at_hand, tell, about = made
 
             def done(answer: Any, refusal: Exception | None) -> None:
                 held.held -= size
@@ -75,7 +75,7 @@ class Direct:
                 else:
                     self._refuse(refusal, respond)
 
-            self._here.writer.put(command, done, at_hand)
+            self._here.writer.put(command, done, at_hand, about)
         except SmidgenError:
             return False
         held.held += size
@@ -103,8 +103,8 @@ class Direct:
 
     def _command(
         self, target: bytes, token: bytes | None, raw: bytes
-    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None]] | None:
-        """What is to be done, whether that needs anything that is not in memory, and how its answer is told."""
+    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None], Sequence[str]] | None:
+        """What is to be done, whether all for it is in memory, how its answer is told, which decisions it is about."""
         here = self._here
         rights = (
             EVERYTHING if self._nobody() else here.tokens.rights(None if token is None else token.decode("latin-1"))
@@ -116,13 +116,13 @@ class Direct:
             require(rights, "feedback", rights.model)
             feedback = read(raw, loops.feedback)
             command = partial(here.engine.feedback, id, feedback, rights.model)
-            return command, partial(here.engine.learns_at_hand, id), self._heard
+            return command, partial(here.engine.learns_at_hand, id), self._heard, (id,)
         name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
         if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
             return None
         require(rights, "decide", name)
         body = read(raw, loops.decision)
-        return partial(here.engine.decide, name, body), partial(here.engine.decides_at_hand, name, body.key), _made
+        return partial(here.engine.decide, name, body), partial(here.engine.decides_at_hand, name, body.key), _made, ()
 
     def _heard(self, answer: FeedbackReply, respond: Respond) -> None:
         self._here.metrics.count("feedback", answer.status)
