@@ -65,7 +65,7 @@ _LARGE = Refusal(431, "the head is too large", f"send at most {HEAD} bytes and {
 FULL = Refusal(503, "there are as many connections as the service takes", "try again in a moment").response()
 
 
-class Taken(RequestResponseCycle):
+class WholeRequest(RequestResponseCycle):
     """A request that was taken off its connection whole; the answer is written in one go.
 
     Parameters
@@ -270,7 +270,7 @@ class Guarded(HttpToolsProtocol):
 
     def _take(self, body: bytes) -> bool:
         """Give the request away whole."""
-        taken = Taken(keep_alive=self.parser.should_keep_alive())
+        taken = WholeRequest(keep_alive=self.parser.should_keep_alive())
         if self._taker is None or not self._taker.take(self.url, self.headers, body, partial(self._respond, taken)):
             return False
         self.cycle = taken
@@ -283,7 +283,7 @@ class Guarded(HttpToolsProtocol):
         for part in parts:
             super().on_body(part)
 
-    def _respond(self, taken: Taken, status: int, content: bytes, more: dict[str, str]) -> None:
+    def _respond(self, taken: WholeRequest, status: int, content: bytes, more: dict[str, str]) -> None:
         """Write an answer in one go."""
         taken.response_started = taken.response_complete = True
         if taken.disconnected or self.transport.is_closing():
