@@ -79,7 +79,7 @@ golden: $(VENV)/.ready ## write the golden files of a format that is new (FORMAT
 	$(BIN)/python tests/golden/write.py $(FORMAT) $(if $(FORCE),--force)
 
 docs: $(VENV)/.ready ## build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 docs-serve: $(VENV)/.ready ## show the documentation on this machine
 	$(BIN)/mkdocs serve

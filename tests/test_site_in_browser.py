@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config.write_text(written.replace("execute: true", "execute: false"))
     try:
         subprocess.run(
-            [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(config), "-d", str(folder)],
+            [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "-d", str(folder)],
             check=True,
             timeout=600,
             env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},

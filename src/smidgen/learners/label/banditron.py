@@ -103,7 +103,7 @@ class Banditron(PlainLabelLearner):
     Notes
     -----
     **Update** ỹ = argmax w_i·x; ŷ = ỹ with probability 1 − γ, else uniform; P(ŷ) = (1−γ)[ŷ = ỹ] + γ/K;
-    w_r ← w_r + x·([ŷ right][r = ŷ]/P(ŷ) − [r = ỹ]).
+    w_r ← w_r + x·([ŷ right]·[r = ŷ]/P(ŷ) − [r = ỹ]).
     **Symbols** x: ``context``, ŷ: ``decision.action``, ỹ: ``decision.greedy``, P(ŷ): ``decision.propensity``, γ:
     ``gamma``.
     **Assumes** nothing of the labels; unit-length features in the analysis.
