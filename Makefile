@@ -103,8 +103,8 @@ bench-quick: $(VENV)/.bench ## the same in two minutes: few rounds, small sizes
 bench-scaling: $(VENV)/.bench ## time and memory against size, for every learner; PAGE=docs/speed.md as above
 	$(BIN)/python -m benchmarks scaling $(if $(PAGE),--page $(PAGE))
 
-bench-service: $(VENV)/.ready ## the decision service under load: requests, syncs, CPU, memory, recovery (about ten minutes)
-	$(BIN)/python -m benchmarks.service
+bench-service: $(VENV)/.ready ## the decision service under load: requests, syncs, CPU, memory, recovery (about ten minutes); AGAINST=PATH measures another version's source in turns
+	$(BIN)/python -m benchmarks.service $(if $(AGAINST),--against $(AGAINST))
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) site dist .coverage faults.json .pytest_cache .mypy_cache .ruff_cache .hypothesis

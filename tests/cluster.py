@@ -99,7 +99,8 @@ class Cluster:
 
     def fresh(self, **options: str) -> str:
         """Where there is nothing yet: a schema that nobody has used."""
-        return self.url(schema=f"s{os.getpid()}_{next(self._numbers)}", **options)
+        patient = {"idle_s": "60"}  # kernels may have to be compiled in the midst of a batch
+        return self.url(schema=f"s{os.getpid()}_{next(self._numbers)}", **(patient | options))
 
     def _run(self, program: str, *arguments: str, check: bool = True) -> None:
         command = [str(self._binaries / program), *arguments]

@@ -104,7 +104,7 @@ def _extras() -> dict[str, list[str]]:
     wanted: dict[str, list[str]] = {}
     for line in importlib.metadata.requires("smidgen") or []:
         found = re.match(r"([A-Za-z0-9_-]+).*extra == ['\"](\w+)['\"]", line)
-        if found and found[2] in ("service", "client", "scipy", "plots", "svm", "parquet", "papers"):
+        if found and found[2] in ("service", "client", "scipy", "plots", "svm", "parquet", "postgresql", "papers"):
             wanted.setdefault(found[2], []).append(found[1])
     return {name: [each for each in packages if each != "smidgen"] for name, packages in wanted.items()}
 

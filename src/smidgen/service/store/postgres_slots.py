@@ -39,6 +39,7 @@ _EVENTS_OF = """
 """
 _EVENTS = _EVENTS_OF.format(events=EVENTS, ids=_IDS)
 _KINDS = "SELECT DISTINCT type FROM events WHERE slot = ? AND seq > ?"
+_OF_ONE = re.compile(r"WHERE id = \?[^?]*$")
 _WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 
@@ -65,6 +66,10 @@ class PostgresSlots(PostgresReads, SQLModels):
         """Take slots for the open batch; waits only if it holds none."""
         wanted = sorted(set(slots) - self._held)
         if not wanted:
+            return
+        if not self._batch.open:  # there is nothing to be held for; but whoever looks sees how far they are
+            for slot in wanted:
+                self.counts(slot)
             return
         told = ",".join(map(str, wanted))
         self._take(call(self._patient(_ENTER), (told,)), call(_FLOORS, (told,)))
@@ -94,8 +99,6 @@ class PostgresSlots(PostgresReads, SQLModels):
 
     def _take(self, entering: Call, floors: Call, *more: Call) -> list[list[tuple[Any, ...]]]:
         """Lock slots; what is asked after that is answered as of then."""
-        if not self._batch.open:
-            raise RuntimeError("no batch is open")
         rows, based, ((self._number,),), *answers = self._batch.ask(entering, floors, call(_CATALOGUE), *more)
         found = dict(based)
         for slot, *counts in rows:
@@ -181,4 +184,4 @@ def _written(sql: str) -> tuple[str, int | None]:
     table = found[1] if found is not None else ""
     if sql.lstrip().startswith("INSERT"):
         return table, 0
-    return table, -1 if sql.rstrip().endswith("WHERE id = ?") else None
+    return table, -1 if _OF_ONE.search(sql) is not None else None
