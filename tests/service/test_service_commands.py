@@ -251,6 +251,11 @@ class TestLogExport:
             invoke("log", command, "rank", "--data", tmp_path / "nowhere")
         assert not (tmp_path / "nowhere").exists()
 
+    def test_a_span_that_ends_before_it_begins(self, small: Path) -> None:
+        result = invoke("log", "export", "rank", "--data", small, "--since", "2026-11-18", "--until", "2026-11-17")
+        assert result.exit_code == 2
+        assert "before" in result.output
+
 
 class TestSnapshots:
     def test_list(self, played: Path) -> None:

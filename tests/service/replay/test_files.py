@@ -28,6 +28,7 @@ from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.recording import DatabaseRecording, Recording
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("pyarrow.parquet", reason="pyarrow was built without Parquet")
 NOWHERE = Path("nowhere")
 
 

@@ -16,6 +16,7 @@ from smidgen.service.replay import table_sweep, tables
 from smidgen.service.replay.sweep import replay
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pytest.importorskip("pyarrow.parquet", reason="pyarrow was built without Parquet")
 NOWHERE = Path("nowhere")
 
 
