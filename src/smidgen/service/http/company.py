@@ -48,9 +48,13 @@ def at_work(here: Service, name: str) -> UndoingReply | None:
 
 
 async def tell(here: Service) -> None:
-    """Say how this worker is, again and again."""
-    while (board := here.options.board) is not None:
-        board.write(here.options.worker, note(here))
+    """Again and again: say how this worker is, and make the kernels ready of models that others have made."""
+    while here.engine.store.shared:
+        if (board := here.options.board) is not None:
+            board.write(here.options.worker, note(here))
+        for model in list(here.engine.models.values()):
+            if model.archived_at is None:
+                await here.warm(model.blueprint.body)
         await asyncio.sleep(TELL_S)
 
 

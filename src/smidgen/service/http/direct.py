@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any
@@ -59,14 +59,14 @@ class Direct:
 
     def take(self, target: bytes, headers: list[tuple[bytes, bytes]], body: bytes, respond: Respond) -> bool:
         """Take a POST; False, if it is for the ordinary way, and then nothing has happened."""
-        size, held = len(body), self._holding
-        if size > self._largest or held.held + size > held.limit or not self._plain(headers):
+        size, held, found = len(body), self._holding, dict(headers)
+        if size > self._largest or held.held + size > held.limit or len(found) < len(headers) or not self._plain(found):
             return False
         try:
-            made = self._command(target, dict(headers).get(b"authorization"), body)
+            made = self._command(target, found.get(b"authorization"), body)
             if made is None:
                 return False
-            command, at_hand, tell = made
+            command, at_hand, tell, about = made
 
             def done(answer: Any, refusal: Exception | None) -> None:
                 held.held -= size
@@ -75,21 +75,19 @@ class Direct:
                 else:
                     self._refuse(refusal, respond)
 
-            self._here.writer.put(command, done, at_hand)
+            self._here.writer.put(command, done, at_hand, about)
         except SmidgenError:
             return False
         held.held += size
         return True
 
-    def _plain(self, headers: list[tuple[bytes, bytes]]) -> bool:
+    def _plain(self, found: dict[bytes, bytes]) -> bool:
         """Whether the head says nothing but the usual."""
-        found = dict(headers)
         return (
-            len(found) == len(headers)
-            and b"content-length" in found
+            b"content-length" in found
             and b"content-encoding" not in found
             and b"expect" not in found
-            and found.get(b"content-type", b"").partition(b";")[0].strip().lower() == b"application/json"
+            and _is_json(found.get(b"content-type", b""))
             and (_here(found[b"host"]) or not self._nobody())
         )
 
@@ -105,8 +103,8 @@ class Direct:
 
     def _command(
         self, target: bytes, token: bytes | None, raw: bytes
-    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None]] | None:
-        """What is to be done, whether that needs anything that is not in memory, and how its answer is told."""
+    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None], Sequence[str]] | None:
+        """What is to be done, whether all for it is in memory, how its answer is told, which decisions it is about."""
         here = self._here
         rights = (
             EVERYTHING if self._nobody() else here.tokens.rights(None if token is None else token.decode("latin-1"))
@@ -118,13 +116,13 @@ class Direct:
             require(rights, "feedback", rights.model)
             feedback = read(raw, loops.feedback)
             command = partial(here.engine.feedback, id, feedback, rights.model)
-            return command, partial(here.engine.learns_at_hand, id), self._heard
+            return command, partial(here.engine.learns_at_hand, id), self._heard, (id,)
         name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
         if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
             return None
         require(rights, "decide", name)
         body = read(raw, loops.decision)
-        return partial(here.engine.decide, name, body), partial(here.engine.decides_at_hand, name, body.key), _made
+        return partial(here.engine.decide, name, body), partial(here.engine.decides_at_hand, name, body.key), _made, ()
 
     def _heard(self, answer: FeedbackReply, respond: Respond) -> None:
         self._here.metrics.count("feedback", answer.status)
@@ -141,6 +139,10 @@ class Direct:
 
 def _made(answer: dict[str, Any], respond: Respond) -> None:
     respond(201, _encode(answer), {})
+
+
+def _is_json(media: bytes) -> bool:
+    return media == b"application/json" or media.partition(b";")[0].strip().lower() == b"application/json"
 
 
 @lru_cache(maxsize=64)

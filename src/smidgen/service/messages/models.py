@@ -70,6 +70,7 @@ class ModelBody(Message):
     shadow_of: Of | Name | None = None
     challenger_of: Of | Name | None = None
     keep_texts: bool | None = None
+    slots: Annotated[int, Meta(ge=1, le=1024)] = 1
 
 
 class AmendBody(Message):

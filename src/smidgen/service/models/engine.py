@@ -262,7 +262,9 @@ class Engine:
 
     def due(self) -> bool:
         """Whether there is something to maintain."""
-        return self.untidy or self.unclean or any(m.seq - m.saved >= self._every for m in self.models.values())
+        if self.untidy or self.unclean:
+            return True
+        return any(m.seq - m.saved >= self._every and self.owns(m.slot) for m in list(self.models.values()))
 
     def maintain(self, every: int | None = None) -> None:
         """Take the snapshots that are due; between batches, so that no state runs ahead of the log.

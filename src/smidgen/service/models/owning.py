@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.protocol import Store
 
 #: For how many seconds a slot is owned unless that is renewed, and how often it is.
@@ -88,8 +89,11 @@ class Owning:
         if self._thread is not None:
             self._thread.join()
         owned, self._owned = self._owned, {}
-        for slot in owned:
-            self._store.leave(slot, self.name)
+        try:
+            for slot in owned:
+                self._store.leave(slot, self.name)
+        except StorageFailed as error:  # then they run out
+            _log.warning("leases could not be given back: %s", error)
 
     def _go_on(self, news: Callable[[list[int]], None]) -> None:
         while not self._ended.is_set():

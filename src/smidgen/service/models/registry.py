@@ -117,6 +117,11 @@ class Registry:
 
     def settled(self, body: ModelBody) -> ModelBody:
         """The settings, with what they leave to a champion."""
+        if body.slots > 1:
+            raise Impossible(
+                f"slots is {body.slots}, and all keys of a model share one log here",
+                "leave it out; keys that must spread go into several models",
+            )
         body = named(body)
         if (champion := champion_of(body)) is None:
             return body

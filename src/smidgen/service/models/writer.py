@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from smidgen.service.models.engine import Engine
+from smidgen.service.models.engine import SWEPT, Engine
 from smidgen.service.refusals import Busy, StorageFailed, Taken
 
 T = TypeVar("T")
@@ -47,6 +47,8 @@ class _Job:
         Who waits.
     at_hand
         Says whose learner is needed, if it and all else is in memory now, so that the commands may be quick.
+    about
+        The decisions that they are about, as far as that is known.
     told
         The answers so far.
     wanted, tries
@@ -57,6 +59,7 @@ class _Job:
     each: bool
     done: Done
     at_hand: Callable[[], str | None] | None = None
+    about: Sequence[str] = ()
     told: list[Any] = field(default_factory=list)
     wanted: set[int] = field(default_factory=set)
     tries: int = 0
@@ -136,27 +139,33 @@ class Writer:
         self._thread.start()
         self._watch = self._loop.call_later(self._patience, self._look)
 
-    async def do(self, command: Callable[[], T]) -> T:
-        """Run a command; returns when what it did is on the disk."""
-        answer: T = await self._asked([command], each=False)
+    async def do(self, command: Callable[[], T], about: Sequence[str] = ()) -> T:
+        """Run a command, which is about these decisions; returns when what it did is on the disk."""
+        answer: T = await self._asked([command], about, each=False)
         return answer
 
-    async def do_each(self, commands: Sequence[Callable[[], T]]) -> list[T | Exception]:
+    async def do_each(self, commands: Sequence[Callable[[], T]], about: Sequence[str] = ()) -> list[T | Exception]:
         """Run commands in order, in one commit; of each its answer, or its refusal, which undoes it alone."""
-        answers: list[T | Exception] = await self._asked(commands, each=True)
+        answers: list[T | Exception] = await self._asked(commands, about, each=True)
         return answers
 
-    async def _asked(self, commands: Sequence[Callable[[], Any]], *, each: bool) -> Any:
+    async def _asked(self, commands: Sequence[Callable[[], Any]], about: Sequence[str], *, each: bool) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._enter(_Job(commands, each, partial(_settle, future)))
+        self._enter(_Job(commands, each, partial(_settle, future), about=about))
         return await future
 
-    def put(self, command: Callable[[], Any], done: Done, at_hand: Callable[[], str | None] | None = None) -> None:
+    def put(
+        self,
+        command: Callable[[], Any],
+        done: Done,
+        at_hand: Callable[[], str | None] | None = None,
+        about: Sequence[str] = (),
+    ) -> None:
         """Run a command; ``done`` is called when what it did is on the disk, or why it was not done.
 
-        ``at_hand`` says which model's learner it needs, if that is in memory.
+        ``at_hand`` says which model's learner it needs, if that is in memory; ``about`` which decisions.
         """
-        self._enter(_Job((command,), False, done, at_hand))
+        self._enter(_Job((command,), False, done, at_hand, about))
 
     def own(self, slots: list[int]) -> None:
         """Look after slots that are this worker's from now on; any thread may say so."""
@@ -218,7 +227,8 @@ class Writer:
         try:
             done = self._here()
         except Exception as error:  # the disk refuses: what was done here is undone, and nothing was answered
-            _log.warning("a batch is tried again aside: %s", error)
+            if self.able:
+                _log.warning("a batch is tried again aside: %s", error)
             done = None
         if done is not None:
             self._hand_over(partial(self._finish, done))
@@ -339,9 +349,12 @@ class Writer:
             again = [job.wanted for job in batch if job.tries]
             self.engine.begin(set[int]().union(*again) if again else None)
             if self._sweeps():
-                self.engine.sweep()  # windows that are over come before what is asked now
-                self._swept = time.monotonic()
-            for job in batch:
+                more = self.engine.sweep() == SWEPT  # windows that are over come before what is asked now
+                self._swept = 0.0 if more else time.monotonic()
+            told = 0 if again or (batch and len(batch[0].about) > 1) else 1  # once a slot is held, it waits for nobody
+            for place, job in enumerate(batch):
+                if self._shared and place == told:
+                    self.engine.store.expect([id for each in batch[place:] for id in each.about])
                 (done if self._timed(job) else aside).append(job)
         except Exception as error:
             self._failed(error, batch)

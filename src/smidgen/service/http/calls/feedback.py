@@ -26,7 +26,7 @@ async def give_feedback(request: Request) -> Response:
     require(rights, "feedback", rights.model)
     body = await json_body(request, loops.feedback, here.options.max_body)
     id = request.path_params["id"]
-    answer = await here.writer.do(lambda: here.engine.feedback(id, body, rights.model))
+    answer = await here.writer.do(lambda: here.engine.feedback(id, body, rights.model), [id])
     here.metrics.count("feedback", answer.status)
     return reply(answer, 202 if answer.status == "late" else 200)
 
@@ -53,7 +53,9 @@ async def give_many(request: Request) -> Response:
         return lambda: here.engine.feedback(one.decision, fields, rights.model)
 
     found: list[FeedbackReply | ErrorReply] = []
-    for answer in await here.writer.do_each([command(one) for one in body.feedback]):
+    for answer in await here.writer.do_each(
+        [command(one) for one in body.feedback], [one.decision for one in body.feedback]
+    ):
         if isinstance(answer, SmidgenError):
             found.append(ErrorReply(error=detail(answer)))
             continue
