@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-postgresql test-nojit coverage faults faults-table check format listings golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
+.PHONY: help serve test test-long test-postgresql test-ray test-nojit coverage faults faults-table check format listings golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -27,6 +27,10 @@ test: $(VENV)/.ready ## set up and run the tests
 
 test-long: $(VENV)/.ready ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long
+
+test-ray: $(VENV)/.ready ## install Ray (250 MB) and run the tests that need it; nightly
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[ray]"
+	$(BIN)/python -m pytest tests/jobs tests/papers/test_paper_runner.py tests/service/replay -k ray
 
 test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugger or a coverage tool sees them
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
@@ -99,8 +103,8 @@ bench-quick: $(VENV)/.bench ## the same in two minutes: few rounds, small sizes
 bench-scaling: $(VENV)/.bench ## time and memory against size, for every learner; PAGE=docs/speed.md as above
 	$(BIN)/python -m benchmarks scaling $(if $(PAGE),--page $(PAGE))
 
-bench-service: $(VENV)/.ready ## the decision service under load: requests, syncs, CPU, memory, recovery (about ten minutes)
-	$(BIN)/python -m benchmarks.service
+bench-service: $(VENV)/.ready ## the decision service under load: requests, syncs, CPU, memory, recovery (about ten minutes); AGAINST=PATH measures another version's source in turns
+	$(BIN)/python -m benchmarks.service $(if $(AGAINST),--against $(AGAINST))
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) site dist .coverage faults.json .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.figures import Figure, figure
@@ -41,12 +41,25 @@ def daemon(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     file = folder / "vw.model"
-    process = subprocess.Popen([sys.executable, "-c", _DAEMON, str(port), str(file)], stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-c", _DAEMON, str(port), str(file)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)  # it has a child that learns
     try:
         yield process, port, file
     finally:
-        process.kill()
-        process.wait()
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the daemon and its child at once."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _cpu(process: subprocess.Popen[bytes]) -> float:
+    """Seconds of CPU of the daemon and its child."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
+    return sum(Server("", int(pid)).cpu() for pid in (process.pid, *children))
 
 
 def _connected(port: int) -> socket.socket:
@@ -83,13 +96,12 @@ def beside(folder: Path, count: int, rounds: int) -> Iterator[Figure]:
         side, line = Side("now", server), _connected(port)
         side.ask("PUT", "/v1/models/load", MODEL)
         drive(server, side.feedback(100), 1, 60.0)
-        theirs = Server(f"http://127.0.0.1:{port}", process.pid)
         for _ in range(rounds):
             for name, request in (("question", _QUESTION), ("lesson", _LESSON)):
-                before, start = theirs.cpu(), time.perf_counter()
+                before, start = _cpu(process), time.perf_counter()
                 _ask(line, request, count)
                 rates[name].append(count / (time.perf_counter() - start))
-                spent[name].append((theirs.cpu() - before) / count * 1e6)
+                spent[name].append((_cpu(process) - before) / count * 1e6)
             jobs = {
                 "decision": [server.post("/v1/models/load/decisions", ASK)] * count,
                 "feedback": side.feedback(count),
@@ -99,8 +111,7 @@ def beside(folder: Path, count: int, rounds: int) -> Iterator[Figure]:
                 rates[name].append(drive(server, requests, 1, 600.0).per_second)
                 spent[name].append((server.cpu() - before_ours) / count * 1e6)
         taught = count * rounds
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        _kill(process)
         line.close()
         kept = taught if file.exists() else 0
     for name, what in (

@@ -34,7 +34,8 @@ _STORED = {
 _EXTENTS = (1, 2, 4, 8)
 _MOST_AXES = 15
 _FEW = 64
-#: The first byte, sign and exponent, of all float64 below 2^112.
+#: The first byte, sign and exponent, of all float32 below 2^127, and of all float64 below 2^112.
+_FINITE = bytes((*range(0x7F), *range(0x80, 0xFF)))
 _SMALL = bytes((*range(0x47), *range(0x80, 0x80 + 0x47)))
 _HINT = "give the bytes that records.encode wrote"
 
@@ -102,11 +103,11 @@ def read(content: memoryview | bytes) -> NDArray[Any]:
         raise InvalidRecord(f"the record holds an array of shape {shape} in {length - start} bytes", _HINT)
     try:
         flat = np.frombuffer(content, DTYPES[stored], offset=start) if length > start else np.empty(0, DTYPES[stored])
-        if stored == code:
-            array = flat.astype(_NATIVE[code])  # a copy: at a place in memory where compiled code can read it
-        else:
+        if stored == _SINGLE != code and bytes(content[start + 3 :: 4]).translate(None, _FINITE):
             with np.errstate(invalid="ignore"):  # there are NaNs of single precision that warn
                 array = flat.astype(_NATIVE[code])
+        else:
+            array = flat.astype(_NATIVE[code])  # a copy: at a place in memory where compiled code can read it
         array.setflags(write=False)
         if axes != 1:
             array = array.reshape(shape)

@@ -172,7 +172,7 @@ def _redrawn(shown: Shown, docs: Path) -> list[Path]:
 
 def _table(table: Table) -> list[str]:
     head = [f"*{table.title}*", "", row(*table.columns), "|" + "---|" * len(table.columns)]
-    return [*head, *(row(*map(cell, row)) for row in table.rows), *(["", table.note] if table.note else [])]
+    return [*head, *(row(*map(cell, cells)) for cells in table.rows), *(["", table.note] if table.note else [])]
 
 
 def _effect(finding: Finding) -> str:

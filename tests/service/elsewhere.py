@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
+from inspect import getsource
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,11 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
     ("test_engine", "test_a_newer_database_is_not_touched"): "writes to SQLite's file",
     ("test_forgetting", "test_it_is_as_if_the_person_had_never_been"): "looks for bytes in files",
     ("test_forgetting", "test_a_crash_before_the_files_are_clean_is_made_good"): "looks for bytes in files",
+    ("test_retention", "test_the_folder_is_sound_and_the_file_holds_nothing_old"): "looks for bytes in files",
+    ("test_retention", "test_damage_is_found"): "damages SQLite's file",
+    ("test_retention", "test_snapshots_of_before_the_base_are_no_witnesses"): "snapshots are files beside SQLite",
+    ("test_retention", "test_a_base_without_its_state_is_refused"): "damages SQLite's file",
+    ("test_retention", "test_shared_memory_that_a_kill_left_in_disorder"): "SQLite's shared memory",
     ("test_rewards", "test_over_http"): "a slot's owner learns its silences, within a second, not before each answer",
 }
 
@@ -61,15 +67,18 @@ def place(cluster: Cluster, folder: Path) -> str:
     return cluster.url(idle_s="60", schema=f"t{blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()}")
 
 
-def move(request: pytest.FixtureRequest, patch: pytest.MonkeyPatch) -> None:
-    """Let a test find its stores in PostgreSQL, or skip."""
-    file, name = request.path.stem, request.node.name.partition("[")[0]
-    reason = ABOUT_FILES.get(file) or ABOUT_FILES_TOO.get((file, name))
+def about_files(request: pytest.FixtureRequest) -> str | None:
+    """Why a test has nothing to say of PostgreSQL, or None."""
     if "faults" in request.path.parts:
-        reason = "faults below SQLite"
-    if reason is not None:
-        pytest.skip(reason)
-    cluster: Cluster = request.getfixturevalue("cluster")
+        return "faults below SQLite"
+    if "fsck(" in getsource(request.function):
+        return "has a data folder checked; of a database test_store_copy does"
+    file, name = request.path.stem, request.node.name.partition("[")[0]
+    return ABOUT_FILES.get(file) or ABOUT_FILES_TOO.get((file, name))
+
+
+def move(cluster: Cluster, patch: pytest.MonkeyPatch) -> None:
+    """Let the tests find their stores in PostgreSQL."""
     there = inspection.existing
 
     def opened(folder: Path, synchronous: str = "FULL") -> PostgresStore:

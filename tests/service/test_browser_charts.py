@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.browser import Visit, chromium, served, window
+from service.browser import Visit, served, window
 from service.test_browser_dashboard import learnt, play
 
 #: Draw a picture in an element of a size of its own; it stays there.
@@ -31,12 +31,6 @@ CROWDED = """() => {
   }
   return out;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.browser import Visit, chromium, served, window
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
+from service.browser import Visit, served, window
 
 
 @pytest.fixture

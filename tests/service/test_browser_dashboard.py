@@ -13,17 +13,11 @@ import httpx
 import pytest
 
 from service.bodies import MODELS, decision_body, reaction
-from service.browser import Visit, chromium, served, window
+from service.browser import Visit, served, window
 from service.guests import guest_loop
 from service.mint import Mint
 
 REFUSED = "Failed to load resource"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,8 @@ from typing import Any
 
 import pytest
 
-from service.browser import Visit, chromium, served, window
+from service.browser import Visit, served, window
 from smidgen.service.drafting.letters import letter
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture

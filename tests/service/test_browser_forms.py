@@ -11,15 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from service.browser import Visit, chromium, served, window
+from service.browser import Visit, served, window
 
 REFUSED = "Failed to load resource"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from service.browser import Visit, chromium, served, window
+from service.browser import Visit, served, window
 
 MARKUP = "<b>price</b>"
 LONG = "a_feature_with_a_name_that_goes_on_" * 3
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.browser import Visit, chromium, served, window
+from service.browser import Visit, served, window
 
 REFUSED = "Failed to load resource"
 LONG = "a-name-without-an-end-" * 4 + "and-on"
@@ -24,12 +24,6 @@ WIDE = """() => [...document.querySelectorAll('body *')]
 HIT = """() => [window.hit ?? null, ...[...document.querySelectorAll('img')].map((e) => e.getAttribute('src'))
     .filter((src) => src === 'x'), ...[...document.querySelectorAll('main b, dialog b')].map((e) => e.textContent)
     .filter((text) => text === 'bold')]"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

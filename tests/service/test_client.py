@@ -149,6 +149,21 @@ class TestMany:
         assert [each.ranking for each in answers] == [["a", "b", "c"], ["a", "b", "c"], ["p", "q", "r"]]
         assert len({each.id for each in answers}) == 3
 
+    def test_feedback_on_many(self, live: Live, client: smidgen.Client, name: str) -> None:
+        model = client.create(name, loop="rank", learner="PreferencePerceptron", params={"dim": 3})
+        first, second, third = model.decide_many([DOCS] * 3)
+        told = client.learn_many(
+            [(first, {"clicked": ["c"]}), (second.id, {"better": ["b"]}), ("nobody", {"clicked": []})]
+        )
+        assert [each.get("status") for each in told] == ["learnt", "learnt", None]
+        assert told[2]["error"]["code"] == "unknown_decision"
+
+        async def go() -> list[dict[str, Any]]:
+            async with smidgen.AsyncClient(live.url) as other:
+                return await other.learn_many([(third.id, {"clicked": ["a"]}), (first.id, {"clicked": ["c"]})])
+
+        assert [each["status"] for each in asyncio.run(go())] == ["learnt", "duplicate"]
+
     def test_a_matrix_is_one_decision_for_each_row(self, client: smidgen.Client, name: str) -> None:
         model = client.create(name, loop="label", learner="Confidit", params={"dim": 3, "n_classes": 2}, keyed=True)
         assert len(model.decide_many(np.eye(3), keys="ann")) == 3

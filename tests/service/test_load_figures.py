@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("rich")
 
+from benchmarks import per_request, vw_daemon
 from benchmarks.load import sync_alone
 from benchmarks.service import figure, write
 
@@ -37,3 +38,26 @@ def test_the_table_and_the_numbers_are_written(tmp_path: Path, capsys: pytest.Ca
 def test_raw_writes_are_counted_and_leave_nothing(in_place: bool, tmp_path: Path) -> None:
     assert sync_alone(tmp_path, 0.05, in_place=in_place) > 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_cost_of_requests_is_measured_beside_another_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the other version is this one: the ratios are near one, but a run as short as this says no more."""
+    monkeypatch.setattr(per_request, "BATCH", 20)
+    root = Path(per_request.__file__).parents[1]
+    found = {each.what: each for each in per_request.per_request(tmp_path, root, 4, 40, 1)}
+    for what in ("no-op POST", "feedback", "decision, 5 × 5"):
+        assert 0.05 < found[f"CPU for {what} ÷ before"].median < 20.0
+        assert found[f"CPU for {what}, now"].median > 1.0
+    assert found["rate of feedback ÷ that of the no-op POST before, 4 callers"].aim == "≥ 0.6"
+    assert found["feedback in batches, now, 2 callers"].median > 0.0
+    assert found["decisions in batches, now, 2 callers"].aim == "≥ 8000"
+
+
+def test_what_a_daemon_without_a_log_loses(tmp_path: Path) -> None:
+    pytest.importorskip("vowpalwabbit", reason="the peers are an extra: pip install smidgen[bench]")
+    found = {each.what: each.median for each in vw_daemon.beside(tmp_path, 20, 1)}
+    assert found["lost by kill -9, Vowpal Wabbit's daemon, of 20 acknowledged"] == 20.0
+    assert found["lost by kill -9, ours, of 20 acknowledged"] == 0.0
+    assert found["CPU for Vowpal Wabbit's daemon, a lesson, one caller"] > 0.0

@@ -11,7 +11,7 @@ from cluster import Cluster
 from service.bodies import MODELS, model, play, told
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import postgres_batch, postgres_wire
+from smidgen.service.store import postgres_batch, postgres_pool, postgres_wire
 from smidgen.service.store.events import Chain
 from smidgen.service.store.postgres import PostgresStore
 from smidgen.service.store.postgres_address import Address
@@ -293,8 +293,8 @@ class TestPaused:
         _sound(store, row.slot, 2)
 
     def test_readers_have_a_bound(self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(postgres_wire, "_STATEMENT_S", 0.05)
-        wires = postgres_wire.Wires(store.address, 1)
+        monkeypatch.setattr(postgres_pool, "_WAIT_S", 0.05)
+        wires = postgres_pool.Wires(store.address, 1)
         held = wires.take()
         with pytest.raises(StorageFailed, match="readers are busy"):
             wires.take()

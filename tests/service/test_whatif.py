@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from service.bodies import MODELS, engine_with, play, request
 from service.bodies import model as settings
 from smidgen.cli import app
 from smidgen.errors import InvalidArgument, InvalidRecord, SmidgenError
-from smidgen.service.insight.estimates import Estimate, importance, self_normalised, share
+from smidgen.service.insight.estimates import Estimate, self_normalised, share
 from smidgen.service.insight.whatif import WhatIf, other_body, what_if
 from smidgen.service.loops.registry import loops
 from smidgen.service.models.engine import Engine
@@ -64,26 +63,19 @@ class TestEstimates:
     def test_against_the_formulas(self) -> None:
         m, r = np.array([1, 0, 1, 1, 0, 1]), np.array([1, 1, 0, 1, 0, 1])
         p = np.array([0.5, 0.25, 0.5, 1.0, 0.5, 0.25])
-        ips, snips = importance("x", m, r, p), self_normalised("x", m, r, p)
-        z = [2.0, 0.0, 0.0, 1.0, 0.0, 4.0]
-        mean = sum(z) / 6
-        spread = math.sqrt(sum((each - mean) ** 2 for each in z) / 5 / 6)
-        assert ips.value == pytest.approx(mean)
-        assert (ips.low, ips.high) == (max(0.0, mean - 1.959964 * spread), 1.0)
+        snips = self_normalised("x", m, r, p)
         assert snips.value == pytest.approx(7 / 9)
-        assert snips.effective == ips.effective == pytest.approx(81 / (4 + 4 + 1 + 16))
-        assert (ips.of, snips.of) == (4, 4)
+        assert snips.effective == pytest.approx(81 / (4 + 4 + 1 + 16))
+        assert snips.of == 4
 
     def test_all_right_is_not_certainty(self) -> None:
         assert self_normalised("x", [1, 1, 1], [1, 1, 1], [0.5, 0.5, 0.5]).low == pytest.approx(share("x", 3, 3).low)
 
-    @pytest.mark.parametrize("estimate", [importance, self_normalised])
-    def test_nothing_in_common_says_nothing(self, estimate: Callable[..., Estimate]) -> None:
-        found = estimate("x", [0, 0], [1, 1], [0.5, 0.5])
+    def test_nothing_in_common_says_nothing(self) -> None:
+        found = self_normalised("x", [0, 0], [1, 1], [0.5, 0.5])
         assert (found.value, found.low, found.high, found.of) == (None, None, None, 0)
 
-    @pytest.mark.parametrize("estimate", [importance, self_normalised])
-    def test_intervals_cover_the_truth(self, estimate: Callable[..., Estimate]) -> None:
+    def test_intervals_cover_the_truth(self) -> None:
         rng, n, K, trials = np.random.default_rng(0), 1500, 4, 1000
         covered, values = 0, []
         for _ in range(trials):
@@ -92,7 +84,7 @@ class TestEstimates:
             shown = np.where(explore, rng.integers(K, size=n), greedy)
             p = np.where(shown == greedy, 0.6, 0.0) + 0.4 / K
             right = rng.random(n) < np.where(shown == 0, 0.7, 0.2)
-            found = estimate("x", shown == policy, right, p)
+            found = self_normalised("x", shown == policy, right, p)
             assert found.low is not None
             assert found.high is not None
             assert found.value is not None

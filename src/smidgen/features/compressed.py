@@ -1,7 +1,7 @@
 """Compressed sparse rows as three arrays: checked, put in order, joined, laid out, and multiplied.
 
-scipy does all of this as well, and would be a quarter of what a service has to install. Sums run in the order in which
-scipy's run, so that the bits are the same with it and without.
+scipy does all of this as well, and would be a quarter of what a service has to install. Products are summed in the
+order in which scipy sums them, so that the bits are what they were when it did.
 """
 
 from __future__ import annotations

@@ -44,8 +44,10 @@ def as_record(value: Any, path: str = "the record") -> dict[Any, Any]:
 
 def plain(value: Any) -> Any:
     """A value of Python's or numpy's own kinds as JSON would say it; what has no such form comes back as it is."""
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return _of_numpy(value[()])
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.generic):
+        return _of_numpy(value)
     if type(value).__name__ in ("NAType", "NaTType"):  # the latter says that it is a date
         return None
     if isinstance(value, Enum):
@@ -73,7 +75,7 @@ def _of_numpy(value: Any) -> Any:
     """A scalar of numpy's; a moment that is none is nothing."""
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return None if np.isnat(value) else str(value)
-    return str(value) if isinstance(value, np.void) else plain(value.item() if isinstance(value, np.generic) else value)
+    return str(value) if isinstance(value, np.void) else plain(value.item())
 
 
 def _number(value: Any) -> float:

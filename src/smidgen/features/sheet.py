@@ -55,7 +55,7 @@ class Words(NamedTuple):
 
 
 @kernel
-def _push(columns: NDArray[np.int32], values: FloatArray, at: int, first: int, column: int, value: float) -> int:
+def _push(columns: NDArray[np.int32], values: FloatArray, at: int, first: int, column: Any, value: float) -> int:
     """One more entry of a row that begins at ``first``; added up if the last one has the same column."""
     if at > first and columns[at - 1] == column:
         values[at - 1] += value

@@ -88,15 +88,18 @@ def export(
     format: Annotated[str, typer.Option(help="ndjson, csv, parquet or dsjson.")] = "ndjson",
     after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
     since: Annotated[
-        datetime | None, typer.Option(formats=_TIMES, help="Only the events from this moment on, UTC.")
+        datetime | None, typer.Option(formats=_TIMES, help="Only the events from this moment on (itself too), UTC.")
     ] = None,
-    until: Annotated[datetime | None, typer.Option(formats=_TIMES, help="Only the events before this, UTC.")] = None,
+    until: Annotated[
+        datetime | None, typer.Option(formats=_TIMES, help="Only the events before this moment (itself not), UTC.")
+    ] = None,
     modules: Import = None,
 ) -> None:
     """Write the log for other programs.
 
     ndjson: every event in full, enough to rebuild the weights bit for bit. csv, parquet: a table, one event per row
-    (parquet holds each event in full beside it). dsjson: answered choices by reward, for Vowpal Wabbit.
+    (parquet holds each event in full beside it). dsjson: answered choices by reward, for Vowpal Wabbit, each counted
+    when its answer came. --since and --until cut out a span: day after day, every event is in exactly one.
     """
     from smidgen.service.clock import stamp
     from smidgen.service.exports import Span, find
@@ -104,6 +107,10 @@ def export(
     from smidgen.service.store.inspection import Inspection
     from smidgen.service.store.recording import DatabaseRecording
 
+    if since is not None and until is not None and since > until:
+        raise typer.BadParameter(
+            f"it ends at {until:%Y-%m-%dT%H:%M:%S}, before it begins", param_hint="--since, --until"
+        )
     span = Span(
         after,
         *(stamp(at.replace(tzinfo=UTC).timestamp()) if at else usual for at, usual in ((since, ""), (until, "~"))),

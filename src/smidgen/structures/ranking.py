@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -192,7 +193,7 @@ class Ranking(Structure):
     def __init__(self, docs: Any, top: int = 5) -> None:
         self.rows = as_rows(docs, "docs")
         self.top = checks.whole("top", top, "give the number of positions that count, e.g. top=5")
-        self.discounts = 1.0 / np.log2(np.arange(2, min(self.top, len(self)) + 2))  # 1/log2(i+1), i = 1 … top
+        self.discounts = _discounts(min(self.top, len(self))).copy()
 
     def __len__(self) -> int:
         return self.rows.shape[0]
@@ -320,6 +321,13 @@ class Ranking(Structure):
                 "rank all of them; from_clicks(ranking, clicked) completes a list of clicks",
             )
         return self, order
+
+
+@lru_cache(maxsize=64)
+def _discounts(count: int) -> FloatArray:
+    """1/log2(i+1), i = 1 … count."""
+    discounts: FloatArray = 1.0 / np.log2(np.arange(2, count + 2))
+    return discounts
 
 
 def as_order(y: Any, n: int) -> IntArray:

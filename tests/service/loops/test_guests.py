@@ -17,7 +17,7 @@ from service.guests import Bid, NearestMean, SignDescent, guest_learners, guest_
 from smidgen.cli import app
 from smidgen.client import Client
 from smidgen.errors import InvalidArgument
-from smidgen.learners import Card, cards, recommended
+from smidgen.learners import Card, Loop, cards, recommended
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import DecisionBody
 from smidgen.tables import in_order
@@ -171,7 +171,7 @@ class TestLoop:
 
     def test_the_pages_and_the_document_know_it(self, call: Caller) -> None:
         known = call.get("/ui/loops.json").json()
-        assert list(known) == ["rank", "choose", "label", "filter", "tune", "draft", "bid"]
+        assert list(known) == [*Loop, "bid"]
         assert known["bid"]["example"]["model"]["learner"] == "PreferencePerceptron"
         assert (known["bid"]["request"], known["bid"]["answer"]) == ({"lots": True}, ["lot"])
         document = call.get("/openapi.json").json()

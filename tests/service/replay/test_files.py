@@ -109,6 +109,7 @@ def test_what_is_no_log(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(InvalidRecord, match="no Parquet file"):
         kind_of(tmp_path / "bad.parquet")
+    (tmp_path / "bad.parquet").unlink()
     (tmp_path / "words.ndjson").write_text("words\n")
     with recorded(str(tmp_path / "words.ndjson"), NOWHERE) as recording, pytest.raises(InvalidRecord, match="line 1"):
         events(recording)

@@ -16,7 +16,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.features.prose.characters import DIGIT, LETTER, LINE, SPACE, Codes, Kinds
 
 #: Letters run together by threes, fours and fives.
-SHORTEST, LONGEST_RUN = 3, 5
+SHORTEST = 3
 _MASK = (1 << 31) - 1  # so that no product below leaves 62 bits, compiled or not
 _FNV, _POLYNOMIAL, _FINAL = 16_777_619, 1_000_003, 73_244_475
 
@@ -156,22 +156,32 @@ def lay_words(keys: IntArray, scale: float, out: FloatArray) -> None:
         out[j] *= factor
 
 
+@inlined
+def _count_run(run: int, out: FloatArray) -> None:
+    """Count a run of letters in its column, up or down."""
+    h = ((run ^ (run >> 15)) * _FINAL) & _MASK
+    h ^= h >> 16
+    out[(h >> 1) & (out.shape[0] - 1)] += float(2 * (h & 1) - 1)
+
+
 @kernel
 def lay_letters(codes: Codes, kinds: Kinds, scale: float, out: FloatArray) -> None:
     """Runs of letters, marks and spaces in hashed columns, by how often they come, then to the length ``scale``.
 
     The number of columns is a power of two.
     """
-    squares, mask = 0.0, out.shape[0] - 1
-    for k in range(codes.shape[0] - SHORTEST + 1):
-        run = 17
-        for size in range(1, min(LONGEST_RUN, codes.shape[0] - k) + 1):
-            at = k + size - 1
-            run = _left(run, 32 if kinds[at] == SPACE else int(codes[at]))
-            if size >= SHORTEST:
-                h = ((run ^ (run >> 15)) * _FINAL) & _MASK
-                h ^= h >> 16
-                out[(h >> 1) & mask] += float(2 * (h & 1) - 1)
+    n, squares = codes.shape[0], 0.0
+    letters = np.empty(n, np.int64)
+    for k in range(n):
+        letters[k] = 32 if kinds[k] == SPACE else int(codes[k])
+    for k in range(n - SHORTEST + 1):
+        run = _left(_left(_left(17, letters[k]), letters[k + 1]), letters[k + 2])
+        _count_run(run, out)
+        if k + 3 < n:
+            run = _left(run, letters[k + 3])
+            _count_run(run, out)
+        if k + 4 < n:
+            _count_run(_left(run, letters[k + 4]), out)
     for j in range(out.shape[0]):
         squares += out[j] * out[j]
     factor = scale / math.sqrt(squares) if squares > 0.0 else 0.0

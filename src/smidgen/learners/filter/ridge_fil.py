@@ -259,8 +259,8 @@ class RidgeFil(_RidgeState, Filter):
         chosen = None if constant is None else checks.flag("constant", constant, "say True or False, or leave it out")
         self._constant = explore != "paper" if chosen is None else chosen
         ridge = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
-        self._estimator = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
-        self._ridge, params = make_estimator(*self._estimator, self._constant)
+        given = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
+        self._ridge, params = make_estimator(*given, self._constant)
         params["a"] = ridge
         self._rate = RIDGES[explore] * ridge if RULES[explore] >= RULES["scarce"] else self._c  # for the threshold
         self._keep, self._window = forgetting, window
@@ -268,12 +268,6 @@ class RidgeFil(_RidgeState, Filter):
         params |= {"explore": explore} if explore != "paper" else {}
         params |= {"constant": chosen} if chosen is not None else {}
         super().__init__(params={"dim": self.dim, "c": self._c, **params}, seed=seed)
-
-    def _without_constant(self) -> None:
-        """Leave the constant out where nobody asked for it: the features have one already."""
-        if self._constant and "constant" not in self._params:
-            self._constant = False
-            self._ridge, _ = make_estimator(*self._estimator)
 
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._row(context)

@@ -59,11 +59,11 @@ class Direct:
 
     def take(self, target: bytes, headers: list[tuple[bytes, bytes]], body: bytes, respond: Respond) -> bool:
         """Take a POST; False, if it is for the ordinary way, and then nothing has happened."""
-        size, held = len(body), self._holding
-        if size > self._largest or held.held + size > held.limit or not self._plain(headers):
+        size, held, found = len(body), self._holding, dict(headers)
+        if size > self._largest or held.held + size > held.limit or len(found) < len(headers) or not self._plain(found):
             return False
         try:
-            made = self._command(target, dict(headers).get(b"authorization"), body)
+            made = self._command(target, found.get(b"authorization"), body)
             if made is None:
                 return False
             command, at_hand, tell, about = made
@@ -81,15 +81,13 @@ class Direct:
         held.held += size
         return True
 
-    def _plain(self, headers: list[tuple[bytes, bytes]]) -> bool:
+    def _plain(self, found: dict[bytes, bytes]) -> bool:
         """Whether the head says nothing but the usual."""
-        found = dict(headers)
         return (
-            len(found) == len(headers)
-            and b"content-length" in found
+            b"content-length" in found
             and b"content-encoding" not in found
             and b"expect" not in found
-            and found.get(b"content-type", b"").partition(b";")[0].strip().lower() == b"application/json"
+            and _is_json(found.get(b"content-type", b""))
             and (_here(found[b"host"]) or not self._nobody())
         )
 
@@ -141,6 +139,10 @@ class Direct:
 
 def _made(answer: dict[str, Any], respond: Respond) -> None:
     respond(201, _encode(answer), {})
+
+
+def _is_json(media: bytes) -> bool:
+    return media == b"application/json" or media.partition(b";")[0].strip().lower() == b"application/json"
 
 
 @lru_cache(maxsize=64)

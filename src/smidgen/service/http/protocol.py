@@ -195,13 +195,17 @@ class Guarded(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         """A part of the target."""
-        self._bounded(len(url))
-        super().on_url(url)
+        self._size += len(url)
+        if self._size > HEAD:
+            self._refuse(_LARGE)
+        self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer: those are passed over."""
         self._headers += 1
-        self._bounded(len(name) + len(value) + 4)
+        self._size += len(name) + len(value) + 4
+        if self._size > HEAD or self._headers > HEADERS:
+            self._refuse(_LARGE)
         if self._in_head:
             name = name.lower()
             self.headers.append((name, value))
@@ -293,7 +297,12 @@ class Guarded(HttpToolsProtocol):
         self.transport.write(b"".join(lines))
         if not taken.keep_alive:
             self.transport.close()
-        self.on_response_complete()
+        if self.pipeline or not taken.keep_alive:
+            self.on_response_complete()
+        else:  # the same, without a timer of its own: `overdue` looks after those that idle
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
+            self._idle_since = self.loop.time()
 
     def on_response_complete(self) -> None:
         """The answer is out; from now on the connection idles, or the rest of a body that nobody wants still comes."""
@@ -302,11 +311,6 @@ class Guarded(HttpToolsProtocol):
             self._idle_since = self.loop.time()
         else:
             self._unwanted_since = self.loop.time()
-
-    def _bounded(self, size: int) -> None:
-        self._size += size
-        if self._size > HEAD or self._headers > HEADERS:
-            self._refuse(_LARGE)
 
     def _refuse(self, refusal: Refusal) -> None:
         """Refuse from within the parser, which lets through only exceptions of its own."""

@@ -51,13 +51,12 @@ def share(measure: str, hits: int, n: int) -> Estimate:
     return Estimate(measure=measure, value=value, low=low, high=high, of=n)
 
 
-def importance(measure: str, matches: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Estimate:
-    """The inverse-propensity estimate of a policy's mean reward (Horvitz and Thompson 1952).
+def self_normalised(measure: str, matches: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Estimate:
+    """A policy's mean reward by inverse propensities, self-normalised: Σ w_t r_t / Σ w_t with w_t = [match]/p_t.
 
-    The mean of z_t = [the policy would have done what was done]·r_t/p_t. It is unbiased if every action of the policy
-    had a chance, and if the policy of round t was fixed before its action was drawn. The interval is the normal one;
-    for a policy that changes from round to round the z_t are a martingale's steps around the mean of their
-    expectations, and the sample variance does not understate theirs on average.
+    Slightly biased, by O(1/n), never outside [0, 1], and of much less variance when weights are large. The interval is
+    the wider of two: the normal one by the delta method, √(Σ w²(r − v)²)/Σ w, and Wilson's for a share v of
+    (Σ w)²/Σ w² observations, which does not vanish when all rewards are equal.
 
     Parameters
     ----------
@@ -69,34 +68,6 @@ def importance(measure: str, matches: ArrayLike, rewards: ArrayLike, propensitie
         What came of it, in [0, 1].
     propensities
         The probability with which it was done.
-
-    Examples
-    --------
-    >>> from smidgen.service.insight.estimates import importance
-    >>> importance("accuracy", [1, 0, 1, 1], [1, 1, 0, 1], [0.5, 0.5, 0.5, 1.0]).value
-    0.75
-    """
-    weights, r = _weights(matches, propensities), np.asarray(rewards, dtype=np.float64)
-    n, matched = len(weights), int(np.count_nonzero(weights))
-    if matched == 0 or n < 2:
-        return Estimate(measure=measure, value=None, low=None, high=None, of=matched, effective=0.0)
-    z = weights * r
-    value, half = float(z.mean()), Z * float(z.std(ddof=1)) / math.sqrt(n)
-    low, high = max(0.0, value - half), min(1.0, value + half)
-    return Estimate(measure=measure, value=value, low=low, high=high, of=matched, effective=_effective(weights))
-
-
-def self_normalised(measure: str, matches: ArrayLike, rewards: ArrayLike, propensities: ArrayLike) -> Estimate:
-    """The same divided by the mean weight: Σ w_t r_t / Σ w_t with w_t = [match]/p_t.
-
-    Slightly biased, by O(1/n), never outside [0, 1], and of much less variance when weights are large. The interval is
-    the wider of two: the normal one by the delta method, √(Σ w²(r − v)²)/Σ w, and Wilson's for a share v of
-    (Σ w)²/Σ w² observations, which does not vanish when all rewards are equal.
-
-    Parameters
-    ----------
-    measure, matches, rewards, propensities
-        As for `importance`.
 
     Examples
     --------

@@ -227,7 +227,8 @@ class Writer:
         try:
             done = self._here()
         except Exception as error:  # the disk refuses: what was done here is undone, and nothing was answered
-            _log.warning("a batch is tried again aside: %s", error)
+            if self.able:
+                _log.warning("a batch is tried again aside: %s", error)
             done = None
         if done is not None:
             self._hand_over(partial(self._finish, done))

@@ -21,6 +21,7 @@ from smidgen.service.replay.opening import files_of, kind_of, recorded
 from smidgen.service.replay.sharing_out import by_key, by_learner
 from smidgen.service.replay.tape import together
 from smidgen.service.replay.work import Part, Piece
+from smidgen.service.store.places import Place, place
 
 #: So many events, each once for every learner, are about a second's work, and worth a process.
 WORTH = 20_000
@@ -30,7 +31,7 @@ def replay(
     log: str,
     learners: Sequence[str],
     *,
-    data: Path,
+    data: Place,
     backend: str = "processes",
     jobs: int = 1,
     split: str = "auto",
@@ -49,7 +50,7 @@ def replay(
     learners
         Other learners, as people write them.
     data
-        The service's data folder, for a model's name.
+        The service's data folder or database, for a model's name.
     backend, jobs
         Who does the work (`smidgen.jobs`), and how many pieces at a time, at most: a piece is worth a second.
     split
@@ -88,7 +89,7 @@ def replay(
     where = place_of_work(backend, jobs)
     piece = Piece(
         log=str(Path(log).absolute()) if files else log,
-        data=str(data.absolute()),
+        data=str(data.absolute()) if isinstance(data, Path) else data.url,
         learners=given,
         own_too=own_too,
         examined=None if examined is None else list(examined),
@@ -116,7 +117,7 @@ def _joined(piece: Piece, told: Sequence[bytes]) -> WhatIf:
     """Count the observations of all keys, in the order of the log."""
     parts = [msgspec.msgpack.decode(each, type=Part) for each in told]
     examined = None if piece.examined is None else np.array(piece.examined)
-    with recorded(piece.log, Path(piece.data)) as recording:
+    with recorded(piece.log, place(piece.data)) as recording:
         bench, _ = begun(recording, piece.learners, examined, own_too=piece.own_too)
     evaluators = list(bench.evaluators.values())
     for _, who, what, values in together([part.tape for part in parts]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from smidgen.service.insight.whatif import begun, followed, found_by
 from smidgen.service.loops.clicking import ClickedPages
 from smidgen.service.replay.opening import recorded
 from smidgen.service.replay.tape import Tape
+from smidgen.service.store.places import place
 
 #: How often a piece says how far it is, in seconds.
 SAY_S = 0.25
@@ -27,7 +27,7 @@ class Piece(msgspec.Struct, kw_only=True):
     Attributes
     ----------
     log, data
-        The log's name, and the data folder, as paths that hold everywhere.
+        The log's name, and the data folder or database, as paths and URLs that hold everywhere.
     learners
         Other learners, as people write them.
     own_too
@@ -66,7 +66,7 @@ def by_learners(settings: dict[str, Any]) -> Iterator[int | bytes]:
     piece = msgspec.convert(settings, Piece)
     welcome(piece.modules)
     examined = None if piece.examined is None else np.array(piece.examined)
-    with recorded(piece.log, Path(piece.data)) as recording:
+    with recorded(piece.log, place(piece.data)) as recording:
         bench, lines = begun(recording, piece.learners, examined, own_too=piece.own_too)
         yield from now_and_then(followed(bench, lines))
         yield msgspec.msgpack.encode(found_by(bench, recording.name))
@@ -77,7 +77,7 @@ def by_keys(settings: dict[str, Any]) -> Iterator[int | bytes]:
     piece, tape = msgspec.convert(settings, Piece), Tape()
     welcome(piece.modules)
     examined = None if piece.examined is None else np.array(piece.examined)
-    with recorded(piece.log, Path(piece.data)) as recording:
+    with recorded(piece.log, place(piece.data)) as recording:
         looked = Looked(piece.part, piece.of)
         bench, lines = begun(recording, piece.learners, examined, own_too=piece.own_too, looked=looked)
         bench.tape = lambda what, values: tape.add(-1, what, values)

@@ -10,8 +10,9 @@ from typing import Any
 
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.postgres_address import Address
+from smidgen.service.store.postgres_pool import Wires
 from smidgen.service.store.postgres_schema import refuse_other
-from smidgen.service.store.postgres_wire import Call, Rows, Wire, Wires, call
+from smidgen.service.store.postgres_wire import Call, Rows, Wire, call
 from smidgen.service.store.rows import State
 from smidgen.service.store.snapshots import MARK
 from smidgen.service.store.sql_reads import SQLReads

@@ -39,6 +39,7 @@ _EVENTS_OF = """
 """
 _EVENTS = _EVENTS_OF.format(events=EVENTS, ids=_IDS)
 _KINDS = "SELECT DISTINCT type FROM events WHERE slot = ? AND seq > ?"
+_OF_ONE = re.compile(r"WHERE id = \?[^?]*$")
 _WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 
@@ -183,4 +184,4 @@ def _written(sql: str) -> tuple[str, int | None]:
     table = found[1] if found is not None else ""
     if sql.lstrip().startswith("INSERT"):
         return table, 0
-    return table, -1 if sql.rstrip().endswith("WHERE id = ?") else None
+    return table, -1 if _OF_ONE.search(sql) is not None else None

@@ -1,0 +1,340 @@
+"""Two machines of workers over one PostgreSQL, and all that can happen to them; the log is held against the answers."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import random
+import signal
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+
+from cluster import Cluster
+from service.fleet import Fleet, Line
+from service.wire import Cuttable
+from smidgen.service.insight.audit import audit_model
+from smidgen.service.models.owning import LEASE_S
+from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.places import place
+from smidgen.service.store.postgres_address import Address
+
+LABEL = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}
+BODIES: dict[str, dict[str, Any]] = {
+    "one": LABEL,
+    "two": {"loop": "filter", "learner": "RidgeFil", "params": {"dim": 2}},
+    "keyed": {**LABEL, "keyed": True},
+    "quiet": {"loop": "choose", "default_reward": 0.0, "window_s": 1.0},
+}
+#: What every fleet is started with: states are published often, so that owners have something to do.
+OPTIONS = ("--snapshot-every", "40")
+#: How long somebody who is never answered is waited for.
+PATIENCE = 60.0
+
+
+@dataclass
+class Record:
+    """What callers were told.
+
+    Attributes
+    ----------
+    decided
+        The decision by the caller's own id of the request.
+    learnt
+        The version by decision, of reactions that were acknowledged as learnt.
+    told
+        Decisions whose reaction was acknowledged, as learnt or as known already.
+    refused, broken
+        Answers that were none, by status; connections that ended.
+    strange
+        Answers that nobody should get, whatever happens.
+    """
+
+    decided: dict[str, str] = field(default_factory=dict)
+    learnt: dict[str, int] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    refused: Counter[int] = field(default_factory=Counter)
+    broken: int = 0
+    strange: list[str] = field(default_factory=list)
+
+
+class Stubborn(threading.Thread):
+    """One who asks until he is answered: the same request, under the same id, wherever somebody listens."""
+
+    def __init__(self, seed: int, urls: Callable[[], list[str]], ended: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self._rng = random.Random(seed)
+        self._urls, self._ended = urls, ended
+        self._line: Line | None = None
+        self.record = Record()
+
+    def run(self) -> None:
+        try:
+            self._play()
+        finally:
+            if self._line is not None:
+                self._line.close()
+
+    def _play(self) -> None:
+        while not self._ended.is_set():
+            name = self._rng.choice(list(BODIES))
+            id = uuid.UUID(int=self._rng.getrandbits(128)).hex
+            made = self._until_answered(f"/v1/models/{name}/decisions", {"id": id, **self._question(name)}, {201})
+            if made is None:
+                continue
+            decision = self.record.decided[id] = made["decision"]
+            if (reaction := self._reaction(name, made)) is None:
+                continue
+            told = self._until_answered(f"/v1/decisions/{decision}/feedback", reaction, {200, 202})
+            if told is None:
+                continue
+            if told["status"] == "learnt":
+                self.record.learnt[decision] = told["model_version"]
+            if told["status"] != "late":
+                self.record.told.add(decision)
+
+    def _question(self, name: str) -> dict[str, Any]:
+        if name == "quiet":
+            return {"candidates": [{"id": "a"}, {"id": "b"}]}
+        key = {"key": f"k{self._rng.randrange(4)}"} if name == "keyed" else {}
+        return {"features": [self._rng.random(), self._rng.random()], **key}
+
+    def _reaction(self, name: str, made: dict[str, Any]) -> dict[str, Any] | None:
+        if name == "two":
+            return {"relevant": self._rng.random() < 0.5} if made["forward"] else None
+        if name == "quiet":
+            return {"reward": self._rng.random()} if self._rng.random() < 0.5 else None
+        return {"correct": self._rng.random() < 0.5}
+
+    def _until_answered(self, path: str, body: dict[str, Any], good: set[int]) -> dict[str, Any] | None:
+        """Ask until the answer is one of the good ones; None if that is no more asked for."""
+        while True:
+            try:
+                self._line = self._line or Line(self._rng.choice(self._urls()))
+                answer = self._line("POST", path, body)
+                if answer.status in good:
+                    return dict(answer.body)
+                self.record.refused[answer.status] += 1
+                if answer.status not in (503, 429):
+                    self.record.strange.append(f"{path}: {answer.status} {answer.body}")
+                    return None
+            except (OSError, http.client.HTTPException):
+                self.record.broken += 1
+            if self._line is not None:
+                self._line.close()
+            self._line = None
+            if self._ended.is_set():
+                return None
+            time.sleep(0.02)
+
+
+class Mayhem:
+    """Two fleets over one database, callers, and faults.
+
+    Parameters
+    ----------
+    cluster
+        The server; of this play alone, since it is stopped and started.
+    seed
+        Decides everything that is drawn.
+    workers
+        How many workers each fleet has.
+    modules
+        What the workers import: mutants.
+
+    Attributes
+    ----------
+    faults
+        What was done, by name.
+    longest_ownerless
+        How long a slot was without an owner who lives, at most, after its owner was killed.
+    """
+
+    def __init__(self, cluster: Cluster, seed: int, workers: int = 2, modules: tuple[str, ...] = ()) -> None:
+        self.cluster, self.rng = cluster, random.Random(seed)
+        self.store = cluster.fresh()
+        self.wire = Cuttable(cluster.folder)
+        self.faults: Counter[str] = Counter()
+        self.longest_ownerless = 0.0
+        self._options = (*OPTIONS, *(word for module in modules for word in ("--import", module)))
+        self._count = workers
+        self._ended = threading.Event()
+        self.callers = [Stubborn(seed * 100 + n, self._urls, self._ended) for n in range(4)]
+
+    def __enter__(self) -> Self:
+        self.wire.__enter__()
+        aside = self.store.replace(str(self.cluster.folder), str(self.wire.folder))
+        self.here = Fleet(self.store, self._count, *self._options).__enter__()
+        self.there = Fleet(aside, self._count, *self._options).__enter__()
+        line = self.here.line()
+        for name, body in BODIES.items():
+            assert line("PUT", f"/v1/models/{name}", body).status in (200, 201)
+        for caller in self.callers:
+            caller.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self.wire.mend()
+        for caller in self.callers:
+            caller.join(PATIENCE)
+        self.said = [fleet.stop() for fleet in (self.here, self.there)]
+        self.wire.__exit__(None, None, None)
+
+    def _urls(self) -> list[str]:
+        return [self.here.url, self.there.url]
+
+    # What can happen
+
+    def kill_worker(self) -> None:
+        """Kill -9 of any worker; its supervisor starts another."""
+        fleet = self.rng.choice([self.here, self.there])
+        if workers := fleet.workers():
+            os.kill(self.rng.choice(workers), signal.SIGKILL)
+
+    def kill_owner(self) -> None:
+        """Kill -9 of the worker that owns a slot; another one owns it soon."""
+        owners = [int(owner.rsplit("/", 1)[1]) for owner, _ in self._leases()]
+        mine = [each for each in owners if each in [*self.here.workers(), *self.there.workers()]]
+        if not mine:
+            return
+        victim = self.rng.choice(mine)
+        os.kill(victim, signal.SIGKILL)
+        began = time.monotonic()
+        while any(owner.endswith(f"/{victim}") for owner, _ in self._leases()) or len(self._leases()) < len(BODIES):
+            assert time.monotonic() - began < PATIENCE, "nobody owns a slot"
+            time.sleep(0.02)
+        self.longest_ownerless = max(self.longest_ownerless, time.monotonic() - began)
+
+    def pause_owner(self) -> None:
+        """SIGSTOP of an owner for longer than its lease; it comes back when others own its slots."""
+        owners = [int(owner.rsplit("/", 1)[1]) for owner, _ in self._leases()]
+        mine = [each for each in owners if each in [*self.here.workers(), *self.there.workers()]]
+        if not mine:
+            return
+        victim = self.rng.choice(mine)
+        os.kill(victim, signal.SIGSTOP)
+        time.sleep(LEASE_S + 1.0)
+        os.kill(victim, signal.SIGCONT)
+
+    def stop_database(self) -> None:
+        """The server stops as if its machine had lost its power, and comes back."""
+        self.cluster.stop("immediate")
+        time.sleep(self.rng.uniform(0.0, 0.3))
+        self.cluster.start()
+
+    def end_connections(self) -> None:
+        """The server ends every connection of this store, whatever it is in the midst of."""
+        sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname <> ''"
+        with self._asking() as asking:
+            asking.execute(sql)
+
+    def tear(self) -> None:
+        """All connections of one machine to the database end at once."""
+        self.wire.tear()
+
+    def cut(self) -> None:
+        """One machine cannot reach the database for a while, and neither side is told so; the other goes on."""
+        self.wire.cut()
+        time.sleep(self.rng.uniform(0.2, LEASE_S + 1.0))
+        self.wire.mend()
+
+    def kill_machine(self) -> None:
+        """Kill -9 of a supervisor, and of its workers; it is started again."""
+        old = self.there
+        workers = old.workers()
+        for process in (old.process.pid, *workers):
+            os.kill(process, signal.SIGKILL)
+        old.process.communicate()
+        self.there = Fleet(old.store, self._count, *self._options).__enter__()
+
+    FAULTS = (
+        "kill_worker",
+        "kill_owner",
+        "pause_owner",
+        "stop_database",
+        "end_connections",
+        "tear",
+        "cut",
+        "kill_machine",
+    )
+
+    def do(self, name: str) -> None:
+        """Let one thing happen, and wait until work goes on."""
+        getattr(self, name)()
+        self.faults[name] += 1
+        self.go_on()
+
+    def go_on(self, count: int = 8) -> None:
+        """Wait until so many more reactions are acknowledged."""
+        began, first = time.monotonic(), self.acknowledged()
+        while self.acknowledged() < first + count:
+            assert time.monotonic() - began < PATIENCE, "nothing is acknowledged any more"
+            assert all(caller.is_alive() for caller in self.callers), "a caller has ended"
+            time.sleep(0.01)
+
+    def acknowledged(self) -> int:
+        """How many reactions were."""
+        return sum(len(caller.record.told) for caller in self.callers)
+
+    # What must hold
+
+    def strange(self) -> list[str]:
+        """Answers that nobody should get."""
+        return [each for caller in self.callers for each in caller.record.strange]
+
+    def wrong(self) -> list[str]:
+        """All that is not as it was acknowledged: lost, twice, with gaps, or not what the log leads to."""
+        with self._asking() as asking:
+            requests = dict(
+                asking.execute("SELECT request, encode(id, 'hex') FROM decisions WHERE request IS NOT NULL")
+            )
+            twice = "SELECT request FROM decisions WHERE request IS NOT NULL GROUP BY slot, request HAVING count(*) > 1"
+            found = [f"request {request} has two decisions" for (request,) in asking.execute(twice)]
+            gaps = "SELECT slot, count(*), max(seq), min(seq) FROM events GROUP BY slot HAVING count(*) <> max(seq)"
+            found += [f"slot {row[0]} has {row[1]} events up to {row[2]}" for row in asking.execute(gaps)]
+            again = """SELECT encode(decision, 'hex'), count(*) FROM events
+                WHERE made IS NOT NULL AND decision IS NOT NULL AND type IN ('feedback', 'expired')
+                GROUP BY slot, decision HAVING count(*) > 1"""
+            found += [f"decision {row[0]} was learnt {row[1]} times" for row in asking.execute(again)]
+            closed = dict(
+                asking.execute("SELECT encode(id, 'hex'), version FROM decisions WHERE feedback_seq IS NOT NULL")
+            )
+        for record in (caller.record for caller in self.callers):
+            found += [
+                f"decision {id} of request {request} is gone"
+                for request, id in record.decided.items()
+                if requests.get(request) != id
+            ]
+            found += [f"the reaction to {id} is gone" for id in record.told if id not in closed]
+            found += [
+                f"{id} is learnt at {closed.get(id)}, not {version}"
+                for id, version in record.learnt.items()
+                if closed.get(id) != version
+            ]
+        with Inspection(place(self.store)) as seen:
+            for model in seen.models():
+                report = audit_model(seen, model)
+                found += [f"{model.name}: {problem}" for problem in report.problems]
+        return found
+
+    def _asking(self) -> psycopg.Connection[Any]:
+        made = psycopg.connect(self.cluster.url(), autocommit=True)
+        made.execute(f"SET search_path TO {Address.of(self.store).schema}")
+        return made
+
+    def _leases(self) -> list[tuple[str, int]]:
+        """Who owns what now."""
+        with self._asking() as asking:
+            return list(
+                asking.execute("SELECT owner, slot FROM leases WHERE until > extract(epoch FROM clock_timestamp())")
+            )

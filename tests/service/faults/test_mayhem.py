@@ -1,0 +1,154 @@
+"""Chaos on PostgreSQL: workers, owners, machines, wires and the database itself fail; nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster, missing
+from service.faults import worse_workers
+from service.faults.mayhem import LEASE_S, Mayhem
+from service.fleet import Fleet
+from smidgen.service.store.postgres import PostgresStore
+from smidgen.testing import check_store
+
+#: What happens in the normal tests; the nightly ones draw from the same.
+SOME = Counter(
+    end_connections=6, tear=5, kill_worker=4, kill_owner=2, stop_database=2, cut=2, pause_owner=1, kill_machine=1
+)
+
+
+@pytest.fixture
+def own() -> Iterator[Cluster]:
+    """A server for one play, which stops it."""
+    if (reason := missing()) is not None:
+        pytest.skip(reason)
+    server = Cluster()
+    yield server
+    server.close()
+
+
+def played(cluster: Cluster, seed: int, faults: list[str]) -> Mayhem:
+    """Let things happen, then hold everything against the log."""
+    play = Mayhem(cluster, seed)
+    with play:
+        play.go_on()
+        play.rng.shuffle(faults)
+        for name in faults:
+            play.do(name)
+    assert play.wrong() == []
+    assert play.strange() == []
+    assert play.acknowledged() > 8 * len(faults)
+    return play
+
+
+def test_some_of_everything(own: Cluster) -> None:
+    play = played(own, 1, list(SOME.elements()))
+    assert play.faults == SOME
+    assert sum(play.faults.values()) >= 20
+    assert play.longest_ownerless < 10 * LEASE_S  # how soon it is on an idle machine is told in the guide
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10))
+def test_hundreds(own: Cluster, seed: int) -> None:
+    play = Mayhem(own, 100 + seed)
+    with play:
+        play.go_on()
+        for _ in range(52):
+            play.do(play.rng.choice(Mayhem.FAULTS))
+    assert play.wrong() == []
+    assert play.strange() == []
+    print(f"\n{dict(play.faults)}; {play.acknowledged()} acknowledged; ownerless {play.longest_ownerless:.2f} s")
+
+
+# Defects that the checks must find
+
+
+def test_who_answers_before_the_commit_is_found(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(worse_workers.VARIABLE, "answers-before-the-commit")
+    monkeypatch.setenv("PYTHONPATH", _with_tests())
+    play = Mayhem(own, 2, workers=1, modules=("service.faults.worse_workers",))
+    with play:
+        for _ in range(8):
+            play.go_on(4)
+            play.end_connections()
+    assert any("is gone" in each for each in play.wrong())
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_workers_that_lock_no_slot(own: Cluster, monkeypatch: pytest.MonkeyPatch, keys: bool) -> None:
+    """The keys of the tables stop them; without the keys as well, they are found."""
+    monkeypatch.setenv(worse_workers.VARIABLE, "locks-no-slot")
+    monkeypatch.setenv("PYTHONPATH", _with_tests())
+    play = Mayhem(own, 3, workers=2, modules=("service.faults.worse_workers",))
+    if not keys:
+        PostgresStore(play.store).close()  # makes the tables
+        with play._asking() as asking:
+            asking.execute("DROP INDEX event_order; DROP INDEX decision_requests")
+            asking.execute("ALTER TABLE decisions DROP CONSTRAINT decisions_pkey")
+    with play:
+        play.go_on(60)
+    assert bool(play.wrong()) != keys
+
+
+def test_an_owner_without_a_fence_is_found(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish, place = PostgresStore.publish, own.fresh()
+
+    def unfenced(
+        self: PostgresStore, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None
+    ) -> bool:
+        return publish(self, slot, key, seq, content)
+
+    monkeypatch.setattr(PostgresStore, "publish", unfenced)
+    with pytest.raises(AssertionError, match="fenced off"):
+        check_store(lambda: PostgresStore(place))
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize("fsync", ["on", "off"])
+def test_the_log_of_the_database_is_synced_before_the_answer(own: Cluster, fsync: str, tmp_path: Path) -> None:
+    """Seen in the system calls of the server: a sync for every answer, and none if the server is told not to."""
+    settings = own.folder / "data" / "postgresql.auto.conf"
+    settings.write_text(settings.read_text().replace("fsync = on", f"fsync = {fsync}"))
+    own.restart()
+    store = own.fresh(durable="no") if fsync == "off" else own.fresh()
+    with Fleet(store, 1) as fleet:
+        line = fleet.line()
+        assert line("PUT", "/v1/models/m", {"loop": "label", "labels": ["x", "y"]}).status == 201
+        line("POST", "/v1/models/m/decisions", {"features": {"a": 1.0}})
+        first = int((own.folder / "data" / "postmaster.pid").read_text().split()[0])
+        pids = [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
+        out = tmp_path / "calls"
+        command = ["strace", "-f", "-y", "-e", "trace=fsync,fdatasync,pwrite64", "-o", str(out)]
+        tracing = subprocess.Popen(
+            [*command, *(word for pid in pids for word in ("-p", str(pid)))], stderr=subprocess.PIPE, text=True
+        )
+        assert tracing.stderr is not None
+        if "attached" not in (said := tracing.stderr.readline()):
+            tracing.kill()
+            tracing.communicate()
+            pytest.skip(f"strace may not trace here: {said}")
+        time.sleep(0.5)
+        answered = 0
+        for _ in range(10):
+            made = line("POST", "/v1/models/m/decisions", {"features": {"a": 1.0}})
+            told = line("POST", f"/v1/decisions/{made.body['decision']}/feedback", {"correct": True})
+            answered += (made.status == 201) + (told.status == 200)
+        tracing.terminate()
+        tracing.communicate(timeout=20)
+    synced = len(re.findall(r"(?:fsync|fdatasync)\(\d+<[^>]*pg_wal[^>]*>\)\s+= 0", out.read_text()))
+    assert answered == 20
+    assert synced >= answered if fsync == "on" else synced == 0
+
+
+def _with_tests() -> str:
+    root = Path(__file__).resolve().parents[3]
+    return f"{root / 'src'}:{root / 'tests'}"

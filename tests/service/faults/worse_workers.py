@@ -1,0 +1,58 @@
+"""Workers with a defect, for `smidgen serve --import`; the environment says which. The checks must find each."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import smidgen
+from smidgen.service.models.writer import Writer
+from smidgen.service.store import postgres_slots
+
+
+@smidgen.structure("worse workers")
+@dataclass(frozen=True)
+class Guest:
+    """What makes this module a guest; nobody uses it."""
+
+    what: str
+
+
+VARIABLE = "SMIDGEN_TEST_DEFECT"
+
+
+def vars_of(owner: object, **others: Any) -> None:
+    """Put others in the place of what something has."""
+    for name, value in others.items():
+        setattr(owner, name, value)
+
+
+def _answers_before_the_commit() -> None:
+    commit = Writer._finish
+
+    def finish(self: Writer, done: list[Any], aside: Sequence[Any] = ()) -> None:
+        self._post([job.answer() for job in done], free=False)
+        time.sleep(0.05)
+        commit(self, [], [])
+        self._post([], aside, free=True)
+
+    vars_of(Writer, _finish=finish)
+
+
+def _locks_no_slot() -> None:
+    lock = " FOR NO KEY UPDATE"
+    enter, enter_of = postgres_slots._ENTER.replace(lock, ""), postgres_slots._ENTER_OF.replace(lock, "")
+    vars_of(postgres_slots, _ENTER=enter, _ENTER_OF=enter_of)
+
+    def patient(self: postgres_slots.PostgresSlots, sql: str) -> str:
+        return sql
+
+    vars_of(postgres_slots.PostgresSlots, _patient=patient)
+
+
+_DEFECTS = {"answers-before-the-commit": _answers_before_the_commit, "locks-no-slot": _locks_no_slot}
+if (_which := os.environ.get(VARIABLE)) is not None:
+    _DEFECTS[_which]()
