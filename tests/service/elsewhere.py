@@ -58,6 +58,15 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
     ("test_retention", "test_snapshots_of_before_the_base_are_no_witnesses"): "snapshots are files beside SQLite",
     ("test_retention", "test_a_base_without_its_state_is_refused"): "damages SQLite's file",
     ("test_retention", "test_shared_memory_that_a_kill_left_in_disorder"): "SQLite's shared memory",
+    ("test_promoting", "test_a_promotion_replays_and_is_returned_from"): "copies the data folder",
+    ("test_promoting", "test_a_key_is_forgotten_in_what_was_promoted"): "copies the data folder",
+    ("test_tokens", "test_a_token_from_its_making_to_its_end"): "a token of another process is seen a moment later",
+    ("test_http", "test_tokens_are_needed_once_one_exists"): "a token of another process is seen a moment later",
+    ("test_http", "test_without_a_token_only_this_machine_is_served"): "a token is seen a moment later",
+    ("test_http", "test_health_metrics_and_the_document"): "a worker tells its number, too",
+    ("test_client", "test_a_token"): "a token of another process is seen a moment later",
+    ("test_client", "test_the_clients_log_is_what_the_command_exports"): "asks a command in a process of its own",
+    ("test_examples", "test_the_log_is_sound_and_rebuilds"): "snapshots are the owner's, who is not known yet",
     ("test_rewards", "test_over_http"): "a slot's owner learns its silences, within a second, not before each answer",
 }
 
