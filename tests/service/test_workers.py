@@ -196,7 +196,7 @@ def test_killed_paused_and_without_a_database(cluster: Cluster) -> None:
             kill(before[0])
             load.more(20, 10)
             _until(lambda: len(fleet.workers()) == 2 and before[0] not in fleet.workers(), 10)
-            _owned(store, 10)
+            _owned(store, before[0], 10)
 
             paused = fleet.workers()[-1]
             kill(paused, signal.SIGSTOP)
@@ -254,13 +254,18 @@ def _until(what: Any, within: float) -> None:
         time.sleep(0.02)
 
 
-def _owned(store: str, within: float) -> None:
-    """All slots have an owner who lives."""
+def _owned(store: str, dead: int, within: float) -> None:
+    """All slots have an owner, who is not the one that is dead."""
     from smidgen.service.store.postgres import PostgresStore
 
     door = PostgresStore(store)
     try:
         slots = {row.slot for row in door.models()}
-        _until(lambda: slots <= {lease.slot for lease in door.leases() if lease.until > time.time()}, within)
+
+        def lives() -> bool:
+            leases = [lease for lease in door.leases() if not lease.owner.endswith(f"/{dead}")]
+            return slots <= {lease.slot for lease in leases if lease.until > time.time()}
+
+        _until(lives, within)
     finally:
         door.close()

@@ -113,6 +113,8 @@ class Entrance:
         model.others = seq
         if seq < model.caught or not self._store.kinds(model.slot, model.caught) <= ORDINARY:
             self._renew(model)
+        elif model.hashed is not None:
+            model.hashed.follow(self._store, model.slot, model.caught)
         model.caught = seq
         return True
 

@@ -149,17 +149,21 @@ class HashedNames:
     @classmethod
     def folded(cls, reading: Reading, slot: int, dim: int) -> HashedNames:
         """What all events of a slot tell."""
-        made, after = cls(dim), 0
+        made = cls(dim)
         if (base := reading.base(slot)) is not None:
             made.add(told(bodies.read_fields(base.body, base.seq)))
+        made.follow(reading, slot, 0)
+        return made
+
+    def follow(self, reading: Reading, slot: int, after: int) -> None:
+        """Keep what the events of a slot after one tell."""
         while chunk := reading.events(slot, after):
             for event in chunk:
                 if event.type == "decision":
-                    made.add(told(bodies.read_decision(event.body, event.seq).shared))
+                    self.add(told(bodies.read_decision(event.body, event.seq).shared))
                 elif event.type in ("taught", "imported"):
-                    made.add(told(bodies.read_fields(event.body, event.seq)))
+                    self.add(told(bodies.read_fields(event.body, event.seq)))
             after = chunk[-1].seq
-        return made
 
 
 def told(shared: dict[str, Any] | None) -> list[str]:
