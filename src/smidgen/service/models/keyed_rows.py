@@ -57,9 +57,10 @@ def read(reader: Learner, event: Event, made: Event | None) -> Change:
     if made is not None and event.type not in REWINDS:
         body = bodies.read_decision(made.body, made.seq)
         decision, names = bodies.recall(reader, body.record, made.seq), bodies.carried(body.shared, made.seq)
-    told = bodies.read_told(event)
     if event.type in ("feedback", "expired"):
-        return Change(event.type, decision, told, bodies.read_feedback(event.body, event.seq).places, names)
+        heard = bodies.read_feedback(event.body, event.seq)
+        return Change(event.type, decision, bodies.read_value(heard.learn, event.seq), heard.places, names)
+    told = bodies.read_told(event)
     fields = bodies.read_fields(event.body, event.seq) if event.type == "taught" else {}
     return Change(event.type, decision, told, fields.get("places"), names or bodies.carried(fields, event.seq))
 

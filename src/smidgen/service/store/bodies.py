@@ -117,7 +117,8 @@ def read_told(event: Event) -> Any:
 
 def carried(shared: dict[str, Any] | None, seq: int) -> list[tuple[int, str, int]]:
     """The names that an event tells again."""
-    names = (shared or {}).get("names") or []
+    if not shared or not (names := shared.get("names")):
+        return []
     try:
         return msgspec.convert(names, list[tuple[int, str, int]])
     except msgspec.ValidationError as error:

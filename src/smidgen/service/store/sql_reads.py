@@ -233,8 +233,8 @@ class SQLReads(SQLBases):
 
 def event_of(row: Any) -> Event:
     """An event from the columns of its row."""
-    seq, type, version, at, decision, *rest = row
-    return Event(seq, type, version, at, decision.hex() if decision is not None else None, *rest)
+    seq, type, version, at, decision, key, made, salt, chain, body = row
+    return Event(seq, type, version, at, decision.hex() if decision is not None else None, key, made, salt, chain, body)
 
 
 def decision_of(row: Any) -> DecisionRow | None:
