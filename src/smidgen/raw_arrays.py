@@ -7,6 +7,7 @@ axes and the width of an extent, and then the extents. All is little-endian.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -87,32 +88,37 @@ def read(content: memoryview | bytes) -> NDArray[Any]:
     length = len(content)
     if length < 2:
         raise InvalidRecord("the record holds an array without a head", _HINT)
-    types, form = content[0], content[1]
-    code, stored, axes, width = types >> 4, types & 15, form >> 4, form & 15
-    if width >= len(_EXTENTS) or stored not in _STORED.get(code, ()):
-        raise InvalidRecord(f"the record holds an array with the head {types:02x}{form:02x}", _HINT)
-    size = _EXTENTS[width]
-    start = 2 + axes * size
+    form = content[1]
+    if form & 15 >= len(_EXTENTS):
+        raise InvalidRecord(f"the record holds an array with the head {content[0]:02x}{form:02x}", _HINT)
+    start = 2 + (form >> 4) * _EXTENTS[form & 15]
     if length < start:
         raise InvalidRecord("the record holds an array that ends within its head", _HINT)
-    if size == 1:
-        shape = tuple(content[2:start])
-    else:
-        shape = tuple(int.from_bytes(content[at : at + size], "little") for at in range(2, start, size))
-    if math.prod(shape) * DTYPES[stored].itemsize != length - start:
+    code, stored, shape, size = _head(bytes(content[:start]))
+    if size != length - start:
         raise InvalidRecord(f"the record holds an array of shape {shape} in {length - start} bytes", _HINT)
     try:
-        flat = np.frombuffer(content, DTYPES[stored], offset=start) if length > start else np.empty(0, DTYPES[stored])
+        flat = np.frombuffer(content, DTYPES[stored], offset=start) if size else np.empty(0, DTYPES[stored])
         if stored == _SINGLE != code and bytes(content[start + 3 :: 4]).translate(None, _FINITE):
             with np.errstate(invalid="ignore"):  # there are NaNs of single precision that warn
                 array = flat.astype(_NATIVE[code])
         else:
             array = flat.astype(_NATIVE[code])  # a copy: at a place in memory where compiled code can read it
         array.setflags(write=False)
-        if axes != 1:
+        if len(shape) != 1:
             array = array.reshape(shape)
     except ValueError as error:  # no elements, and yet extents beyond all counting
         raise InvalidRecord(f"the record holds an array of shape {shape}", _HINT) from error
     if code == _BOOL and array.size and array.view(np.uint8).max() > 1:
         raise InvalidRecord("the record holds truth values that are neither 0 nor 1", _HINT)
     return array
+
+
+@lru_cache(maxsize=1024)
+def _head(head: bytes) -> tuple[int, int, tuple[int, ...], int]:
+    """What the head of an array says: the two codes, the shape, and how many bytes follow."""
+    code, stored, width = head[0] >> 4, head[0] & 15, _EXTENTS[head[1] & 15]
+    if stored not in _STORED.get(code, ()):
+        raise InvalidRecord(f"the record holds an array with the head {head[0]:02x}{head[1]:02x}", _HINT)
+    shape = tuple(int.from_bytes(head[at : at + width], "little") for at in range(2, len(head), width))
+    return code, stored, shape, math.prod(shape) * DTYPES[stored].itemsize
