@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from smidgen.decision import Decision
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidRecord
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Feedback, cards
@@ -132,13 +132,12 @@ class CoactiveEvaluator(Evaluator):
 
     def answered(self, event: Line, made: Decision) -> None:
         """Compare, then learn."""
-        learner, context = self.learner(event.key), made.context
-        better, shown = _pair(made, event.told())
-        known = structured(context)
-        if known is None:
-            raise InvalidRecord(f"the log holds a {type(context).__name__} where a structure belongs", "restore it")
-        delta = known.difference(better, shown)
-        self.observe("pair", float(learner.weights @ delta) if delta.any() else None)
+        learner = self.learner(event.key)
+        known = event.__dict__.get("its pair")
+        if known is None or known[0] is not made:  # once for all learners
+            known = event.__dict__["its pair"] = (made, *_compared(made, event.told()))
+        _, better, shown, delta = known
+        self.observe("pair", float(learner.weights @ delta) if delta is not None else None)
         self.learn(event, msgspec.structs.replace(self.mine(event, made), action=shown), better)
 
     def _saw_pair(self, gain: float | None) -> None:
@@ -165,6 +164,16 @@ class CoactiveEvaluator(Evaluator):
             share("better above shown", self._above, self._pairs),
             share("tied", self._ties, self._pairs),
         ]
+
+
+def _compared(made: Decision, told: Any) -> tuple[Any, Any, FloatArray | None]:
+    """The better object, the one shown, and how their features differ; None if they do not."""
+    better, shown = _pair(made, told)
+    known = structured(made.context)
+    if known is None:
+        raise InvalidRecord(f"the log holds a {type(made.context).__name__} where a structure belongs", "restore it")
+    delta = known.difference(better, shown)
+    return better, shown, delta if delta.any() else None
 
 
 def _pair(made: Decision, told: Any) -> tuple[Any, Any]:

@@ -136,15 +136,19 @@ class ClickEvaluator(CoactiveEvaluator):
             if mine.teams is None and isinstance(self.companion, ClickedPages):
                 settings["depth"] = self.companion.depth
             chance = log_chance(mine, made.action, settings)
-        self._placed.put(id, Placed(_places(mine.action), _places(mine.greedy), chance))
+        shown = _places(mine.action)
+        self._placed.put(id, Placed(shown, shown if mine.greedy is mine.action else _places(mine.greedy), chance))
 
     def answered(self, event: Line, made: Decision) -> None:
         """Note where the clicked would have stood, then compare and learn."""
         placed, clicks = self._placed.take(event.decision or ""), clicks_of(event, made)
         if placed is not None and clicks is not None:
-            old, documents = _places(made.action), clicks.documents
-            places = [each[documents].tolist() for each in (old, placed.shown, placed.greedy)]
-            self.observe("clicks", *places, made.log_propensity, placed.chance)
+            documents = clicks.documents
+            if (known := event.__dict__.get("its places")) is None or known[0] is not made:  # once for all learners
+                known = event.__dict__["its places"] = (made, _places(made.action)[documents].tolist())
+            old, shown = known[1], placed.shown[documents].tolist()
+            greedy = shown if placed.greedy is placed.shown else placed.greedy[documents].tolist()
+            self.observe("clicks", old, shown, greedy, made.log_propensity, placed.chance)
         super().answered(event, made)
 
     def _saw_clicks(
@@ -239,8 +243,12 @@ def clicks_of(event: Line, made: Decision) -> Clicks | None:
     told = event.told()
     if isinstance(told, Clicks):
         return told
-    count = len(event.feedback["clicked"])
-    return Clicks([int(document) for document in np.asarray(told)[:count]])
+    known = event.__dict__.get("its clicks")
+    if known is None or known[0] is not told:  # once for all learners
+        count = len(event.feedback["clicked"])
+        known = event.__dict__["its clicks"] = (told, Clicks(np.asarray(told)[:count].tolist()))
+    clicks: Clicks = known[1]
+    return clicks
 
 
 def as_curve(text: str) -> FloatArray:

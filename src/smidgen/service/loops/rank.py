@@ -118,11 +118,11 @@ class Rank(Loop):
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """All ids, best first, with their scores."""
-        scores = decision.scores
-        order = decision.action
+        scores = None if decision.scores is None else decision.scores.tolist()
+        order = decision.action.tolist()
         return {
             "ranking": [ids[i] for i in order],
-            "scores": None if scores is None else [float(scores[i]) for i in order],
+            "scores": None if scores is None else [scores[i] for i in order],
         }
 
     def takes(self, kind: str, card: Card) -> bool:
@@ -203,7 +203,7 @@ class Rank(Loop):
     def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
         """Whether the ranking was left as it was."""
         better = told.better(made.action) if isinstance(told, Clicks) else told
-        return float(list(better) == list(made.action))
+        return float(np.asarray(better).tolist() == np.asarray(made.action).tolist())
 
 
 def _hears_clicks(learner: Learner, decision: Decision) -> bool:
