@@ -194,9 +194,9 @@ def _full(value: Any, depth: int) -> Any:
         raise InvalidRecord(f"the record is nested more than {DEEPEST} deep", "keep it flatter")
     depth -= 1
     if kind is list:
-        return [_full(item, depth) for item in value]
+        return [item if type(item) in _READ else _full(item, depth) for item in value]
     tag = value.pop(TAG, None)
-    fields = {key: _full(item, depth) for key, item in value.items()}
+    fields = {key: item if type(item) in _READ else _full(item, depth) for key, item in value.items()}
     if not all(type(key) is str for key in fields):
         raise InvalidRecord("the record has a field whose name is not text", "give the bytes that records.encode wrote")
     if tag is None:

@@ -79,4 +79,7 @@ def read(content: bytes | memoryview, kind: str, settings: str) -> Decision:
     fields.setdefault("context", None)
     action = fields.setdefault("action", None)
     fields["greedy"] = action if greedy is None else greedy[0]
-    return Decision.of({**more, **fields, "kind": kind, "settings": settings})
+    if more:
+        fields = {**more, **fields}
+    fields["kind"], fields["settings"] = kind, settings
+    return Decision.of(fields)
