@@ -16,7 +16,7 @@ from smidgen.service.models.building import Blueprint
 from smidgen.service.models.dsjson import example
 from smidgen.service.models.fold import Undone
 from smidgen.service.models.registry import resolved
-from smidgen.service.replay.texts import NdjsonTexts
+from smidgen.service.replay.texts import NdjsonLog
 from smidgen.service.store.formats import LOG as FORMAT
 from smidgen.service.store.recording import Line, Recording
 
@@ -59,7 +59,7 @@ class DsjsonRecording(Recording):
 
     def __init__(self, name: str, paths: Sequence[Path]) -> None:
         self.name = name
-        self._files = [NdjsonTexts(path) for path in paths]
+        self._files = [NdjsonLog(path) for path in paths]
         self._labelled, low, high = 0, 0.0, 1.0
         for _, head in self._heads():
             self._labelled += 1
