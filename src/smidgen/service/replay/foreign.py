@@ -11,6 +11,7 @@ import numpy as np
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
+from smidgen.learners import Feedback, Loop
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.dsjson import example
@@ -66,7 +67,7 @@ class DsjsonRecording(Recording):
             low, high = min(low, -head.cost), max(high, -head.cost)
         if not np.isfinite([low, high]).all():
             raise InvalidRecord(f"{name} has costs that are not finite", "mend the log")
-        body = ModelBody(loop="choose", feedback="reward", reward_range=(low, high))
+        body = ModelBody(loop=Loop.CHOOSE.value, feedback=Feedback.REWARD.value, reward_range=(low, high))
         self._blueprint = Blueprint(body)
         self._reader = self._blueprint.learner(None)
         self.passed_over = sum(file.count() for file in self._files) - self._labelled
