@@ -15,7 +15,7 @@ def row(*cells: str) -> str:
     --------
     >>> from smidgen_papers.tables import row
     >>> row("a", "b | c")
-    '| a | b \\\\| c |'
+    '| a | b \\| c |'
     """
     return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in cells) + " |"
 

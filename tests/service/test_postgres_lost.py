@@ -15,7 +15,7 @@ from smidgen.service.store import postgres_batch, postgres_pool, postgres_wire
 from smidgen.service.store.events import Chain
 from smidgen.service.store.postgres import PostgresStore
 from smidgen.service.store.postgres_address import Address
-from smidgen.service.store.postgres_wire import Call, Rows, Wire, call
+from smidgen.service.store.postgres_wire import Rows, Sent, Wire, call
 from smidgen.testing.store_play import asked, batch, feedback
 from smidgen.testing.store_play import model as made
 
@@ -132,7 +132,7 @@ class TestKilled:
         batch(store, lambda: store.decided(row.slot, [asked(1, number=1, request="mine")]))
         ask = Wire.ask
 
-        def lost(wire: Wire, calls: list[Call]) -> Rows:
+        def lost(wire: Wire, calls: list[Sent]) -> Rows:
             answers = ask(wire, calls)
             if any(each.sql == "COMMIT" for each in calls):
                 wire.close()

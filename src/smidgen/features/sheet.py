@@ -46,7 +46,7 @@ class Numbers(NamedTuple):
     columns: Columns
 
 
-class Words(NamedTuple):
+class WordColumns(NamedTuple):
     """The terms of one text, from starts[i] on those of row i."""
 
     starts: IntArray
@@ -65,7 +65,7 @@ def _push(columns: NDArray[np.int32], values: FloatArray, at: int, first: int, c
 
 
 @kernel
-def _lay(ones: Ones, numbers: Numbers, words: Words, columns: Columns, n: int) -> CSR:
+def _lay(ones: Ones, numbers: Numbers, words: WordColumns, columns: Columns, n: int) -> CSR:
     """Rows as CSR arrays: sorted by column; of one column, what is 1 stands before numbers, and those before words.
 
     So the sums of a shared column are those that one record would have.
@@ -258,13 +258,13 @@ class Sheet:
         ones = Ones(some, np.array(every, np.int64), missing)
         return _lay(ones, Numbers(values, places), self._words(), memory.book.columns, self.n)
 
-    def _words(self) -> Words:
+    def _words(self) -> WordColumns:
         if not self.texts.text_blocks:
-            return Words(_NO_IDS, _NO_IDS, _NOTHING)
+            return WordColumns(_NO_IDS, _NO_IDS, _NOTHING)
         path, starts, ids, worth, _ = self.texts.text_blocks[0]
         seen = np.full(self.n, float(self.memory.frequencies.rows.get(path, 0)))
         weigh(self.memory.frequencies.df, starts, ids, seen, worth)
-        return Words(starts, ids, worth)
+        return WordColumns(starts, ids, worth)
 
 
 def is_category(value: Any) -> bool:

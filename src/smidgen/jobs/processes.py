@@ -31,8 +31,8 @@ class Processes:
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
         """Do tasks, the first first; tell how far each is, and its answer. Whatever ends this ends the processes."""
-        workers = [_Worker() for _ in range(min(self.jobs, len(tasks)))]
-        said: queue.SimpleQueue[tuple[_Worker, dict[str, Any], bytes]] = queue.SimpleQueue()
+        workers = [_Child() for _ in range(min(self.jobs, len(tasks)))]
+        said: queue.SimpleQueue[tuple[_Child, dict[str, Any], bytes]] = queue.SimpleQueue()
         waiting = list(enumerate(tasks))[::-1]
         try:
             for worker in workers:
@@ -55,7 +55,7 @@ class Processes:
                 worker.end()
 
 
-class _Worker:
+class _Child:
     """One process, and the thread that listens to it."""
 
     def __init__(self) -> None:

@@ -11,12 +11,13 @@ import numpy as np
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
+from smidgen.learners import Feedback, Loop
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.dsjson import example
 from smidgen.service.models.fold import Undone
 from smidgen.service.models.registry import resolved
-from smidgen.service.replay.texts import NdjsonTexts
+from smidgen.service.replay.texts import NdjsonLog
 from smidgen.service.store.formats import LOG as FORMAT
 from smidgen.service.store.recording import Line, Recording
 
@@ -59,14 +60,14 @@ class DsjsonRecording(Recording):
 
     def __init__(self, name: str, paths: Sequence[Path]) -> None:
         self.name = name
-        self._files = [NdjsonTexts(path) for path in paths]
+        self._files = [NdjsonLog(path) for path in paths]
         self._labelled, low, high = 0, 0.0, 1.0
         for _, head in self._heads():
             self._labelled += 1
             low, high = min(low, -head.cost), max(high, -head.cost)
         if not np.isfinite([low, high]).all():
             raise InvalidRecord(f"{name} has costs that are not finite", "mend the log")
-        body = ModelBody(loop="choose", feedback="reward", reward_range=(low, high))
+        body = ModelBody(loop=Loop.CHOOSE.value, feedback=Feedback.REWARD.value, reward_range=(low, high))
         self._blueprint = Blueprint(body)
         self._reader = self._blueprint.learner(None)
         self.passed_over = sum(file.count() for file in self._files) - self._labelled

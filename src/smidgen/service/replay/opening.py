@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from smidgen.errors import InvalidRecord
-from smidgen.service.replay.parquet import LINE, ParquetTexts, opened
+from smidgen.service.replay.parquet import LINE, ParquetLog, opened
 from smidgen.service.replay.recordings import FilesRecording
-from smidgen.service.replay.texts import NdjsonTexts, Texts
+from smidgen.service.replay.texts import LogFile, NdjsonLog
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.places import Place
 from smidgen.service.store.recording import DatabaseRecording, Recording
@@ -66,8 +66,8 @@ def recorded(name: str, data: Place) -> Iterator[Recording]:
         recording.close()
 
 
-def _texts(path: Path) -> Texts:
-    return ParquetTexts(path) if _is_parquet(path) else NdjsonTexts(path)
+def _texts(path: Path) -> LogFile:
+    return ParquetLog(path) if _is_parquet(path) else NdjsonLog(path)
 
 
 def _is_parquet(path: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from smidgen.errors import InvalidRecord, MissingExtra
-from smidgen.service.replay.texts import Texts
+from smidgen.service.replay.texts import LogFile
 
 #: The column that holds each event in full.
 LINE = "line"
@@ -16,7 +16,7 @@ LINE = "line"
 KEPT = 128 << 20
 
 
-class ParquetTexts(Texts):
+class ParquetLog(LogFile):
     """A Parquet file as ``smidgen log export --format parquet`` writes it."""
 
     def __init__(self, path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from smidgen.errors import InvalidRecord
 from smidgen.service.models.fold import Undone
 from smidgen.service.replay.places import Places
-from smidgen.service.replay.texts import Texts
+from smidgen.service.replay.texts import LogFile
 from smidgen.service.store.events import REWINDS
 from smidgen.service.store.recording import Line, Recording, parse
 
@@ -29,7 +29,7 @@ class FilesRecording(Recording):
         In any order: the numbers of their events say how they follow each other.
     """
 
-    def __init__(self, name: str, files: Sequence[Texts]) -> None:
+    def __init__(self, name: str, files: Sequence[LogFile]) -> None:
         self.name = name
         self._files = _in_order(files) if len(files) > 1 else list(files)
         self._places = Places()
@@ -80,9 +80,9 @@ class FilesRecording(Recording):
             file.close()
 
 
-def _in_order(files: Sequence[Texts]) -> list[Texts]:
+def _in_order(files: Sequence[LogFile]) -> list[LogFile]:
     """Files by the number of their first event; those without any are left out."""
-    begun: list[tuple[int, Path, Texts]] = []
+    begun: list[tuple[int, Path, LogFile]] = []
     for file in files:
         first = next(file.lines(), None)
         if first is not None:

@@ -16,7 +16,7 @@ from smidgen.service.insight.bench import Looked
 from smidgen.service.insight.specs import other_body
 from smidgen.service.models.building import Blueprint
 from smidgen.service.replay.opening import files_of
-from smidgen.service.replay.tables import Batch, Table, looked_at
+from smidgen.service.replay.tables import Table, TableRows, looked_at
 from smidgen.service.replay.work import Piece, now_and_then
 
 
@@ -73,9 +73,9 @@ def played(settings: dict[str, Any]) -> Iterator[int | bytes]:
     yield msgspec.msgpack.encode(Bits(rows=np.packbits(rows).tobytes() if pages else None, said=packed))
 
 
-def _chosen(batch: Batch, rows: Any) -> Batch:
+def _chosen(batch: TableRows, rows: Any) -> TableRows:
     keys = [key for key, kept in zip(batch.keys or (), rows.tolist(), strict=True) if kept]
-    return Batch(np.ascontiguousarray(batch.X[rows]), batch.y[rows], keys)
+    return TableRows(np.ascontiguousarray(batch.X[rows]), batch.y[rows], keys)
 
 
 class _Players:
@@ -85,7 +85,7 @@ class _Players:
         self._blueprint = blueprint
         self._learners: dict[str | None, Learner] = {}
 
-    def play(self, batch: Batch) -> Any:
+    def play(self, batch: TableRows) -> Any:
         """What was said to each row."""
         if batch.keys is None:
             return self._actions(None, batch.X, batch.y)

@@ -26,7 +26,7 @@ LABELS = 100_000
 ANSWERS = {"label": Loop.LABEL, "relevant": Loop.FILTER}
 
 
-class Batch(NamedTuple):
+class TableRows(NamedTuple):
     """Some rows: features, answers as numbers, and whose they are."""
 
     X: FloatArray
@@ -73,13 +73,13 @@ class Table:
         self.labels: list[Any] = []
         self.rows, self.counts = 0, np.zeros(2, np.int64)
         self._look()
-        self.dim = next(self.batches(), Batch(np.empty((0, 1)), np.empty(0, np.int64), None)).X.shape[1]
+        self.dim = next(self.batches(), TableRows(np.empty((0, 1)), np.empty(0, np.int64), None)).X.shape[1]
         labels = [str(each) for each in self.labels] if self.loop == Loop.LABEL else None
         if labels is not None and len(set(labels)) < len(labels):
             raise InvalidRecord(f"{name} has labels that read alike, as 1 and '1' do", "write them in one way")
         self.body = ModelBody(loop=self.loop, params={"dim": self.dim}, labels=labels, keyed=self.keyed)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[TableRows]:
         """All rows, some at a time."""
         columns = [*self._features, self.answer, *(["key"] if self.keyed else [])]
         rows = ROWS
@@ -93,7 +93,7 @@ class Table:
                     keys = part.column("key").cast("string").to_pylist() if self.keyed else None
                     if keys is not None and None in keys:
                         raise InvalidRecord(f"{path} has rows without a key", "give every row one")
-                    yield Batch(X, self._answers(part.column(self.answer), path), keys)
+                    yield TableRows(X, self._answers(part.column(self.answer), path), keys)
 
     def _look(self) -> None:
         """Count the answers, and find the labels; only their column is read."""

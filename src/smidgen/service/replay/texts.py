@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-class Texts(ABC):
+class LogFile(ABC):
     """One file of a log.
 
     Parameters
@@ -41,7 +41,7 @@ class Texts(ABC):
         return
 
 
-class NdjsonTexts(Texts):
+class NdjsonLog(LogFile):
     """A file with a line of JSON for each event."""
 
     def __init__(self, path: Path) -> None:

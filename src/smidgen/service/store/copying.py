@@ -48,7 +48,7 @@ class Copied(NamedTuple):
     running: bool
 
 
-class _Log(NamedTuple):
+class _WithLog(NamedTuple):
     """A store that is looked at for its logs."""
 
     log: EventLog
@@ -179,7 +179,7 @@ def _fold(seen: Inspection, store: SQLModels, model: Served, progress: Progress)
     if not model.seq:
         return
     progress(f"learning {model.name} again", 0, 0)
-    here, there = (rebuild(DatabaseRecording(view, model)) for view in (seen, _Log(EventLog(store))))
+    here, there = (rebuild(DatabaseRecording(view, model)) for view in (seen, _WithLog(EventLog(store))))
     if _learners(here) != _learners(there):
         raise StorageFailed(f"the log of {model.name} leads to another learner there", "nothing was kept; try again")
 

@@ -14,7 +14,7 @@ from typing import Any
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.postgres_address import Address
-from smidgen.service.store.postgres_wire import Call, Wire, call, refusal
+from smidgen.service.store.postgres_wire import Sent, Wire, call, refusal
 
 _BEGIN, _COMMIT, _ROLLBACK = call("BEGIN"), call("COMMIT"), call("ROLLBACK")
 _SAVEPOINT, _RELEASE, _BACK = call("SAVEPOINT command"), call("RELEASE command"), call("ROLLBACK TO command")
@@ -45,7 +45,7 @@ class Batch:
     def __init__(self, address: Address, wire: Wire | None = None) -> None:
         self.address = address
         self._wire = wire
-        self._waiting: list[Call] = []
+        self._waiting: list[Sent] = []
         self._size = 0
         self._since = 0.0
         self._mark: int | None = None  # where the command begins among what waits
@@ -75,7 +75,7 @@ class Batch:
             self.open, self._begun, self._failed = True, False, None
             self.thread = threading.get_ident()
 
-    def run(self, one: Call) -> None:
+    def run(self, one: Sent) -> None:
         """Let a statement wait its turn."""
         with self.lock:
             if not self.open:
@@ -87,12 +87,12 @@ class Batch:
             if len(self._waiting) >= _MOST or self._size > _BYTES or time.monotonic() - self._since > _SECONDS:
                 self._send([])
 
-    def ask(self, *calls: Call) -> list[list[tuple[Any, ...]]]:
+    def ask(self, *calls: Sent) -> list[list[tuple[Any, ...]]]:
         """Ask now, after all that waits; the rows of each."""
         with self.lock:
             return self._send(list(calls))[-len(calls) :]
 
-    def run_for(self, one: Call) -> list[tuple[Any, ...]]:
+    def run_for(self, one: Sent) -> list[tuple[Any, ...]]:
         """Change something now; the rows that it returns."""
         with self.lock:
             self.run(one)
@@ -168,7 +168,7 @@ class Batch:
             self._wire.close()
             self._wire = None
 
-    def _send(self, asked: list[Call]) -> list[list[tuple[Any, ...]]]:
+    def _send(self, asked: list[Sent]) -> list[list[tuple[Any, ...]]]:
         """Send what waits and what is asked; a connection that had died before the batch is renewed, once."""
         if self._failed is not None:
             raise self._failed

@@ -7,7 +7,7 @@ import threading
 
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.postgres_batch import Batch
-from smidgen.service.store.postgres_wire import Call, Wire, call
+from smidgen.service.store.postgres_wire import Sent, Wire, call
 
 _log = logging.getLogger("smidgen.service")
 _LOCK = 0x73766163
@@ -52,10 +52,10 @@ class Cleansing:
         try:
             schema = self._side.address.schema
             locked = f"SELECT pg_try_advisory_lock({_LOCK}, hashtext('{schema}'))"
-            (((mine,),),) = wire.ask([Call(locked, [], [], plain=True)])
+            (((mine,),),) = wire.ask([Sent(locked, [], [], plain=True)])
             if mine:
                 for table in _TABLES:
-                    wire.ask([Call(f"VACUUM (TRUNCATE FALSE) {table}", [], [], plain=True)])
+                    wire.ask([Sent(f"VACUUM (TRUNCATE FALSE) {table}", [], [], plain=True)])
                 wire.ask([call("UPDATE catalogue SET unclean = 0 WHERE unclean = ?", (unclean,))])
         except StorageFailed as error:
             _log.warning("what was erased is still in the tables: %s", error)

@@ -12,7 +12,7 @@ from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.postgres_address import Address
 from smidgen.service.store.postgres_pool import Wires
 from smidgen.service.store.postgres_schema import refuse_other
-from smidgen.service.store.postgres_wire import Call, Rows, Wire, call
+from smidgen.service.store.postgres_wire import Rows, Sent, Wire, call
 from smidgen.service.store.rows import State
 from smidgen.service.store.snapshots import MARK
 from smidgen.service.store.sql_reads import SQLReads
@@ -71,7 +71,7 @@ class PostgresReader(PostgresReads):
         """Close the connection."""
         self._wire.close()
 
-    def _ask(self, *calls: Call) -> Rows:
+    def _ask(self, *calls: Sent) -> Rows:
         with self._lock:
             return self._wire.ask(calls)
 
@@ -121,7 +121,7 @@ class PostgresReaders(PostgresReads):
     def _rows(self, sql: str, values: Any = ()) -> list[Any]:
         return self._ask(call(sql, values))[0]
 
-    def _ask(self, *calls: Call) -> Rows:
+    def _ask(self, *calls: Sent) -> Rows:
         held: Wire | None = getattr(self._own, "wire", None)
         if held is not None:
             return held.ask(calls)
@@ -175,7 +175,7 @@ def in_parts(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
 
 def _fetched(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
     name, asked = f"part{next(_names)}", call(sql, values)
-    declared = Call(f"DECLARE {name} NO SCROLL CURSOR FOR {asked.sql}", asked.values, asked.formats, plain=True)
+    declared = Sent(f"DECLARE {name} NO SCROLL CURSOR FOR {asked.sql}", asked.values, asked.formats, plain=True)
     _, rows = ask(declared, _fetch(name, size))
     while rows:
         yield from rows
@@ -184,11 +184,11 @@ def _fetched(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
         bytes_of = sum(len(value) for row in rows for value in row if isinstance(value, bytes)) + 64 * len(rows)
         size = max(_FEWEST, min(_MOST, _PART * len(rows) // bytes_of))
         (rows,) = ask(_fetch(name, size))
-    ask(Call(f"CLOSE {name}", [], [], plain=True))
+    ask(Sent(f"CLOSE {name}", [], [], plain=True))
 
 
-def _fetch(name: str, count: int) -> Call:
-    return Call(f"FETCH {count} FROM {name}", [], [], plain=True)
+def _fetch(name: str, count: int) -> Sent:
+    return Sent(f"FETCH {count} FROM {name}", [], [], plain=True)
 
 
 def _begin(wire: Wire) -> None:

@@ -8,7 +8,7 @@ import psycopg
 
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.postgres_address import Address
-from smidgen.service.store.postgres_wire import Call, Wire
+from smidgen.service.store.postgres_wire import Sent, Wire
 
 #: The number of the lock under which the tables are made, so that those who start at once do it once.
 _LOCK = 0x736D6964
@@ -108,7 +108,7 @@ _THERE = """
 
 def number_of(wire: Wire) -> int:
     """The number of the schema, 0 if there are no tables."""
-    asked = Call(_THERE, [wire.address.schema.encode(), b"migrations"], [1, 1], plain=True)
+    asked = Sent(_THERE, [wire.address.schema.encode(), b"migrations"], [1, 1], plain=True)
     ((found,),) = wire.ask([asked])[0]
     if not found:
         return 0
@@ -132,7 +132,7 @@ def prepare(wire: Wire) -> None:
             if version > number:
                 wire.ask([_plain(statement) for statement in script.split(";") if statement.strip()])
                 told: list[bytes | None] = [b"%d" % version, what.encode(), b"%f" % time.time()]
-                wire.ask([Call("INSERT INTO migrations VALUES ($1, $2, $3)", told, [0, 1, 0], plain=True)])
+                wire.ask([Sent("INSERT INTO migrations VALUES ($1, $2, $3)", told, [0, 1, 0], plain=True)])
         wire.ask([_plain("COMMIT")])
     except psycopg.Error as error:
         wire.close()
@@ -154,7 +154,7 @@ def refuse_other(wire: Wire) -> None:
 def _make_room(wire: Wire) -> None:
     """Make the schema, and the record of what was done to it."""
     asked = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)"
-    ((there,),) = wire.ask([Call(asked, [wire.address.schema.encode()], [1], plain=True)])[0]
+    ((there,),) = wire.ask([Sent(asked, [wire.address.schema.encode()], [1], plain=True)])[0]
     if not there:
         wire.ask([_plain(f"CREATE SCHEMA {wire.address.schema}")])
     wire.ask(
@@ -173,5 +173,5 @@ def _refuse_newer(number: int, address: Address) -> None:
         )
 
 
-def _plain(sql: str) -> Call:
-    return Call(sql, [], [], plain=True)
+def _plain(sql: str) -> Sent:
+    return Sent(sql, [], [], plain=True)

@@ -15,7 +15,7 @@ from smidgen.service.refusals import Taken
 from smidgen.service.store.events import Event
 from smidgen.service.store.postgres_batch import Batch
 from smidgen.service.store.postgres_reads import PostgresReads
-from smidgen.service.store.postgres_wire import Call, call
+from smidgen.service.store.postgres_wire import Sent, call
 from smidgen.service.store.rows import Counts, DecisionRow
 from smidgen.service.store.sql_bases import SEEN
 from smidgen.service.store.sql_models import SQLModels
@@ -97,7 +97,7 @@ class PostgresSlots(PostgresReads, SQLModels):
         """Wait for a lock only where nobody can be waiting for us."""
         return f"{sql} SKIP LOCKED" if self._held or self._cataloguing else sql
 
-    def _take(self, entering: Call, floors: Call, *more: Call) -> list[list[tuple[Any, ...]]]:
+    def _take(self, entering: Sent, floors: Sent, *more: Sent) -> list[list[tuple[Any, ...]]]:
         """Lock slots; what is asked after that is answered as of then."""
         rows, based, ((self._number,),), *answers = self._batch.ask(entering, floors, call(_CATALOGUE), *more)
         found = dict(based)

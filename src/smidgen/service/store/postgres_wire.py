@@ -32,7 +32,7 @@ _OURS = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, ps
 Rows = list[list[tuple[Any, ...]]]
 
 
-class Call(NamedTuple):
+class Sent(NamedTuple):
     """A statement with its values, as they go over the wire.
 
     Attributes
@@ -56,10 +56,10 @@ class Call(NamedTuple):
         return sum(len(value) for value in self.values if value is not None) + 64
 
 
-def call(sql: str, values: Any = (), *, plain: bool = False) -> Call:
+def call(sql: str, values: Any = (), *, plain: bool = False) -> Sent:
     """A statement of the store's, translated; a value that cannot be sent is refused here."""
     statement: Statement = said(sql)
-    return Call(statement.sql, *values_of(statement, values), plain)
+    return Sent(statement.sql, *values_of(statement, values), plain)
 
 
 class Wire:
@@ -112,7 +112,7 @@ class Wire:
         """Let go of it."""
         self._connection.finish()
 
-    def ask(self, calls: Sequence[Call]) -> Rows:
+    def ask(self, calls: Sequence[Sent]) -> Rows:
         """Send statements together and wait once; the rows of each.
 
         Raises
@@ -127,7 +127,7 @@ class Wire:
             answers += self._together(calls[first : first + _TOGETHER])
         return answers
 
-    def _together(self, calls: Sequence[Call]) -> Rows:
+    def _together(self, calls: Sequence[Sent]) -> Rows:
         connection = self._connection
         new: dict[str, bytes] = {}
         try:
@@ -155,7 +155,7 @@ class Wire:
             raise failed
         return answers
 
-    def _answers(self, calls: Sequence[Call], new: dict[str, bytes]) -> tuple[Rows, Exception | None]:
+    def _answers(self, calls: Sequence[Sent], new: dict[str, bytes]) -> tuple[Rows, Exception | None]:
         """What comes back until the end of what was sent: of each preparation and of each statement."""
         self.trips += 1
         answers: Rows = []
@@ -222,8 +222,8 @@ class Wire:
             "jit": "off",
         }
         setting = "SELECT set_config($1, $2, false)"
-        calls = [Call(setting, [name.encode(), value.encode()], [1, 1]) for name, value in wanted.items()]
-        kept = Call(
+        calls = [Sent(setting, [name.encode(), value.encode()], [1, 1]) for name, value in wanted.items()]
+        kept = Sent(
             "SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'off'"
             " THEN 'on' ELSE current_setting('synchronous_commit') END, false), current_setting('fsync')",
             [],
