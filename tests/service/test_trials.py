@@ -151,6 +151,34 @@ def test_all_that_stand_together_are_taught_alike_and_come_back(name: str, tmp_p
             assert not audit_file(FileRecording(file)).problems
 
 
+def test_knobs_that_were_read_back_are_still_in_the_champions_order(tmp_path: Path) -> None:
+    body = CHAMPIONS["knobs"]
+    assert list(body["knobs"]) != sorted(body["knobs"])  # one spelling of the settings sorts them
+    world = World(body, tmp_path / "data")
+    world.play(5)
+    world.engine.store.close()
+    world.engine = world.open()
+    champion = world.engine.models["champion"].blueprint
+    assert champion.body.knobs is not None
+    assert list(champion.body.knobs) == champion.loop.settings["space"].names == list(body["knobs"])
+    shadow = model(twin(body, shadow_of={"model": "champion"}))
+    rival = model({**body, "knobs": dict(sorted(body["knobs"].items())), "challenger_of": {"model": "champion"}})
+    for name, own in (("shadow", shadow), ("challenger", rival)):
+        assert world.engine.create(name, own)[0]
+        assert world.engine.models[name].blueprint.settings["space"].names == list(body["knobs"])
+    world.play(20)
+    before = world.states()
+    world.engine.store.close()
+    world.engine = world.open()
+    assert world.states() == before
+    assert not world.engine.create("champion", model(body))[0]  # the same body again, all of them
+    assert not world.engine.create("shadow", shadow)[0]
+    assert not world.engine.create("challenger", rival)[0]
+    world.engine.archive("shadow")
+    with pytest.raises(SmidgenError, match="space is"):
+        world.engine.create("other", model({"loop": "tune", "knobs": {"ratio": [0, 1]}, "shadow_of": "champion"}))
+
+
 def test_who_answers_is_drawn_by_the_champions_seed_and_number() -> None:
     runs = [
         [reply["model"] for reply in World(ROWS, Shelf(), challenger=twin(ROWS, challenger_of="champion")).play(300)]

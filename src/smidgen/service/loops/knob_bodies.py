@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -33,6 +33,11 @@ def read(given: Mapping[str, Any]) -> Knobs:
 def write(knobs: Knobs) -> dict[str, Any]:
     """The knobs as a body says them, in their own order."""
     return {name: _written(knob) for name, knob in knobs.knobs.items()}
+
+
+def ordered(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The knobs of a body in the order of these names, if they are the same ones; else as they were given."""
+    return {name: given[name] for name in (names if given.keys() == set(names) else given)}
 
 
 def _read(path: str, given: Any) -> Knob:

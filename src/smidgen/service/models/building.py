@@ -110,7 +110,7 @@ class Blueprint:
 
     def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool, shared: Shared) -> None:
         """Go by this learner's settings."""
-        self.body = body  #: as the app sent it
+        self.body = body = _in_order(body, inside(learner))  #: as the app sent it
         self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
@@ -315,6 +315,14 @@ def _space(body: ModelBody, loop: type[Loop]) -> Any:
     if given is not None:
         raise Impossible("knobs stands beside a space in params", "give one of them")
     return knob_bodies.read(body.knobs)
+
+
+def _in_order(body: ModelBody, learner: Learner) -> ModelBody:
+    """The settings with their knobs in the order of the learner's: one spelling of them sorts the names."""
+    space = learner.params.get("space")
+    if not isinstance(space, Knobs) or body.knobs is None:
+        return body
+    return msgspec.structs.replace(body, knobs=knob_bodies.ordered(body.knobs, space.names))
 
 
 def _dim(body: ModelBody, loop: type[Loop]) -> int | None:

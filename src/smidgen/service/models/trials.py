@@ -10,6 +10,7 @@ from smidgen import records
 from smidgen.learners import Learner, Loop
 from smidgen.learners.records.around import inside
 from smidgen.randomness import TRAFFIC, uniforms
+from smidgen.service.loops import knob_bodies
 from smidgen.service.messages import ModelBody, Of
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.served import Served
@@ -58,6 +59,8 @@ def filled(body: ModelBody, champion: Served) -> ModelBody:
     for name in ("labels", "window_s", "reward_range", "default_reward", "knobs", "keep_texts", "candidates"):
         if getattr(body, name) is None:
             changes[name] = getattr(made.body, name)
+    if body.knobs is not None and made.body.knobs is not None:  # an object has no order: points have the champion's
+        changes["knobs"] = knob_bodies.ordered(body.knobs, made.body.knobs)
     if body.feedback is None and body.learner is None:
         changes["feedback"] = made.feedback
     if body.loop == Loop.TUNE and "space" in made.body.params:
