@@ -10,8 +10,8 @@ import pytest
 
 from service.asgi import Caller
 from service.live import Live
+from service.mint import Mint
 from smidgen.client import Client
-from smidgen.service.http import tokens
 
 FLAGS = "/ofrep/v1/evaluate/flags"
 COLOURS = [{"id": "teal"}, {"id": "red", "features": {"warm": True}}]
@@ -90,9 +90,8 @@ class TestOneFlag:
         for name in ("plain", "button"):
             assert call.post(f"{FLAGS}/{name}", {}).json()["errorCode"] == "FLAG_NOT_FOUND"
 
-    def test_an_api_key_is_a_token(self, call: Caller) -> None:
-        engine = call.app.state.service.engine
-        _, key = engine.run(lambda: tokens.create(engine.store, ["decide"], "button", 0.0))
+    def test_an_api_key_is_a_token(self, call: Caller, tmp_path: Path) -> None:
+        _, key = Mint(tmp_path).create(["decide"], "button", 0.0)
         assert call.post(f"{FLAGS}/button", {}).status_code == 401
         assert call.post(f"{FLAGS}/button", {}, headers={"X-API-Key": key}).status_code == 200
         assert call.post(f"{FLAGS}/button", {}, headers={"Authorization": f"Bearer {key}"}).status_code == 200

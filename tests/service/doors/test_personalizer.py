@@ -10,7 +10,7 @@ import pytest
 
 from service.asgi import Caller
 from service.live import Live
-from smidgen.service.http import tokens
+from service.mint import Mint
 
 ACTIONS = [
     {"id": "pasta", "features": [{"taste": "salty"}, {"nutrition": 5}]},
@@ -122,9 +122,9 @@ class TestReward:
             assert (told.status_code, told.json()["error"]["code"]) == (404, "ResourceNotFound")
 
 
-def test_its_key_is_the_token_and_the_model_the_tokens(call: Caller) -> None:
+def test_its_key_is_the_token_and_the_model_the_tokens(call: Caller, tmp_path: Path) -> None:
     engine = call.app.state.service.engine
-    _, mine = engine.run(lambda: tokens.create(engine.store, ["decide"], "mine", 0.0))
+    _, mine = Mint(tmp_path).create(["decide"], "mine", 0.0)
     body = {"actions": ACTIONS, "eventId": "e"}
     refused = call.post(RANK, body)
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "Unauthorized")
