@@ -435,7 +435,12 @@ class Engine:
 
     def feedback(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision: once, in time, if it is possible."""
-        return self.run(lambda: self._answers.take(name, body, allowed))
+        return self.run(lambda: self._answered(name, body, allowed))
+
+    def _answered(self, name: str, body: FeedbackBody, allowed: str | None) -> FeedbackReply:
+        if self._entrance is not None:
+            self._silences.before(name)  # its owner may not have come to it yet
+        return self._answers.take(name, body, allowed)
 
     def decides_at_hand(self, name: str, key: str | None) -> str | None:
         """The name of the model, if all that its decision needs is in memory."""

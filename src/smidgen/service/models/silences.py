@@ -59,6 +59,17 @@ class Silences:
         """Decisions whose windows are over and whose silence is to be learnt, in the order of their ends."""
         return self._store.due(self._clock(), limit)
 
+    def before(self, decision: str) -> None:
+        """Learn the silence of a decision whose window is over, and of those of its slot that ended before it."""
+        row, now = self._store.decision(decision), self._clock()
+        if row is None or not row.due or row.expires_at >= now or row.slot not in self._models.by_slot:
+            return
+        end = row.expires_at, row.seq
+        for each in self._store.due(now):
+            if each.slot == row.slot and (each.expires_at, each.seq) < end:
+                self.take(each)
+        self.take(row)
+
     def take(self, row: DecisionRow) -> None:
         """Learn what silence is worth, as an event of the log."""
         model = self._models.by_slot[row.slot]
