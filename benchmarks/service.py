@@ -35,8 +35,8 @@ from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Candidate, ModelBody
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.writer import Writer
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron"}
 CANDIDATES = {f"d{i}": [float(i == j) for j in range(5)] for i in range(5)}

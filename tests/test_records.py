@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tracemalloc
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,56 @@ def test_any_value_comes_back_the_same(value: Any) -> None:
     assert records.same(again, value)
     assert records.to_json(again) == records.to_json(value)
     assert records.fingerprint(again) == records.fingerprint(value)
+
+
+@given(st.lists(values, max_size=6), st.integers(1, 4))
+def test_many_read_together_are_each_read_alone(many: list[Any], times: int) -> None:
+    contents = [records.encode(value) for value in many for _ in range(times)]
+    together = records.decode_many(contents)
+    assert len(together) == len(contents)
+    assert all(map(records.same, together, map(records.decode, contents)))
+
+
+@given(st.lists(hnp.arrays(np.float64, (3, 2), elements=st.floats(width=32)), min_size=2, max_size=5), st.data())
+def test_arrays_of_one_form_read_together_are_each_read_alone(many: list[Any], data: st.DataObject) -> None:
+    contents = [raw_arrays.write(each) for each in many]
+    for one, other in zip(raw_arrays.read_many(contents), map(raw_arrays.read, contents), strict=True):
+        assert records.same(one, other)
+        assert not one.flags.writeable
+        assert one.flags.c_contiguous
+        assert one.flags.aligned
+        assert one.base is None or one.base.nbytes == one.nbytes  # it holds nothing of the others
+    damaged = bytearray(contents[-1])
+    damaged[data.draw(st.integers(0, 3))] ^= data.draw(st.integers(1, 255))
+    with contextlib.suppress(InvalidRecord):
+        alone = raw_arrays.read(bytes(damaged))
+        assert records.same(raw_arrays.read_many([*contents[:-1], bytes(damaged)])[-1], alone)
+
+
+@pytest.mark.parametrize(
+    "bad", [b"", b"\xc1", records.encode({"a": 1})[:-1], b"\x81\xa1$\xa3odd", b"\xc7\x02\x01\x00\x00"]
+)
+def test_one_at_fault_among_many_is_refused_as_if_alone(bad: bytes) -> None:
+    good = records.encode([Ranking(np.eye(2)), Choice(np.eye(3))])
+    with pytest.raises(InvalidRecord) as alone:
+        records.decode(bad)
+    with pytest.raises(InvalidRecord) as among:
+        records.decode_many([good, good, bad, good])
+    assert str(among.value) == str(alone.value)
+
+
+def test_rows_read_together_are_checked() -> None:
+    records_of = [Ranking(np.full((2, 2), float(i)), top=1 + i % 2).to_record() for i in range(4)]
+    assert Ranking.from_records(records_of) == [Ranking.from_record(each) for each in records_of]
+    records_of[2]["docs"] = np.array([[np.nan, 0.0]])
+    with pytest.raises(smidgen.SmidgenError, match="must be finite"):
+        Ranking.from_records(records_of)
+    with pytest.raises(smidgen.SmidgenError, match="top"):
+        Ranking.from_records([{"docs": np.eye(2), "top": 1}, {"docs": np.eye(2), "top": 0}])
+    mine = np.eye(2)
+    kept = Choice.from_records([{"items": mine}, {"items": mine}])
+    mine[0, 0] = 7.0
+    assert kept == [Choice(np.eye(2))] * 2
 
 
 @given(hnp.arrays(np.float64, (3, 2), elements=st.floats(-1e300, 1e300)))

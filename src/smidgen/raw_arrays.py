@@ -7,6 +7,7 @@ axes and the width of an extent, and then the extents. All is little-endian.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +20,7 @@ from smidgen.errors import InvalidRecord, NotSaveable
 DTYPES = tuple(map(np.dtype, ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")))
 _NATIVE = tuple(dtype.newbyteorder("=") for dtype in DTYPES)
 _CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
-_DOUBLE, _SINGLE, _BOOL = 0, 1, 10
+_DOUBLE, _SINGLE, _BYTE, _BOOL = 0, 1, 9, 10
 #: Integers by size, each with what it can hold.
 _NARROW = tuple(
     (_CODES[np.dtype(name)], int(np.iinfo(name).min), int(np.iinfo(name).max))
@@ -49,15 +50,20 @@ def write(array: NDArray[Any]) -> bytes:
         if code is None:
             raise NotSaveable(f"an array of dtype {array.dtype} cannot be written", "use floats, ints or bools")
         array = array.astype(DTYPES[code])
-    shape = array.shape
     stored, numbers = _narrowed(array, code)
+    return _opening(code << 4 | stored, array.shape) + numbers
+
+
+@lru_cache(maxsize=1024)
+def _opening(codes: int, shape: tuple[int, ...]) -> bytes:
+    """The head of an array."""
     if len(shape) > _MOST_AXES:
         raise NotSaveable(f"an array of {len(shape)} axes cannot be written", f"use at most {_MOST_AXES}")
     width = 0
     while max(shape, default=0) >> 8 * _EXTENTS[width]:
         width += 1
-    extents = bytes(shape) if width == 0 else b"".join(n.to_bytes(_EXTENTS[width], "little") for n in shape)
-    return b"%c%c%b%b" % (code << 4 | stored, len(shape) << 4 | width, extents, numbers)
+    extents = b"".join(n.to_bytes(_EXTENTS[width], "little") for n in shape)
+    return bytes((codes, len(shape) << 4 | width)) + extents
 
 
 def _narrowed(array: NDArray[Any], code: int) -> tuple[int, bytes]:
@@ -75,6 +81,8 @@ def _narrowed(array: NDArray[Any], code: int) -> tuple[int, bytes]:
     elif content and array.dtype.kind in "iu" and array.dtype.itemsize > 1:
         few = array.ravel().tolist() if array.size <= _FEW else (array.min(), array.max())
         low, high = min(few), max(few)
+        if low >= 0 and high < 256 and array.size <= _FEW:
+            return _BYTE, bytes(few)
         for small, least, most in _NARROW:
             if small == code:
                 break
@@ -112,6 +120,25 @@ def read(content: memoryview | bytes) -> NDArray[Any]:
     if code == _BOOL and array.size and array.view(np.uint8).max() > 1:
         raise InvalidRecord("the record holds truth values that are neither 0 nor 1", _HINT)
     return array
+
+
+def read_many(contents: Sequence[bytes]) -> list[NDArray[Any]]:
+    """What `read` gives of each; those of one form are read in one pass."""
+    first, length = contents[0], len(contents[0])
+    start = 2 + (first[1] >> 4) * _EXTENTS[first[1] & 15] if length > 1 and first[1] & 15 < len(_EXTENTS) else length
+    head = first[:start]
+    if len(contents) == 1 or length == start or any(len(each) != length or each[:start] != head for each in contents):
+        return list(map(read, contents))
+    code, stored, shape, size = _head(head)
+    if size != length - start or code == _BOOL:
+        return list(map(read, contents))
+    numbers = np.frombuffer(b"".join(contents), np.uint8).reshape(len(contents), length)[:, start:]
+    native = _NATIVE[code]
+    with np.errstate(invalid="ignore"):  # there are NaNs of single precision that warn
+        out = [each.astype(native) for each in numbers.view(DTYPES[stored]).reshape(len(contents), *shape)]
+    for array in out:
+        array.setflags(write=False)
+    return out
 
 
 @lru_cache(maxsize=1024)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ import numpy as np
 
 from smidgen import raw_arrays
 from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
-from smidgen.registry import built, fields_of, known, name_of, structure
+from smidgen.registry import all_built, built, fields_of, known, name_of, structure
 
 TAG = "$"
 #: How many lists, objects and structures may stand inside one another in a record of bytes.
@@ -33,6 +34,7 @@ _DTYPES = {dtype.str: dtype for dtype in raw_arrays.DTYPES}
 __all__ = [
     "TAG",
     "decode",
+    "decode_many",
     "digest",
     "encode",
     "fingerprint",
@@ -141,33 +143,37 @@ def encode(value: Any) -> bytes:
 def _lean(value: Any, depth: int) -> Any:
     """What MessagePack can say, as `pack` for JSON."""
     kind = type(value)
-    if kind is str or kind is float or kind is bool or value is None:
+    if kind in _SAID:
         return value
     if kind is int and _LEAST <= value <= _MOST:
         return value
-    if isinstance(value, np.ndarray):
+    if kind is np.ndarray or isinstance(value, np.ndarray):
         return msgspec.msgpack.Ext(_ARRAY, raw_arrays.write(value))
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, int) and not _LEAST <= value <= _MOST:
-        size = value.bit_length() // 8 + 1
-        if size > _LONGEST:
-            raise NotSaveable(f"a whole number of {size} bytes cannot be written", f"use at most {_LONGEST}")
-        return msgspec.msgpack.Ext(_LONG, value.to_bytes(size, "little", signed=True))
-    if isinstance(value, _PLAIN):
-        return value
+    if isinstance(value, _WORDS):
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, int) and not _LEAST <= value <= _MOST:
+            size = value.bit_length() // 8 + 1
+            if size > _LONGEST:
+                raise NotSaveable(f"a whole number of {size} bytes cannot be written", f"use at most {_LONGEST}")
+            return msgspec.msgpack.Ext(_LONG, value.to_bytes(size, "little", signed=True))
+        if isinstance(value, _PLAIN):
+            return value
     if depth == 0:
         raise NotSaveable(f"the value is nested more than {DEEPEST} deep", "keep it flatter")
     depth -= 1
-    if isinstance(value, tuple):
-        return {TAG: "tuple", "items": [_lean(item, depth) for item in value]}
-    if isinstance(value, list):
-        return [_lean(item, depth) for item in value]
-    if isinstance(value, dict) and all(isinstance(key, str) and key != TAG for key in value):
-        return {key: _lean(item, depth) for key, item in value.items()}
+    if isinstance(value, _HOLDERS):
+        if isinstance(value, tuple):
+            return {TAG: "tuple", "items": [_lean(item, depth) for item in value]}
+        if isinstance(value, list):
+            return [item if type(item) in _SAID else _lean(item, depth) for item in value]
+        if all(isinstance(key, str) and key != TAG for key in value):
+            return {key: _lean(item, depth) for key, item in value.items()}
     name = name_of(value)
-    lean = {key: _lean(item, depth) for key, item in fields_of(name, value).items()}
-    return {TAG: name, **lean}
+    lean: dict[str, Any] = {TAG: name}
+    for key, item in fields_of(name, value).items():
+        lean[key] = item if type(item) in _SAID else _lean(item, depth)
+    return lean
 
 
 def decode(content: bytes | memoryview) -> Any:
@@ -181,6 +187,52 @@ def decode(content: bytes | memoryview) -> Any:
         raise InvalidRecord(f"the bytes are not a record: {error}", hint) from error
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InvalidRecord(f"the bytes are not a record: {error}", hint) from error
+
+
+def decode_many(contents: Sequence[bytes]) -> list[Any]:
+    """What `decode` gives of each; what is of one form is read in one pass, in a fraction of the time.
+
+    Examples
+    --------
+    >>> from smidgen import records
+    >>> records.decode_many([records.encode([n, "a"]) for n in range(3)])
+    [[0, 'a'], [1, 'a'], [2, 'a']]
+    """
+    try:
+        return _fulls(list(map(_words.decode, contents)), DEEPEST) if contents else []
+    except (SmidgenError, msgspec.DecodeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+        return list(map(decode, contents))  # the first that is at fault is refused
+
+
+def _fulls(values: list[Any], depth: int) -> list[Any]:
+    """The values that `_lean` was given, column by column; where their forms differ, one by one."""
+    kinds = set(map(type, values))
+    if kinds <= _READ:
+        return values
+    kind = kinds.pop()
+    if kinds:
+        return [_fulls([each], depth)[0] for each in values]
+    if kind is msgspec.msgpack.Ext:
+        if all(each.code == _ARRAY for each in values):
+            return list(raw_arrays.read_many([each.data for each in values]))
+        return [_extension(each.code, memoryview(each.data)) for each in values]
+    if (kind is not dict and kind is not list) or depth == 0:
+        raise InvalidRecord(f"the record holds a {kind.__name__}", "give the bytes that records.encode wrote")
+    forms = set(map(tuple if kind is dict else len, values))
+    tags = {each.get(TAG) for each in values} if kind is dict else {None}
+    if len(forms) > 1 or len(tags) > 1:
+        return [_fulls([each], depth)[0] for each in values]
+    if kind is list:
+        columns = [_fulls(list(column), depth - 1) for column in zip(*values, strict=True)]
+        return [list(row) for row in zip(*columns, strict=True)] or values
+    names, tag = [name for name in values[0] if name != TAG], tags.pop()
+    if not all(type(name) is str for name in names):
+        raise InvalidRecord("the record has a field whose name is not text", "give the bytes that records.encode wrote")
+    columns = [_fulls([each[name] for each in values], depth - 1) for name in names]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] or [{} for _ in values]
+    if tag is None:
+        return rows
+    return [tuple(row["items"]) for row in rows] if tag == "tuple" else all_built(tag, rows)
 
 
 def _full(value: Any, depth: int) -> Any:
@@ -214,6 +266,10 @@ def _extension(code: int, content: memoryview) -> Any:
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(ext_hook=_extension)
+_SAID = {str, float, bool, type(None)}
+_WORDS = (np.generic, int, str, float)
+_HOLDERS = (tuple, list, dict)
+_words = msgspec.msgpack.Decoder()  # leaves what MessagePack has no word for as it is
 _READ = {str, int, float, bool, type(None), np.ndarray}
 
 
@@ -229,6 +285,8 @@ def digest(packed: Any) -> str:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values are the same, arrays bit for bit."""
+    if a is b:
+        return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return (
             isinstance(a, np.ndarray)

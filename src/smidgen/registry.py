@@ -15,6 +15,7 @@ class _Entry(NamedTuple):
     build: Callable[[dict[str, Any]], Any]
     fields: Callable[[Any], dict[str, Any]]
     type: type
+    build_many: Callable[[list[dict[str, Any]]], list[Any]] | None = None
 
 
 _structures: dict[str, _Entry] = {}
@@ -56,7 +57,9 @@ def _register(cls: C, name: str) -> C:
     if hasattr(cls, "to_settings") and hasattr(cls, "from_settings"):
         entry = _Entry(cls.from_settings, cls.to_settings, cls)
     elif hasattr(cls, "to_record") and hasattr(cls, "from_record"):
-        entry = _Entry(cls.from_record, cls.to_record, cls)
+        owner = next(each for each in cls.__mro__ if "from_record" in vars(each))
+        many: Any = getattr(cls, "from_records", None) if "from_records" in vars(owner) else None
+        entry = _Entry(cls.from_record, cls.to_record, cls, many)
     elif dataclasses.is_dataclass(cls):
         names = [field.name for field in dataclasses.fields(cls)]
         entry = _Entry(lambda fields: cls(**fields), lambda x: {n: getattr(x, n) for n in names}, cls)
@@ -125,9 +128,19 @@ def fields_of(name: str, value: Any) -> dict[str, Any]:
 
 def built(name: Any, fields: dict[str, Any]) -> Any:
     """The structure of that name with these fields, by its own constructor."""
+    return _entry(name).build(fields)
+
+
+def all_built(name: Any, many: list[dict[str, Any]]) -> list[Any]:
+    """The structures of that name with these fields, one for each: together, if ``from_records`` is there for that."""
+    entry = _entry(name)
+    return list(map(entry.build, many)) if entry.build_many is None else entry.build_many(many)
+
+
+def _entry(name: Any) -> _Entry:
     entry = _structures.get(name) if isinstance(name, str) else None
     if entry is None:
         raise InvalidRecord(
             f"the record holds a {name!r}, which is not registered", "import the module that defines it first"
         )
-    return entry.build(fields)
+    return entry

@@ -284,6 +284,27 @@ def test_every_name_has_a_column_of_its_own_until_there_are_too_many() -> None:
     assert len(row.indices) == 2
 
 
+@pytest.mark.parametrize("dim", [16, 2**10], ids=["some are forgotten", "all have places"])
+@pytest.mark.parametrize("texts", [("title",), ("title", "note")])
+def test_new_names_are_numbered_as_the_record_has_them(texts: tuple[str, ...], dim: int) -> None:
+    """Texts whose words are all known are read last; that must not show, whatever the next record brings."""
+    features = Vectorizer(dim=dim, text=texts)
+    seen: dict[str, Any] = {"title": "a b a b", "note": "c", "colour": "red", "size": 1.0}
+    news: list[dict[str, Any]] = [
+        {"title": "a new word", "note": "c", "colour": "green", "size": 2.0},
+        {"title": "a b", "note": "c d", "colour": "blue"},
+        {"title": "b a", "colour": "grün", "note": "é", "size": 0.5},
+        {"title": "é a", "note": "", "colour": "red", "more": {"title": "x"}, "size": 1.5},
+    ]
+    for each in news:
+        for _ in range(4):
+            features.learn(seen)
+        one, among = features.encode(each), features.encode_many([each])
+        assert one.names == among.names
+        np.testing.assert_array_equal(features.row(each).dense(), features.sparse_rows([each]).dense()[0])
+        features.learn(each)
+
+
 def test_names_are_bounded_and_told_apart() -> None:
     vectorizer = learnt({"c": "x" * 900}, {"c": "x" * 901})
     assert [len(name) for name in vectorizer.names[1:]] == [limits.NAME] * 2

@@ -27,8 +27,10 @@ from smidgen.service.models.engine import Engine
 from smidgen.service.models.fold import STEPS
 from smidgen.service.safekeeping.fsck import fsck
 from smidgen.service.store import bodies, formats
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import TYPES, DatabaseRecording, FileRecording, rebuild
+from smidgen.service.store.rebuilding import rebuild
+from smidgen.service.store.recording import TYPES, FileRecording
 
 FORMATS = sorted(path.name for path in HERE.iterdir() if (path / "known.json").is_file())
 KNOWN: dict[str, Any] = {number: json.loads((HERE / number / "known.json").read_text()) for number in FORMATS}

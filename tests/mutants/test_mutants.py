@@ -39,7 +39,6 @@ def mutated(mutant: Mutant, folder: Path) -> Path:
     return source
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
 def test_a_mutant_can_be_put_in(mutant: Mutant) -> None:
     """The source has the place, the change is one, and what is left can be compiled."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,12 +13,24 @@ import httpx
 
 from smidgen.service.http.app import create_app
 from smidgen.service.http.options import Options
+from smidgen.service.store.places import Database
+
+
+class Sent:
+    """As much of a request as reading needs."""
+
+    def __init__(self, content: bytes) -> None:
+        self.headers = {"content-type": "application/json"}
+        self._content = content
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        yield self._content
 
 
 class Caller:
     """Runs the application on an event loop of its own and calls it."""
 
-    def __init__(self, data: Path, *, clock: Callable[[], float] | None = None, **options: Any) -> None:
+    def __init__(self, data: Path | Database, *, clock: Callable[[], float] | None = None, **options: Any) -> None:
         given = {"clock": clock} if clock is not None else {}
         self.app = create_app(Options(data, **{"synchronous": "OFF", **options}), **given)
         self._loop = asyncio.new_event_loop()

@@ -11,6 +11,7 @@ import msgspec
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody, FeedbackBody, ModelBody
 from smidgen.service.models.engine import Engine
+from smidgen.service.store.protocol import Store
 
 MODELS: dict[str, dict[str, Any]] = {
     "rank": {"loop": "rank", "learner": "PreferencePerceptron", "features": ["a", "b", "c"]},
@@ -139,3 +140,17 @@ def engine_with(folder: Path, names: list[str], **options: Any) -> Engine:
     for name in names:
         engine.run(lambda name=name: engine.create(name, model(MODELS[name])))
     return engine
+
+
+def log_of(place: Path | Store, name: str) -> str:
+    """What a store says of thirty rounds of a model, with decisions by their order in the place of their ids."""
+    engine = Engine(place, clock=lambda: 5.0)
+    engine.create(name, model(MODELS[name]))
+    play(engine, [name], 30, seed=4)
+    engine.maintain(every=1)
+    text = b"\n".join(engine.events.all_lines(engine.models[name])).decode()
+    ids = [event.decision for event in engine.store.events(1) if event.type == "decision"]
+    for place_in_log, id in enumerate(ids):
+        text = text.replace(str(id), f"decision {place_in_log}")
+    engine.store.close()
+    return text

@@ -1,13 +1,17 @@
-"""Which store the tests of the service run on: SQLite, or PostgreSQL if the environment says so; and a browser."""
+"""Which store the tests of the service run on (SQLite, or PostgreSQL if the environment says so), and what many use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from service import elsewhere
+from service.asgi import Caller
+from service.bodies import Clock
+from service.victims import Nursery
 
 
 @pytest.fixture(scope="session", autouse=elsewhere.ON)
@@ -15,6 +19,14 @@ def _elsewhere(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         elsewhere.move(request.getfixturevalue("cluster"), patch)
         yield
+
+
+@pytest.fixture(autouse=elsewhere.ON)
+def _left_open() -> Iterator[None]:
+    before = len(elsewhere.stores)
+    yield
+    while len(elsewhere.stores) > before:
+        elsewhere.stores.pop().close()
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +38,29 @@ def browser() -> Iterator[Any]:
         yield found
 
 
-@pytest.fixture(autouse=elsewhere.ON)
-def _about_files(request: pytest.FixtureRequest) -> None:
-    if (reason := elsewhere.about_files(request)) is not None:
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that a test moves."""
+    return Clock()
+
+
+@pytest.fixture
+def call(tmp_path: Path, clock: Clock) -> Iterator[Caller]:
+    """A caller of a service of its own, by that clock."""
+    with Caller(tmp_path, clock=clock) as caller:
+        yield caller
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    """Services that the tests of a file kill."""
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture of a test is made: those of a whole file may be about files themselves."""
+    if elsewhere.ON and isinstance(item, pytest.Function) and (reason := elsewhere.about_files(item)) is not None:
         pytest.skip(reason)

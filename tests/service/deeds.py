@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 from service.bodies import model, request, told
 from service.test_amending import amend
 from service.test_examples import examples
+from smidgen.service.clock import stamp
 from smidgen.service.http.calls import all_calls
 from smidgen.service.messages import CopyBody
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.served import Served
 
 #: Silence that is learnt writes, and nobody calls it.
 SWEEP = "(windows that close)"
@@ -81,6 +83,10 @@ def prepare(data: Path) -> dict[str, Any]:
     engine.teach("mail", examples({"examples": [{"features": {"x": 1.5}, "answer": "b"}]}))
     amend(engine, "mail", add_labels=["c"])
     engine.copy("people", CopyBody(to="crowd"))
+    engine.create("spread", model({**LABELS, "keyed": True, "slots": 3}))
+    for i in range(12):
+        asked = request({"key": f"k{i}", "features": {"x": i}})
+        engine.feedback(engine.decide("spread", asked)["decision"], told(correct=True))
     engine.decide("old", request({"features": {"x": 1}}))
     engine.archive("old")
     stage["log"] = b"\n".join(engine.events.all_lines(engine.models["mail"])) + b"\n"
@@ -89,6 +95,7 @@ def prepare(data: Path) -> dict[str, Any]:
     for _ in range(2):
         engine.decide("ads", request({"candidates": [{"id": "a"}, {"id": "b"}]}))
     engine.close()
+    stage["made"] = stamp(time.time())
     time.sleep(0.02)  # the windows of ads are over
     return stage
 
@@ -97,6 +104,16 @@ def _decided(name: str, *requests: str) -> Facts:
     return lambda engine, stage: tuple(
         engine.store.requested(engine.models[name].slot, each) is not None for each in requests
     )
+
+
+def _spread(fact: Callable[[Engine, Served], bool], name: str = "spread") -> Facts:
+    """What is true of every slot of a model, once it is done."""
+
+    def facts(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
+        parts = [slot for slot in engine.slots.values() if slot.name == name]
+        return tuple(fact(engine, part) for part in parts) or (False,)
+
+    return facts
 
 
 def _learnt(*names: str) -> Facts:
@@ -281,6 +298,59 @@ DEEDS = [
         None,
         lambda engine, _: (engine.models["ads"].version == 2,),
         ("expiry-appended", "silence-learnt", "silence-learnt:2"),
+    ),
+]
+
+#: Some of them on a model with several slots: done in all of these, or in none.
+SPREAD = [
+    Deed(
+        "createModel",
+        "PUT",
+        "/v1/models/wide",
+        {**LABELS, "keyed": True, "slots": 3},
+        lambda engine, _: tuple(f"wide/{i}" in {row.name for row in engine.store.models()} for i in range(3)),
+        ("event-appended", "event-appended:2", "event-appended:3"),
+    ),
+    Deed(
+        "amendModel",
+        "PATCH",
+        "/v1/models/spread",
+        {"window_s": 77},
+        _spread(lambda _, part: part.blueprint.terms.window_s == 77),
+        ("event-appended", "event-appended:2"),
+    ),
+    Deed(
+        "archiveModel",
+        "DELETE",
+        "/v1/models/spread",
+        None,
+        _spread(lambda _, part: part.archived_at is not None),
+        ("event-appended:2",),
+    ),
+    Deed(
+        "copyModel",
+        "POST",
+        "/v1/models/spread:copy",
+        {"to": "broad"},
+        _spread(lambda engine, part: any(row.slot == part.slot for row in engine.store.lineage()), "broad"),
+        ("event-appended:2", "event-appended:9"),
+        again=(409,),
+    ),
+    Deed(
+        "decideMany",
+        "POST",
+        "/v1/models/spread/decisions:batch",
+        {"decisions": [{"id": f"s{i}", "key": f"k{i}", "features": {"x": 1}} for i in range(6)]},
+        lambda engine, _: tuple(engine.store.requested(0, f"s{i}", *engine.slots) is not None for i in range(6)),
+        ("decision-appended", "decision-appended:3"),
+    ),
+    Deed(
+        "rollBack",
+        "POST",
+        "/v1/models/spread:rollback",
+        {"time": "{made}"},
+        _spread(lambda engine, part: bool(engine.store.rewinds(part.slot))),
+        ("rollback-appended", "rollback-appended:2"),
     ),
 ]
 

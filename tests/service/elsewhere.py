@@ -11,10 +11,13 @@ from inspect import getsource
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
 from cluster import Cluster
 from service import live
+from smidgen.service.models.owning import LEASE_S, Owning
 from smidgen.service.store import inspection, places
 from smidgen.service.store.places import Database
 from smidgen.service.store.postgres import PostgresStore
@@ -22,6 +25,8 @@ from smidgen.service.store.postgres_address import Address
 from smidgen.service.store.postgres_reads import PostgresReader
 
 ON = os.environ.get("SMIDGEN_TEST_STORE") == "postgresql"
+#: Those that were opened in this process: a database has so many connections, and a test may leave a store open.
+stores: list[PostgresStore] = []
 #: Files of tests that are about a data folder, its files, or another store.
 ABOUT_FILES = {
     "test_backup": "backups are of data folders",
@@ -40,6 +45,7 @@ ABOUT_FILES = {
     "test_stores": "the stores themselves",
     "test_survivors": "damages SQLite's files",
     "test_upgrade": "converts the format of 0.1",
+    "test_service_commands": "commands on a data folder and its files; test_store_copy has them on a database",
     "test_schema": "a check of the API's schema over many services",
     "test_steady": "memory and files of one process",
     "test_postgres": "is about PostgreSQL already",
@@ -51,7 +57,6 @@ ABOUT_FILES = {
 ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
     ("test_engine", "test_snapshots_are_taken_and_only_three_are_kept"): "snapshots are files beside SQLite",
     ("test_engine", "test_a_newer_database_is_not_touched"): "writes to SQLite's file",
-    ("test_forgetting", "test_it_is_as_if_the_person_had_never_been"): "looks for bytes in files",
     ("test_forgetting", "test_a_crash_before_the_files_are_clean_is_made_good"): "looks for bytes in files",
     ("test_retention", "test_the_folder_is_sound_and_the_file_holds_nothing_old"): "looks for bytes in files",
     ("test_retention", "test_damage_is_found"): "damages SQLite's file",
@@ -60,14 +65,11 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
     ("test_retention", "test_shared_memory_that_a_kill_left_in_disorder"): "SQLite's shared memory",
     ("test_promoting", "test_a_promotion_replays_and_is_returned_from"): "copies the data folder",
     ("test_promoting", "test_a_key_is_forgotten_in_what_was_promoted"): "copies the data folder",
-    ("test_tokens", "test_a_token_from_its_making_to_its_end"): "a token of another process is seen a moment later",
-    ("test_http", "test_tokens_are_needed_once_one_exists"): "a token of another process is seen a moment later",
-    ("test_http", "test_without_a_token_only_this_machine_is_served"): "a token is seen a moment later",
-    ("test_http", "test_health_metrics_and_the_document"): "a worker tells its number, too",
-    ("test_client", "test_a_token"): "a token of another process is seen a moment later",
-    ("test_client", "test_the_clients_log_is_what_the_command_exports"): "asks a command in a process of its own",
-    ("test_examples", "test_the_log_is_sound_and_rebuilds"): "snapshots are the owner's, who is not known yet",
-    ("test_rewards", "test_over_http"): "a slot's owner learns its silences, within a second, not before each answer",
+    ("test_direct", "test_a_batch_costs_two_statements_for_each_event_and_five_in_all"): "counts SQLite's statements",
+    ("test_ready", "test_a_disk_that_became_read_only"): "SQLite's switch; test_workers stops the database",
+    ("test_ready", "test_a_probe_takes_as_much_as_a_decision_and_leaves_nothing_behind"): "SQLite's files",
+    ("test_exports", "test_a_log_that_begins_with_a_base_goes_out_too"): "copies the data folder",
+    ("test_learner_cache", "test_a_state_of_an_event_that_is_missing_is_not_of_this_log"): "damages SQLite's file",
 }
 
 
@@ -76,22 +78,43 @@ def place(cluster: Cluster, folder: Path) -> str:
     return cluster.url(idle_s="60", schema=f"t{blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()}")
 
 
-def about_files(request: pytest.FixtureRequest) -> str | None:
+def about_files(test: pytest.Function) -> str | None:
     """Why a test has nothing to say of PostgreSQL, or None."""
-    if "faults" in request.path.parts:
+    if "faults" in test.path.parts:
         return "faults below SQLite"
-    if "fsck(" in getsource(request.function):
+    if "fsck(" in getsource(test.function):
         return "has a data folder checked; of a database test_store_copy does"
-    file, name = request.path.stem, request.node.name.partition("[")[0]
+    file, name = test.path.stem, test.originalname
     return ABOUT_FILES.get(file) or ABOUT_FILES_TOO.get((file, name))
 
 
+def tables(cluster: Cluster, folder: Path) -> dict[str, bytes]:
+    """All that the tables of a store hold, as they are seen."""
+    found, schema = dict[str, bytes](), Address.of(place(cluster, folder)).schema
+    with psycopg.connect(cluster.url()) as asking:
+        names = asking.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+        for (name,) in names:
+            with asking.cursor().copy(
+                SQL("COPY {} TO STDOUT (FORMAT binary)").format(Identifier(schema, name))
+            ) as copy:
+                found[name] = b"".join(copy)
+    return found
+
+
 def move(cluster: Cluster, patch: pytest.MonkeyPatch) -> None:
-    """Let the tests find their stores in PostgreSQL."""
+    """Let the tests find their stores in PostgreSQL; who is alone there owns what he asks for, however new."""
     there = inspection.existing
 
     def opened(folder: Path, synchronous: str = "FULL") -> PostgresStore:
-        return PostgresStore(place(cluster, folder), readers=4)
+        stores.append(PostgresStore(place(cluster, folder), readers=4))
+        return stores[-1]
+
+    epoch = Owning.epoch
+
+    def asked(self: Owning, slot: int) -> int | None:
+        if not isinstance(self._store, PostgresStore):
+            return epoch(self, slot)
+        return self._store.lease(self.name, LEASE_S, slot).get(slot)
 
     def reading(where: Any, access: str, database: Path | None) -> PostgresReader:
         return PostgresReader(Address.of(place(cluster, where) if isinstance(where, Path) else where.url))
@@ -103,3 +126,5 @@ def move(cluster: Cluster, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(inspection, "_reading", reading)
     patch.setattr(inspection, "existing", existing)
     patch.setattr(live, "where", lambda folder: place(cluster, folder))
+    patch.setattr(live, "kept", lambda folder: tables(cluster, folder))
+    patch.setattr(Owning, "epoch", asked)

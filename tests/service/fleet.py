@@ -7,14 +7,13 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+from service.live import Serving
 
 #: Fewer processes at once: kernels are compiled by one of them.
 ENVIRONMENT = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -47,43 +46,19 @@ class Line:
         self._made.close()
 
 
-class Fleet:
+class Fleet(Serving):
     """``smidgen serve --store … --workers N`` until the end of the block."""
 
     def __init__(self, store: str, workers: int = 2, *arguments: str) -> None:
-        self.store, self.count, self._arguments = store, workers, arguments
-        self.url = ""
+        super().__init__("--workers", str(workers), *arguments, **ENVIRONMENT, SMIDGEN_STORE=store)
+        self.store, self.count = store, workers
         self._lines: list[Line] = []
 
-    def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--workers", str(self.count)]
-        self.process = subprocess.Popen(
-            [*command, *self._arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **ENVIRONMENT, "SMIDGEN_STORE": self.store},
-        )
-        assert self.process.stdout is not None
-        said = self.process.stdout.readline()
-        if not said.startswith("smidgen is at http"):
-            raise AssertionError(said + self.process.communicate()[1])
-        self.url = said.split()[3]
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> tuple[int, str]:
+    def stop(self) -> tuple[int, str, str]:
         """End it gracefully; its status and what it had to say."""
         for line in self._lines:
             line.close()
-        if self.process.poll() is None:
-            self.process.terminate()
-        _, said = self.process.communicate(timeout=60)
-        return self.process.returncode, said
+        return super().stop()
 
     def workers(self) -> list[int]:
         """The processes of the workers that live."""
@@ -116,8 +91,8 @@ class Fleet:
 class Load:
     """Callers that decide and report, again and again, whatever happens; what was acknowledged is written down."""
 
-    def __init__(self, fleet: Fleet, names: list[str], callers: int = 4) -> None:
-        self.fleet, self.names = fleet, names
+    def __init__(self, fleet: Fleet, names: list[str], callers: int = 4, keys: int = 0) -> None:
+        self.fleet, self.names, self.keys = fleet, names, keys
         self.decided: dict[str, str] = {}
         self.learnt: dict[str, int] = {}
         self.refused: dict[int, int] = {}
@@ -154,7 +129,9 @@ class Load:
             name, began = rng.choice(self.names), time.monotonic()
             try:
                 line = line or self.fleet.line()
-                made = line("POST", f"/v1/models/{name}/decisions", {"features": [rng.random(), rng.random()]})
+                key = {"key": f"k{rng.randrange(self.keys)}"} if self.keys else {}
+                asked = {"features": [rng.random(), rng.random()], **key}
+                made = line("POST", f"/v1/models/{name}/decisions", asked)
                 if made.status != 201:
                     self._count(made.status)
                     continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,18 +15,26 @@ def where(folder: Path) -> str:
     return str(folder)
 
 
-class Live:
+def kept(folder: Path) -> dict[str, bytes]:
+    """All bytes that a store keeps: its files by name; elsewhere, its tables."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class Serving:
     """``smidgen serve`` until the end of the block; then SIGTERM."""
 
-    def __init__(self, data: Path, *arguments: str) -> None:
-        self.data = data
-        self._arguments = arguments
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        self._command = [sys.executable, "-m", "smidgen", "serve", "--port", "0", *arguments]
+        self._environment = environment
         self.url = ""
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--store", where(self.data)]
         self.process = subprocess.Popen(
-            [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self._command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **self._environment},
         )
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
@@ -43,5 +52,13 @@ class Live:
         """End it gracefully; its status and what it had still to say."""
         if self.process.poll() is None:
             self.process.terminate()
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
+
+
+class Live(Serving):
+    """One that keeps its data in a folder."""
+
+    def __init__(self, data: Path, *arguments: str) -> None:
+        self.data, self.store = data, where(data)
+        super().__init__("--store", self.store, *arguments)

@@ -7,9 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from smidgen.service.refusals import Taken
+from smidgen.service.store.counting import put
 from smidgen.service.store.memory import MemoryStore, Shelf
 from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.rows import Counts, DecisionRow, LeaseRow, ModelRow, TokenRow
@@ -92,9 +91,7 @@ class SharedMemoryStore(MemoryStore):
                 exchange.held[slot] = self
             self._renew()
             for slot in slots:
-                fresh, live = self._tables.counts[slot], self._live.setdefault(slot, Counts())
-                for name, value in msgspec.structs.asdict(fresh).items():
-                    setattr(live, name, value)
+                put(self._tables.counts[slot], self._live.setdefault(slot, Counts()))
 
     def catalogue(self) -> int:
         self._renew()
@@ -103,23 +100,25 @@ class SharedMemoryStore(MemoryStore):
     def kinds(self, slot: int, after: int) -> set[str]:
         return {event.type for event in self._tables.events[slot][after:]}
 
-    def lease(self, slot: int, owner: str, seconds: float) -> int | None:
+    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
+        epochs, now = dict[int, int](), time.time()
         with self.exchange.lock:
-            now, held = time.time(), self.exchange.leases.get(slot)
-            if held is not None and held.owner != owner and held.until > now:
-                return None
-            epoch = 1 if held is None else held.epoch + (held.owner != owner)
-            self.exchange.leases[slot] = LeaseRow(slot, owner, epoch, now + seconds)
-            return epoch
+            for slot in slots:
+                held = self.exchange.leases.get(slot)
+                if held is None or held.owner == owner or held.until <= now:
+                    epochs[slot] = 1 if held is None else held.epoch + (held.owner != owner)
+                    self.exchange.leases[slot] = LeaseRow(slot, owner, epochs[slot], now + seconds)
+        return epochs
 
     def leases(self) -> list[LeaseRow]:
         return [self.exchange.leases[slot] for slot in sorted(self.exchange.leases)]
 
-    def leave(self, slot: int, owner: str) -> None:
+    def leave(self, owner: str, *slots: int) -> None:
         with self.exchange.lock:
-            held = self.exchange.leases.get(slot)
-            if held is not None and held.owner == owner:
-                self.exchange.leases[slot] = held._replace(until=0.0)
+            for slot in slots:
+                held = self.exchange.leases.get(slot)
+                if held is not None and held.owner == owner:
+                    self.exchange.leases[slot] = held._replace(until=0.0)
 
     # The batch
 
@@ -150,9 +149,9 @@ class SharedMemoryStore(MemoryStore):
                     del table[place]
             self.exchange.free.notify_all()
 
-    def _after(self, slot: int) -> Counts:
+    def _touched(self, slot: int) -> Counts:
         self.enter(slot)
-        return super()._after(slot)
+        return super()._touched(slot)
 
     # Rows of models and tokens
 

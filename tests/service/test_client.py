@@ -382,7 +382,7 @@ class TestStoriesAndLogs:
         assert name in {each["name"] for each in client.models()}
 
     def test_a_token(self, tmp_path: Path) -> None:
-        made = python("-m", "smidgen", "token", "create", "--scope", "admin", "--data", str(tmp_path))
+        made = python("-m", "smidgen", "token", "create", "--scope", "admin", "--store", Live(tmp_path).store)
         with Live(tmp_path) as live:
             with smidgen.Client(live.url) as nobody, pytest.raises(ServiceError) as refusal:
                 nobody.models()
@@ -470,7 +470,7 @@ class TestAsync:
 def test_the_clients_log_is_what_the_command_exports(live: Live, client: smidgen.Client, name: str) -> None:
     model = client.create(name, loop="rank", learner="PreferencePerceptron", params={"dim": 3})
     model.learn(model.decide(DOCS), clicked=["b"])
-    ended = python("-m", "smidgen", "log", "export", name, "--data", str(live.data))
+    ended = python("-m", "smidgen", "log", "export", name, "--store", live.store)
     assert [json.loads(line) for line in ended.stdout.splitlines()] == list(model.log())
 
 
@@ -509,3 +509,44 @@ class TestRecords:
                 return await ranked.weights()
 
         assert {"topic=art", "topic=cars"} <= {each["name"] for each in asyncio.run(go())}
+
+
+class TestSlots:
+    """A model with several slots."""
+
+    def test_replies_say_which_and_rollbacks_take_a_moment(self, client: smidgen.Client, name: str) -> None:
+        model = client.create(name, loop="choose", keyed=True, slots=4)
+        decided = model.decide({"a": {}, "b": {}}, key="eve")
+        assert (decided.slot, decided.action) == (3, decided.choice)
+        assert model.learn(decided, reward=1.0).slot == 3
+        with pytest.raises(ServiceError) as caught:
+            client.rollback(name, 0)
+        assert caught.value.status == 422
+        assert client.rollback(name, time=time.time()) == 5
+
+    def test_a_log_that_breaks_is_taken_up_in_its_slot(self, live: Live, client: smidgen.Client, name: str) -> None:
+        model = client.create(name, loop="choose", keyed=True, slots=3)
+        for i in range(12):
+            model.learn(model.decide({"a": {}, "b": {}}, key=f"k{i}"), reward=1.0)
+        whole = list(model.log())
+        assert [event["slot"] for event in whole] == sorted(event["slot"] for event in whole)
+        assert list(client.log(name, 2, slot=1)) == [
+            event for event in whole if event["slot"] == 1 and event["seq"] > 2
+        ]
+
+        class Broken(httpx.SyncByteStream):
+            """The first lines, and then nothing."""
+
+            def __init__(self, content: bytes) -> None:
+                self.content = content
+
+            def __iter__(self) -> Iterator[bytes]:
+                yield self.content
+                raise httpx.ReadError("the line is dead")
+
+        def broken(response: httpx.Response) -> httpx.Response:
+            lines = response.content.splitlines(keepends=True)
+            return httpx.Response(200, stream=Broken(b"".join(lines[: len(lines) // 2])))
+
+        with smidgen.Client(live.url, transport=Faulty(broken)) as other:
+            assert list(other.log(name)) == whole

@@ -7,7 +7,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,13 +103,6 @@ class Prefixes:
         body = msgspec.convert(self.events[0]["model"], ModelBody)
         made = recorded(body, self.events[0]["resolved"])
         return made.learner(None) if body.features is not None and not body.keyed else None
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 def observed(nursery: Nursery, folder: Path, seconds: float) -> tuple[list[Reader], dict[str, Prefixes]]:

@@ -8,7 +8,6 @@ import random
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,13 +23,6 @@ from smidgen.service.store import crash_points
 #: A place is passed at most this often before the kill; those that are passed rarely must be met early.
 PASSINGS = {"snapshot-aside": 3, "snapshot-renamed": 3, "snapshot-synced": 3, "key-state-written": 6}
 NAMED = [name for name in crash_points.POINTS if name != "migration"]
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 def torment(nursery: Nursery, folder: Path, points: list[str], seed: int) -> None:

@@ -9,7 +9,6 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,6 @@ MODELS: dict[str, dict[str, Any]] = {
     "challenger": {"loop": "choose", "learner": "SquareCB", "challenger_of": {"model": "champion", "share": 0.5}},
     "shadow": {"loop": "choose", "learner": "LinUCB", "shadow_of": "champion"},
 }
-
-
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 class App:

@@ -6,7 +6,7 @@ import math
 import random
 import re
 import statistics
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,6 @@ from smidgen.service.refusals import Unknown
 from smidgen.service.search.searches import DEMO as SEARCH
 from smidgen.service.store import bodies
 from smidgen.service.store.rows import Asked, Told
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def call(tmp_path: Path, clock: Clock) -> Iterator[Caller]:
-    with Caller(tmp_path, clock=clock) as caller:
-        yield caller
 
 
 @pytest.fixture
@@ -66,6 +55,29 @@ def played(call: Caller, name: str, rounds: int, seed: int = 1) -> list[tuple[di
 
 def figures(call: Caller, name: str) -> Any:
     return call.get(f"/ui/models/{name}/curve.json").json()
+
+
+@pytest.mark.parametrize("end", ["retract", "forget", "retain"])
+def test_a_curve_is_that_of_the_log_whoever_looked_before(call: Caller, clock: Clock, end: str) -> None:
+    """What was looked at before something was taken back or erased is not remembered after it."""
+    name = "keyed" if end == "forget" else "rank"
+    made = played(call, name, 23)
+    before = figures(call, name)
+    assert before["points"][-1]["to"] == 23
+    if end == "retract":
+        ended = call("POST", f"/v1/decisions/{made[0][1]['decision']}:retract")
+    elif end == "forget":
+        ended = call("DELETE", f"/v1/models/{name}/keys/{made[0][0]['key']}")
+    else:
+        clock.now += 1e6
+        ended = call.post(f"/v1/models/{name}:retain", {"older_than_s": 1.0})
+    assert ended.status_code == 200, ended.text
+    here = call.app.state.service
+    while here.engine.untidy:
+        time.sleep(0.01)
+    after = figures(call, name)
+    here.curves._full.clear()
+    assert figures(call, name)["points"] == after["points"] != before["points"]
 
 
 def test_the_curve_of_a_ranking_is_what_users_left_unchanged(call: Caller) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 import smidgen
+from service import live
 from service.asgi import Caller
 from smidgen.service.insight.audit import audit_model
 from smidgen.service.insight.whatif import what_if
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording
 
 #: Words that stand nowhere else, so that they can be looked for on the disk.
 SECRETS = ("Quentzelfish", "Brambulorious", "Ophidiary")
@@ -110,12 +111,11 @@ def test_texts_that_are_not_kept_stand_nowhere(tmp_path: Path) -> None:
         example = {"drafts": drafts("Monday", SECRETS[1]), "answer": f"Ready on Monday {SECRETS[1]}."}
         assert call.post("/v1/models/replies/examples", {"examples": [example]}).json()["taught"] == 1
         assert call.get("/v1/models/replies/taste").json()["traits"]
-    found = [path for path in folder.rglob("*") if path.is_file()]
-    assert any(path.stat().st_size > 10_000 for path in found)
-    for path in found:
-        content = path.read_bytes().lower()
+    found = live.kept(folder)
+    assert any(len(content) > 10_000 for content in found.values())
+    for name, content in found.items():
         for word in (*SECRETS, "ready on", "thank you so much"):
-            assert word.lower().encode() not in content, path.name
+            assert word.lower().encode() not in content.lower(), name
 
 
 def test_what_is_not_kept_teaches_the_same(call: Caller) -> None:

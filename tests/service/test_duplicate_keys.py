@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.asgi import Sent
+from smidgen.service.doors.personalizer import RankBody
 from smidgen.service.http import reading
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ModelBody
 from smidgen.service.refusals import BadRequest
-
-
-class Sent:
-    """As much of a request as reading needs."""
-
-    def __init__(self, content: bytes) -> None:
-        self.headers = {"content-type": "application/json"}
-        self._content = content
-
-    async def stream(self) -> AsyncIterator[bytes]:
-        yield self._content
 
 
 def read(content: str, type: type) -> Any:
@@ -60,6 +50,9 @@ TWICE = [
     (ModelBody, '{"loop": "rank", "learner": "P", "params": {}, "params": {"dim": 3}}'),
     (ModelBody, '{"loop": "rank", "learner": "P", "params": {"dim": 3}, "params": {}}'),
     (ModelBody, '{"loop": "rank", "learner": "P", "keyed": false, "keyed": true}'),
+    (ModelBody, '{"loop": "rank", "challenger_of": {"model": "a", "model": "a"}}'),  # its share says its default
+    (RankBody, '{"actions": [{"id": "a", "id": "a"}]}'),  # such bodies would be written with their defaults
+    (RankBody, '{"eventId": "e", "eventId": "e", "actions": [{"id": "a"}], "strange": 1}'),
 ]
 ONCE = [
     (loops.decision, '{"id": null, "key": null, "top": null, "candidates": [{"id": "a:b", "features": [1]}]}'),

@@ -17,8 +17,10 @@ from smidgen.service.loops.registry import loops
 from smidgen.service.messages import AmendBody, CopyBody, ExamplesBody
 from smidgen.service.models.bringing import from_log
 from smidgen.service.models.engine import Engine
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording, FileRecording, rebuild
+from smidgen.service.store.rebuilding import rebuild
+from smidgen.service.store.recording import FileRecording
 
 SECRET = "anna.k@nowhere.test"
 MODELS: dict[str, dict[str, Any]] = {

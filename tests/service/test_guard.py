@@ -15,8 +15,8 @@ from smidgen.service.insight.audit import audit_model
 from smidgen.service.insight.whatif import what_if
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.registry import recorded, resolved
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording
 
 WISH = (1.0, -0.5, 0.25)
 GUARDED = [name for name in MODELS if MODELS[name]["loop"] not in ("tune", "draft") and name != "simple"]

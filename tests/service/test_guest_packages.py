@@ -266,12 +266,12 @@ def test_a_served_guest_decides_learns_and_survives_a_restart(path: Path, tmp_pa
         )
         post(service.url, f"v1/decisions/{open_['decision']}/feedback", {"rather": ["p", "r"]})
     for words in (("log", "verify", "duo"), ("replay", "duo", "--learner", "SecondOrderPreferencePerceptron")):
-        told = run(*words, "--data", str(data), "--import", "acme_loop")
+        told = run(*words, "--store", service.store, "--import", "acme_loop")
         assert told.returncode == 0, told.stderr + told.stdout
     assert "better above shown" in told.stdout
-    told = run("log", "verify", "mail", "--data", str(data), env={**os.environ, "SMIDGEN_IMPORT": "acme_loop"})
+    told = run("log", "verify", "mail", "--store", service.store, env={**os.environ, "SMIDGEN_IMPORT": "acme_loop"})
     assert "sound" in told.stdout, told.stderr
-    refused = run("log", "verify", "duo", "--data", str(data))
+    refused = run("log", "verify", "duo", "--store", service.store)
     assert refused.returncode != 0, "without the module nobody knows what a pair is"
     assert "Traceback" not in refused.stderr
 

@@ -15,8 +15,9 @@ from smidgen.service.models import hashed_names
 from smidgen.service.models.bringing import from_log
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.hashed_names import HashedNames
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording, rebuild
+from smidgen.service.store.rebuilding import rebuild
 
 COUNTRIES = ("se", "no", "de", "fi", "dk", "pl", "fr", "es")
 BODY: dict[str, Any] = {"loop": "filter", "learner": "RidgeFull", "features": {"hashed": 256}, "keyed": False}

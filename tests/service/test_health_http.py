@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +20,6 @@ from smidgen.cli import app
 
 DAY = 86_400.0
 KEYS = {"code", "severity", "message", "hint", "figures"}
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def call(tmp_path: Path, clock: Clock) -> Iterator[Caller]:
-    with Caller(tmp_path, clock=clock) as caller:
-        yield caller
 
 
 def choose_world(call: Caller, rounds: int = 40, seed: int = 3) -> tuple[int, int]:

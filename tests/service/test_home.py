@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,17 +13,6 @@ from smidgen.service.insight import dashboard
 from smidgen.service.models.catalogue import described
 
 ITEMS = {"candidates": [{"id": "a"}, {"id": "b"}]}
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def call(tmp_path: Path, clock: Clock) -> Iterator[Caller]:
-    with Caller(tmp_path, clock=clock) as caller:
-        yield caller
 
 
 def names(call: Caller, query: str = "") -> list[str]:

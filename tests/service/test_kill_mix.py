@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from service.deeds import COMMIT, DEEDS, SWEEP, Deed, prepare, send, writing_calls
+from service.deeds import COMMIT, DEEDS, SPREAD, SWEEP, Deed, prepare, send, writing_calls
 from service.victims import Nursery
 from smidgen.service.models.engine import Engine
 from smidgen.service.safekeeping.fsck import fsck
 from smidgen.service.store import crash_points
+from smidgen.service.store.database_recording import recording_of
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording, rebuild
+from smidgen.service.store.rebuilding import rebuild_all
 
 OPTIONS = {"snapshot_every": 5, "keyed_in_memory": 1}
 #: In the quick tests each call is killed at its own points; those of every commit are in the long ones.
-QUICK = [(deed, point) for deed in DEEDS for point in deed.points]
-LONG = [(deed, point) for deed in DEEDS for point in COMMIT]
+QUICK = [(deed, point) for deed in (*DEEDS, *SPREAD) for point in deed.points]
+LONG = [(deed, point) for deed in (*DEEDS, *SPREAD) for point in COMMIT]
 Weights = dict[tuple[str, str | None], bytes]
 
 
@@ -41,13 +41,6 @@ def ids(case: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
-
-
-@pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     folder = tmp_path_factory.mktemp("prepared")
     stage = prepare(folder / "unswept")
@@ -55,7 +48,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     engine = Engine(folder / "swept", synchronous="OFF")
     engine.sweep_all()
     engine.close()
-    for place, deeds in (("unswept", DEEDS[-1:]), ("swept", DEEDS[:-1])):
+    for place, deeds in (("unswept", DEEDS[-1:]), ("swept", [*DEEDS[:-1], *SPREAD])):
         _, before = state(folder / place, deeds[0], stage)
         engine = Engine(folder / "copy", synchronous="OFF", clock=lambda: 0.0)
         assert not any(any(deed.facts(engine, stage)) for deed in deeds), "something was done before"
@@ -83,10 +76,11 @@ def state(folder: Path, deed: Deed, stage: dict[str, Any]) -> tuple[bool, Weight
         weights: Weights = {}
         with Inspection(copy) as seen:
             for name, model in engine.models.items():
-                rebuilt = rebuild(DatabaseRecording(seen, seen.model(name)))
-                for key in rebuilt.numbers.keys() | rebuilt.learners.keys():
-                    weights[name, key] = engine.learners.get(model, key).learner.to_bytes()
-                    assert weights[name, key] == rebuilt.learner(key).to_bytes(), f"{name} is not what its log leads to"
+                for rebuilt in rebuild_all(recording_of(seen, seen.model(name))).values():
+                    for key in rebuilt.numbers.keys() | rebuilt.learners.keys():
+                        weights[name, key] = engine.learners.get(model.of(key), key).learner.to_bytes()
+                        same = weights[name, key] == rebuilt.learner(key).to_bytes()
+                        assert same, f"{name} is not what its log leads to"
         return facts[0], weights
     finally:
         engine.store.close()

@@ -16,8 +16,10 @@ from smidgen.service.insight.audit import audit_model
 from smidgen.service.models.bringing import from_log
 from smidgen.service.models.engine import Engine
 from smidgen.service.safekeeping.fsck import fsck
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import TYPES, DatabaseRecording, rebuild
+from smidgen.service.store.rebuilding import rebuild
+from smidgen.service.store.recording import TYPES
 
 #: Lines that only an exported log has.
 NOT_EVENTS = {"base", "base_state"}
@@ -76,11 +78,6 @@ def whole_life(folder: Path, clock: Clock, people: tuple[str, ...] = PEOPLE) -> 
 
 def learners(engine: Engine, people: tuple[str, ...] = PEOPLE) -> dict[str, bytes]:
     return {key: still(engine.learners.get(engine.models["songs"], key).learner) for key in people}
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 def test_every_kind_is_there_and_replays(tmp_path: Path, clock: Clock) -> None:

@@ -6,14 +6,14 @@ import asyncio
 import base64
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from service.asgi import Caller
+from service.asgi import Caller, Sent
 from smidgen.service.http import reading
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import CANDIDATES, LABELS, ROWS, ModelBody
@@ -129,17 +129,6 @@ def test_work_is_judged_by_what_the_learner_does(body: dict[str, Any], rows: int
         with pytest.raises(Impossible, match="multiplications"):
             spend(budget, ROWS, np.zeros(1))
     assert budget._work < cost.WORK
-
-
-class Sent:
-    """As much of a request as reading needs."""
-
-    def __init__(self, content: bytes) -> None:
-        self.headers = {"content-type": "application/json"}
-        self._content = content
-
-    async def stream(self) -> AsyncIterator[bytes]:
-        yield self._content
 
 
 def read(content: bytes, kind: Any) -> Any:

@@ -17,13 +17,12 @@ from service.mint import Mint
 from smidgen.errors import InvalidArgument
 from smidgen.service.http.mounting import mount, unmount
 from smidgen.service.http.running import reply, service
-from smidgen.service.http.tokens import require
 
 
 async def count(request: Request) -> Response:
     """How many models there are; whoever asks needs a token where there are any."""
     here = service(request)
-    require(here.tokens.rights(request.headers.get("authorization")), "decide")
+    await here.rights(request, "decide")
     return reply({"models": len(here.models()), "of": request.path_params.get("of")})
 
 

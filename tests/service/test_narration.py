@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,17 +10,6 @@ from service.asgi import Caller
 from service.bodies import Clock
 
 ITEMS = {"candidates": [{"id": "a"}, {"id": "b"}]}
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def call(tmp_path: Path, clock: Clock) -> Iterator[Caller]:
-    with Caller(tmp_path, clock=clock) as caller:
-        yield caller
 
 
 def outcome(call: Caller, id: str) -> str:

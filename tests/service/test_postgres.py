@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cluster import Cluster
-from service.bodies import MODELS, decision_body, model, play, request, told
+from service.bodies import MODELS, decision_body, log_of, model, play, request, told
 from smidgen.errors import InvalidArgument
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import StorageFailed
@@ -39,19 +39,7 @@ def test_postgresql_keeps_the_contract(postgres: str) -> None:
 
 @pytest.mark.parametrize("name", ["rank", "duel", "hashed", "newcomers", "tune", "draft"])
 def test_an_engine_on_postgresql_is_the_engine_on_disk(name: str, postgres: str, tmp_path: Path) -> None:
-    logs = []
-    for where in (tmp_path, PostgresStore(postgres)):
-        engine = Engine(where, clock=lambda: 5.0)
-        engine.create(name, model(MODELS[name]))
-        play(engine, [name], 30, seed=4)
-        engine.maintain(every=1)
-        text = b"\n".join(engine.events.all_lines(engine.models[name])).decode()
-        ids = [event.decision for event in engine.store.events(1) if event.type == "decision"]
-        for place_in_log, id in enumerate(ids):
-            text = text.replace(str(id), f"decision {place_in_log}")
-        logs.append(text)
-        engine.store.close()
-    assert logs[0] == logs[1]
+    assert log_of(tmp_path, name) == log_of(PostgresStore(postgres), name)
 
 
 class TestTrips:

@@ -22,7 +22,7 @@ from smidgen.service.models.engine import Engine
 from smidgen.service.models.undoing import folded
 from smidgen.service.safekeeping.fsck import fsck
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import Shelf
+from smidgen.service.store.memory import MemoryStore, Shelf
 from smidgen.service.store.recording import FileRecording
 
 #: A champion, and the settings of the one that will stand in its place.
@@ -145,6 +145,33 @@ def test_what_was_open_at_the_promotion_stays_learnable(name: str) -> None:
     if (given := answer(body, late, world.rng)) is not None:
         assert world.engine.feedback(late["decision"], told(**given)).status == "learnt"
     assert weights(world, world.open()) == weights(world)
+
+
+@pytest.mark.parametrize("keys", [{}, {"keyed": True}], ids=str)
+def test_what_was_open_is_learnt_by_the_names_of_the_one_that_was_promoted(keys: dict[str, Any]) -> None:
+    engine = Engine(MemoryStore(Shelf()), clock=lambda: 5.0)
+    engine.create("champion", model({"loop": "choose", **keys}))
+    whose = {"key": "ann"} if keys else {}
+
+    def ask(*ids: str) -> str:
+        body = {**whose, "context": {"device": "web"}, "candidates": [{"id": id} for id in ids]}
+        return str(engine.decide("champion", request(body))["decision"])
+
+    def learnt() -> dict[str, float]:
+        champion = engine.models["champion"]
+        learner = engine.learners.get(champion, whose.get("key")).learner
+        table = engine.learners.table(champion, learner)
+        assert table is not None
+        return {name: float(learner.weights[column]) for column, name in table.named_columns()}
+
+    engine.feedback(ask("a", "b"), told(reward=0.0))
+    engine.create("shadow", model({"loop": "choose", "shadow_of": {"model": "champion"}}))  # the same settings
+    engine.feedback(ask("x", "y"), told(reward=0.0))
+    before = ask("a", "b")
+    engine.promote("shadow")
+    assert not any(learnt().values())
+    engine.feedback(before, told(reward=1.0))
+    assert max(("id=x", "id=y", "id=a", "id=b"), key=lambda name: learnt().get(name, 0.0)) in ("id=a", "id=b")
 
 
 def test_settings_change_before_and_after() -> None:

@@ -13,8 +13,9 @@ from service.bodies import model, request, told
 from smidgen.service.insight.audit import audit_model
 from smidgen.service.insight.whatif import what_if
 from smidgen.service.models.engine import Engine
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording, FileRecording
+from smidgen.service.store.recording import FileRecording
 
 ARTICLES = [
     {"id": "a", "features": {"topic": "art", "words": 300, "pictures": True, "tags": ["new", "local"]}},

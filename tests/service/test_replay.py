@@ -30,8 +30,9 @@ from smidgen.service.loops.registry import loops
 from smidgen.service.loops.rewards import RewardModel
 from smidgen.service.messages import AmendBody
 from smidgen.service.models.engine import Engine
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording, FileRecording
+from smidgen.service.store.recording import FileRecording
 
 MEANS = np.array([[0.2, 0.5, 0.7], [0.8, 0.3, 0.4]])  # of two kinds of people, three banners
 IDS = ["short", "long", "plain"]

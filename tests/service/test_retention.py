@@ -35,7 +35,8 @@ from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping.fsck import fsck
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.recording import FileRecording, rebuild
+from smidgen.service.store.rebuilding import rebuild
+from smidgen.service.store.recording import FileRecording
 
 
 def settled(engine: Engine, name: str) -> dict[str | None, bytes]:
@@ -216,6 +217,28 @@ def test_a_copy_with_a_base_holds_a_forgetting_up() -> None:
     assert engine.forget("news", "ann").copies == {}
 
 
+@pytest.mark.parametrize("learner", [{}, {"learner": "LinUCB"}], ids=str)
+def test_a_base_of_before_a_promotion_holds_what_keys_shared_then(learner: dict[str, Any]) -> None:
+    clock, shelf = Clock(), Shelf()
+    engine = Engine(MemoryStore(shelf), clock=clock)
+    engine.create("people", model({"loop": "choose", "keyed": True}))
+    for key in "abc":
+        asked = {"key": key, "context": {"device": f"of {key}"}, "candidates": [{"id": "x"}, {"id": "y"}]}
+        engine.feedback(engine.decide("people", request(asked))["decision"], told(reward=1.0))
+    people = engine.models["people"]
+    before, version = engine.learners.group(people), people.version
+    assert before is not None
+    engine.create("rival", model({"loop": "choose", "challenger_of": {"model": "people", "share": 0.5}, **learner}))
+    clock.now += 1000.0
+    engine.promote("rival")
+    assert engine.retain("people", 500.0).base == 7  # three decisions, three answers, and what the model is
+    engine.roll_back("people", version)
+    for each in (engine, Engine(MemoryStore(shelf), clock=clock)):
+        group = each.learners.group(each.models["people"])
+        assert group is not None
+        assert group.to_bytes() == before.to_bytes()
+
+
 def test_what_keys_share_cannot_be_taken_out_of_a_base() -> None:
     clock = Clock()
     engine = Engine(MemoryStore(Shelf()), clock=clock)
@@ -332,10 +355,10 @@ def test_the_past_must_not_change_meanwhile() -> None:
     plan = planned(engine.store, served, world.clock.now, world.clock.now)
     assert plan is not None
     found = list(states(engine.store, served, plan, Progress("retain")))
-    engine.stage("label", found, first=True)
+    engine.stage(served, found, first=True)
     engine.retract(world.learnt[-1])
     with pytest.raises(SmidgenError) as caught:
-        engine.rebase("label", plan)
+        engine.rebase(served, plan)
     assert caught.value.status == 503
     assert engine.store.base(served.slot) is None
     before = weights_of(engine, "label")
@@ -354,8 +377,8 @@ def test_what_comes_meanwhile_is_kept() -> None:
     assert plan is not None
     assert plan.carried == ()
     assert engine.feedback(made[1], told(correct=True)).status == "late"  # between plan and base
-    engine.stage("mail", list(states(engine.store, served, plan, Progress("retain"))), first=True)
-    assert engine.rebase("mail", plan).kept == 1
+    engine.stage(served, list(states(engine.store, served, plan, Progress("retain"))), first=True)
+    assert engine.rebase(served, plan).kept == 1
     assert engine.untidy
     assert engine.story(made[1]).feedback == {"correct": True}
     with pytest.raises(SmidgenError, match="retention"):

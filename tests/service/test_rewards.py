@@ -14,6 +14,7 @@ from service.bodies import Clock, model, request, told
 from smidgen.errors import SmidgenError
 from smidgen.service.insight.audit import audit_model
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.upkeep import SWEPT
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.memory import MemoryStore, Shelf
 
@@ -63,6 +64,21 @@ def test_silence_is_learnt_once_in_the_order_of_the_windows() -> None:
     assert types(again).count("expired") == 2
     assert again.models["banner"].version == 3
     assert again.describe("banner").answered == 2  # one in time, one late
+
+
+def test_late_feedback_swallows_no_silence_however_many_windows_are_over() -> None:
+    clock = Clock()
+    engine = engine_of(SILENT, clock)
+    made = [engine.decide("banner", request(BANNERS))["decision"] for _ in range(SWEPT + 4)]
+    clock.now += 1000
+    engine.begin()
+    assert engine.sweep() == SWEPT
+    late = engine.attempt(lambda: engine.feedback(made[-2], told(reward=1.0)))
+    engine.commit()
+    assert (late.status, late.model_version) == ("late", SWEPT + 3)  # in the order of the windows
+    engine._refused.add(made[-1])  # as if its learner could not take it
+    assert engine.feedback(made[-1], told(reward=1.0)).status == "late"
+    assert types(engine).count("expired") == SWEPT + 3
 
 
 def test_the_worth_of_silence_is_what_a_reward_is_worth() -> None:

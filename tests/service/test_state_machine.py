@@ -103,6 +103,8 @@ class Contract(RuleBasedStateMachine):
         """Nothing is written on the way out."""
         engine = self.call.app.state.service.engine
         engine.close = engine.store.close
+        if engine.owning is not None:  # the dead renew nothing
+            engine.owning.stop()
         self.call.__exit__(None, None, None)
         self._open()
 

@@ -21,10 +21,13 @@ from smidgen.service.insight.audit import Audit
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import bodies, crash_points, head, modes, schema, still, upgrade
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.events import erased
 from smidgen.service.store.inspection import Inspection
+from smidgen.service.store.lines import Line
 from smidgen.service.store.log import _KEPT, EventLog
-from smidgen.service.store.recording import DatabaseRecording, FileRecording, Line, Rebuilding, rebuild
+from smidgen.service.store.rebuilding import Rebuilding, rebuild
+from smidgen.service.store.recording import FileRecording
 from smidgen.service.store.snapshots import Snapshots
 from smidgen.service.store.sqlite import SQLiteStore
 from smidgen.service.store.sqlite_reads import SQLiteReader

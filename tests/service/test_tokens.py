@@ -10,17 +10,17 @@ from service.mint import Mint
 from smidgen.service.http.tokens import EVERYTHING, Rights, Scope, Tokens, require
 from smidgen.service.refusals import Impossible, NotAllowed, OutOfScope, Unknown
 from smidgen.service.store.memory import MemoryStore
-from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.store.places import open_store
 
 
 @pytest.fixture
 def mint(tmp_path: Path) -> Mint:
-    SQLiteStore(tmp_path).close()
+    open_store(tmp_path).close()
     return Mint(tmp_path)
 
 
 def test_a_token_from_its_making_to_its_end(mint: Mint) -> None:
-    store = SQLiteStore(mint.folder)
+    store = open_store(mint.folder)
     tokens = Tokens(store)
     assert not tokens.any()
     assert tokens.rights(None) == tokens.rights("nonsense") == EVERYTHING, "as long as there is none, none is needed"

@@ -378,7 +378,7 @@ def test_what_lies_beside_can_be_read_and_not_answered() -> None:
         with pytest.raises(SmidgenError, match="nobody saw it") as caught:
             act(other.id)
         assert caught.value.status == 409
-    listed = recent(world.engine.events, world.engine.models["shadow"], world.clock.now)
+    listed, _ = recent(world.engine.events, world.engine.models["shadow"], world.clock.now)
     assert [each["status"] for each in listed] == ["beside", "beside, taught"]
     lines = sentences(world.engine.events, world.engine.slots, row.id, None, world.clock.now)
     assert "Nobody saw it" in lines[-1]["text"]

@@ -20,8 +20,9 @@ from smidgen.service.insight.estimates import Estimate, self_normalised, share
 from smidgen.service.insight.whatif import WhatIf, other_body, what_if
 from smidgen.service.loops.registry import loops
 from smidgen.service.models.engine import Engine
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording, FileRecording, Recording
+from smidgen.service.store.recording import FileRecording, Recording
 
 Answer = Callable[[dict[str, Any], Any], dict[str, Any] | None]
 

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from service import live
 from service.bodies import MODELS, decision_body, reaction
 from smidgen import records
 from smidgen.decision import Decision
@@ -47,6 +48,7 @@ from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import sqlite
+from smidgen.service.store.places import place
 
 connect = sqlite.connect
 
@@ -78,7 +80,7 @@ for line in sys.stdin:
             root, journal, control = (path.encode() for path in told["disk"])
             assert ctypes.CDLL(None).smidgen_faults_arm(root, journal, control) == 0
         try:
-            serve(Options(Path(told["data"]), **told["options"]), "127.0.0.1", 0, announce)
+            serve(Options(place(told["data"]), **told["options"]), "127.0.0.1", 0, announce)
         except StorageFailed as error:
             print("refused:", error.problem, file=sys.stderr, flush=True)
             os._exit(REFUSED)
@@ -150,7 +152,7 @@ class Nursery:
         """
         assert self._process.stdin is not None
         errors = (disk.journal if disk is not None else data).parent / "errors.txt"
-        told = {"data": str(data), "crash_at": crash_at, "errors": str(errors), "options": options}
+        told = {"data": live.where(data), "crash_at": crash_at, "errors": str(errors), "options": options}
         told |= {"disk": [str(each) for each in disk] if disk is not None else None, "checkpoint": checkpoint}
         self._process.stdin.write(json.dumps(told) + "\n")
         first, *rest = self._line()

@@ -29,6 +29,7 @@ from smidgen.state.classes import class_scores
 from smidgen.state.diagonal import diagonal_moments
 from smidgen.state.full import full_absorb, full_products
 from smidgen.state.root import write_moments, write_step
+from smidgen.vector.places import rank_eight
 from smidgen.vector.short_scores import move_scores, write_products
 
 pytestmark = [
@@ -55,6 +56,11 @@ def gram_update(near: Any, plus: Any, minus: Any) -> None:
 @kernel
 def short_products(features: Any, w: Any, near: Any, products: Any) -> Any:
     return write_products(features, w, near, 0, products)
+
+
+@kernel
+def places(scores: Any, order: Any) -> None:
+    rank_eight(scores, 8, 0, 20, order)
 
 
 @kernel
@@ -123,10 +129,13 @@ def test_scores_of_documents_ask_memory_ahead() -> None:
     [
         (gram_update, (NEAR, GRAM, GRAM), r"v?p(?:add|sub|maxs)w"),
         (short_products, (PAIRS, NEAR[:4], NEAR, np.zeros(128, np.int32)), r"v?p(?:maddwd|dpwssd)"),
+        (places, (numbers(20), np.zeros(20, np.int64)), r"v?cmp\w*pd"),
     ],
-    ids=["W3: scores moved along rows of G", "W3: scores from nothing"],
+    ids=["W3: scores moved along rows of G", "W3: scores from nothing", "W7: places by counting"],
 )
-def test_whole_numbers_are_added_in_vectors(hot: Callable[..., Any], arguments: tuple[Any, ...], wanted: str) -> None:
+def test_counts_and_comparisons_run_in_vectors(
+    hot: Callable[..., Any], arguments: tuple[Any, ...], wanted: str
+) -> None:
     packed = re.findall(rf"^\s+{wanted}\s", machine_code(hot, arguments), flags=re.MULTILINE)
     assert len(packed) >= 3, f"{len(packed)} of {wanted}; the loop has lost its vector code"
 

@@ -239,6 +239,26 @@ class SaysThatOrderIsNothing(Prototype):
         self._W = 0.5 * self._W
 
 
+@breaks("many at once are each in turn")
+class LearnsManyBackwards(Prototype):
+    def learn_many(self, decisions: Any, feedback: Any) -> None:
+        super().learn_many(decisions[::-1], feedback[::-1])
+
+
+@breaks("many at once are each in turn")
+class LearnsAllOrNone(Prototype):
+    def learn_many(self, decisions: Any, feedback: Any) -> None:
+        before = self.to_bytes()
+        try:
+            super().learn_many(decisions, feedback)
+        except SmidgenError:
+            kept = type(self).from_bytes(before)
+            self._restore(kept._state())
+            self._learnt = kept._learnt
+            self._decided = kept._decided
+            raise
+
+
 @breaks("a decision is learnt at most once")
 class LearnsTwice(Prototype):
     def _admit(self, decision: Decision) -> None:

@@ -139,9 +139,10 @@ export class Client {
     return read(await this.#send("POST", `${model(name)}:import`, content, media));
   }
 
-  /** Go back to the weights of a version; the version that this makes. */
-  async rollback(name: string, version: number): Promise<number> {
-    return (await this.#json<Versioned>("POST", `${model(name)}:rollback`, { version })).model_version;
+  /** Go back to the weights of a version, or of a moment (the only way, of several slots); the version that this makes. */
+  async rollback(name: string, to: number | { readonly time: string | number }): Promise<number> {
+    const body = typeof to === "number" ? { version: to } : to;
+    return (await this.#json<Versioned>("POST", `${model(name)}:rollback`, body)).model_version;
   }
 
   /** Forget a key of a model exactly: its events are erased; how many there were. */
@@ -189,9 +190,9 @@ export class Client {
     return this.#json("DELETE", model(name));
   }
 
-  /** The model's events after one, in order, as they come. */
-  async *log(name: string, after = 0): AsyncGenerator<Event> {
-    const response = await this.#send("GET", `${model(name)}/log${query({ after })}`);
+  /** The model's events after one, in order, as they come; of one slot, if the model has several. */
+  async *log(name: string, after = 0, asked: { slot?: number } = {}): AsyncGenerator<Event> {
+    const response = await this.#send("GET", `${model(name)}/log${query({ after, ...asked })}`);
     let rest = "";
     const lines = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     try {

@@ -54,8 +54,8 @@ export class Model {
   }
 
   /** Its events after one. */
-  log(after = 0): AsyncGenerator<Event> {
-    return this.client.log(this.name, after);
+  log(after = 0, asked: { slot?: number } = {}): AsyncGenerator<Event> {
+    return this.client.log(this.name, after, asked);
   }
 
   /** No more decisions. */

@@ -5,10 +5,12 @@ from __future__ import annotations
 from smidgen.errors import MissingExtra
 
 try:
-    from smidgen.client.asynchronous import AsyncClient, AsyncModel
+    from smidgen.client.asynchronous import AsyncClient
+    from smidgen.client.asynchronous_model import AsyncModel
+    from smidgen.client.model import Model
     from smidgen.client.refusals import ServiceError, Unreachable
     from smidgen.client.replies import Answer, Learnt
-    from smidgen.client.synchronous import Client, Model
+    from smidgen.client.synchronous import Client
 except ModuleNotFoundError as error:
     if error.name != "httpx":
         raise

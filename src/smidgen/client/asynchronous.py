@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote, urlencode
 
 import httpx
 
-from smidgen.client import bodies, replies
+from smidgen.client import bodies, paths, replies
+from smidgen.client.asynchronous_model import AsyncModel
 from smidgen.client.gathering import Gathering
 from smidgen.client.patience import AGAIN, Patience, address, checked
 from smidgen.client.replies import Answer, Learnt
-from smidgen.client.synchronous import decision_path, model_path
 from smidgen.knobs import Knobs
 
 
@@ -89,7 +88,7 @@ class AsyncClient:
         """Make a model, or find it if it is there with the same settings; see `Client.create`."""
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
         given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
-        await self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
+        await self._send("PUT", paths.model(name), bodies.settings(loop, learner, given))
         return AsyncModel(self, name)
 
     def model(self, name: str) -> AsyncModel:
@@ -98,22 +97,19 @@ class AsyncClient:
 
     async def models(self) -> list[dict[str, Any]]:
         """The models at a glance."""
-        found: list[dict[str, Any]] = replies.plain(await self._send("GET", "/v1/models"))["models"]
-        return found
+        return list(replies.plain(await self._send("GET", "/v1/models"))["models"])
 
     async def describe(self, name: str) -> dict[str, Any]:
         """A model at a glance."""
-        return replies.plain(await self._send("GET", model_path(name)))
+        return replies.plain(await self._send("GET", paths.model(name)))
 
     async def weights(self, name: str, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
         """Names and weights, strongest first; see `Client.weights`."""
-        told = replies.plain(await self._send("GET", bodies.weights_path(model_path(name), key, limit)))
-        found: list[dict[str, Any]] = told["weights"]
-        return found
+        return list(replies.plain(await self._send("GET", paths.weights(name, key, limit)))["weights"])
 
     async def taste(self, name: str, key: str | None = None) -> dict[str, Any]:
         """What people's edits say of their taste: ``taste``, sentences, and ``traits`` with their figures."""
-        return replies.plain(await self._send("GET", bodies.taste_path(model_path(name), key)))
+        return replies.plain(await self._send("GET", paths.taste(name, key)))
 
     async def teach(
         self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
@@ -134,90 +130,88 @@ class AsyncClient:
             Under which the call is known again; one is made, if left out.
         """
         body = bodies.examples(examples, key=key, id=id)
-        return replies.plain(await self._send("POST", model_path(name) + "/examples", body))
+        return replies.plain(await self._send("POST", paths.model(name) + "/examples", body))
 
     async def health(self, name: str) -> list[dict[str, Any]]:
         """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
-        found: list[dict[str, Any]] = replies.plain(await self._send("GET", model_path(name) + "/health"))["findings"]
-        return found
+        return list(replies.plain(await self._send("GET", paths.model(name) + "/health"))["findings"])
 
     async def amend(self, name: str, **changes: Any) -> dict[str, Any]:
         """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
-        return replies.plain(await self._send("PATCH", model_path(name), bodies.encode(changes)))
+        return replies.plain(await self._send("PATCH", paths.model(name), bodies.encode(changes)))
 
     async def copy(self, name: str, to: str, *, learnt: bool = True) -> dict[str, Any]:
         """Make a copy of a model under another name, with or without what it has learnt."""
         body = bodies.encode({"to": to, "learnt": learnt})
-        return replies.plain(await self._send("POST", model_path(name) + ":copy", body))
+        return replies.plain(await self._send("POST", paths.model(name) + ":copy", body))
 
     async def bring(self, name: str, content: bytes, media: str = "application/octet-stream") -> dict[str, Any]:
         """Make a model of a saved learner (``learner.to_bytes()``), or of a log (``application/x-ndjson``)."""
-        return replies.plain(await self._send("POST", model_path(name) + ":import", content, media))
+        return replies.plain(await self._send("POST", paths.model(name) + ":import", content, media))
 
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
-        return replies.plain(await self._send("DELETE", model_path(name)))
+        return replies.plain(await self._send("DELETE", paths.model(name)))
 
     async def revive(self, name: str) -> dict[str, Any]:
         """Let an archived model decide again; it goes on where it was."""
-        return replies.plain(await self._send("POST", model_path(name) + ":revive"))
+        return replies.plain(await self._send("POST", paths.model(name) + ":revive"))
 
     async def rename(self, name: str, to: str) -> dict[str, Any]:
         """Give an archived model another name, so that its own is free."""
-        return replies.plain(await self._send("POST", model_path(name) + ":rename", bodies.encode({"to": to})))
+        return replies.plain(await self._send("POST", paths.model(name) + ":rename", bodies.encode({"to": to})))
 
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
-        return replies.plain(await self._send("GET", decision_path(decision)))
+        return replies.plain(await self._send("GET", paths.decision(decision)))
 
     async def shown(self, decision: Answer | str) -> str:
         """Let a decision count that was asked for with ``activate=False``; it was shown, is a duplicate, or late."""
-        told: str = replies.plain(await self._send("POST", decision_path(decision) + "/shown"))["status"]
-        return told
+        return str(replies.plain(await self._send("POST", paths.decision(decision) + "/shown"))["status"])
 
     async def learn_many(self, feedback: Iterable[tuple[Answer | str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
         """Tell what many users did, in one call: pairs of a decision and its feedback.
 
         Returns for each, in order, its ``status`` and ``model_version``, or its ``error``.
         """
-        told = replies.plain(await self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))
-        found: list[dict[str, Any]] = told["results"]
-        return found
+        return list(replies.plain(await self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))["results"])
 
     async def ubi(self, events: Iterable[Mapping[str, Any]], actions: Sequence[str] | None = None) -> dict[str, Any]:
         """Hand on clicks as events of user behaviour insights; see `Client.ubi`."""
-        path = "/v1/ubi" + (f"?{urlencode({'actions': ','.join(actions)})}" if actions else "")
-        return replies.plain(await self._send("POST", path, bodies.encode([dict(event) for event in events])))
+        return replies.plain(
+            await self._send("POST", paths.ubi(actions), bodies.encode([dict(event) for event in events]))
+        )
 
     async def retract(self, decision: Answer | str) -> int:
         """Undo what was learnt of a decision, which is open again; the model's version."""
-        version: int = replies.plain(await self._send("POST", decision_path(decision) + ":retract"))["model_version"]
-        return version
+        return int(replies.plain(await self._send("POST", paths.decision(decision) + ":retract"))["model_version"])
 
-    async def rollback(self, name: str, version: int) -> int:
-        """Go back to the weights of a version; the version that this makes."""
-        body = bodies.encode({"version": version})
-        made: int = replies.plain(await self._send("POST", model_path(name) + ":rollback", body))["model_version"]
-        return made
+    async def rollback(self, name: str, version: int | None = None, *, time: str | float | None = None) -> int:
+        """Go back to the weights of a version, or of a moment; the version that this makes.
+
+        The moment is ISO 8601 with a zone, or seconds since 1970. A model with several slots takes a moment only.
+        """
+        body = bodies.encode({"version": version} if time is None else {"time": time})
+        return int(replies.plain(await self._send("POST", paths.model(name) + ":rollback", body))["model_version"])
 
     async def retain(self, name: str, older_than_s: float) -> dict[str, Any]:
         """Fold events of this age into the model's base state and erase them; where the log begins now."""
         body = bodies.encode({"older_than_s": older_than_s})
-        return replies.plain(await self._send("POST", model_path(name) + ":retain", body))
+        return replies.plain(await self._send("POST", paths.model(name) + ":retain", body))
 
     async def compare(self, name: str) -> dict[str, Any]:
         """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
 
         ``verdict`` is "better", "worse" or "not yet", and ``in_words`` says the same in a sentence or two.
         """
-        return replies.plain(await self._send("GET", model_path(name) + "/compare"))
+        return replies.plain(await self._send("GET", paths.model(name) + "/compare"))
 
     async def promote(self, name: str) -> dict[str, Any]:
         """Let the champion of this challenger, or shadow, decide with its settings and state from now on.
 
         To return, `rollback` the champion to the version before.
         """
-        return replies.plain(await self._send("POST", model_path(name) + ":promote"))
+        return replies.plain(await self._send("POST", paths.model(name) + ":promote"))
 
     async def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
@@ -225,30 +219,36 @@ class AsyncClient:
 
     async def forget_everywhere(self, name: str, key: str) -> dict[str, int]:
         """The same; how many events of which models: the model itself first, then its copies."""
-        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
-        told = replies.plain(await self._send("DELETE", path))
+        told = replies.plain(await self._send("DELETE", paths.key(name, key)))
         return {name: told["forgotten"], **told["copies"]}
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""
-        path = decision_path(decision) + "/feedback"
+        path = paths.decision(decision) + "/feedback"
         return replies.learnt(await self._send("POST", path, bodies.feedback(feedback)))
 
-    async def log(self, name: str, after: int = 0) -> AsyncIterator[dict[str, Any]]:
-        """The model's events after one, in order; a connection that breaks is taken up where it broke."""
-        attempt = 0
+    async def log(self, name: str, after: int = 0, slot: int | None = None) -> AsyncIterator[dict[str, Any]]:
+        """The model's events after one, in order; a connection that breaks is taken up where it broke.
+
+        Of a model with several slots: those of one, after an event of it, or of all, one slot after the other.
+        """
+        attempt, only, seen = 0, slot is not None, slot
         while True:
+            asked = {"after": after} | ({} if slot is None else {"slot": slot})
             try:
-                async with self._http.stream("GET", model_path(name) + "/log", params={"after": after}) as response:
+                async with self._http.stream("GET", paths.model(name) + "/log", params=asked) as response:
                     if response.status_code not in AGAIN:
                         async for event in _events(response):
-                            after, attempt = int(event["seq"]), 0
+                            after, seen, attempt = int(event["seq"]), event.get("slot"), 0
                             yield event
-                        return
+                        if slot is None or only or slot + 1 >= (await self.describe(name))["slots"]:
+                            return
+                        slot, after = slot + 1, 0  # it was taken up in a slot: the others follow
+                        continue
                     await response.aread()
                     wait = self._patience.after_refusal(attempt, response)
             except httpx.TransportError as error:
-                wait = self._patience.after_loss(attempt, error)
+                wait, slot = self._patience.after_loss(attempt, error), seen
             attempt += 1
             await asyncio.sleep(wait)
 
@@ -256,16 +256,16 @@ class AsyncClient:
         if self._batch > 1:
             gathering = self._gatherings.setdefault(name, Gathering(self._batch))
             return await gathering.add(body, lambda several: self._decide_all(name, several))
-        return replies.answer(await self._send("POST", model_path(name) + "/decisions", bodies.encode(body)))
+        return replies.answer(await self._send("POST", paths.model(name) + "/decisions", bodies.encode(body)))
 
     async def _decide_all(self, name: str, several: list[dict[str, Any]]) -> list[Answer]:
         if len(several) == 1:
-            path = model_path(name) + "/decisions"
+            path = paths.model(name) + "/decisions"
             return [replies.answer(await self._send("POST", path, bodies.encode(several[0])))]
         return await self._batched(name, {"decisions": several})
 
     async def _batched(self, name: str, body: dict[str, Any]) -> list[Answer]:
-        return replies.answers(await self._send("POST", model_path(name) + "/decisions:batch", bodies.encode(body)))
+        return replies.answers(await self._send("POST", paths.model(name) + "/decisions:batch", bodies.encode(body)))
 
     async def _send(self, method: str, path: str, body: bytes | None = None, media: str = "application/json") -> bytes:
         headers = {"Content-Type": media} if body is not None else {}
@@ -280,97 +280,6 @@ class AsyncClient:
                 wait = self._patience.after_refusal(attempt, response)
             await asyncio.sleep(wait)
         return checked(response)
-
-
-class AsyncModel:
-    """A model of a service: `decide` and `learn`, to be awaited. The arguments are those of `Model`.
-
-    Parameters
-    ----------
-    client
-        The service.
-    name
-        The model's name.
-    """
-
-    def __init__(self, client: AsyncClient, name: str) -> None:
-        self.client = client
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"AsyncModel({self.name!r})"
-
-    async def decide(
-        self,
-        given: Any = None,
-        *,
-        ids: Sequence[str | int] | None = None,
-        top: int | None = None,
-        key: str | None = None,
-        id: str | None = None,
-        context: Any = None,
-        features: Any = None,
-        drafts: Any = None,
-        **more: Any,
-    ) -> Answer:
-        """Ask for a decision; see `Model.decide`."""
-        body = bodies.decision(
-            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts
-        )
-        body |= more
-        return await self.client._decide(self.name, body)
-
-    async def decide_many(
-        self, given: Any, *, keys: Sequence[str] | str | None = None, top: int | None = None
-    ) -> list[Answer]:
-        """Ask for many decisions in one call; see `Model.decide_many`."""
-        return await self.client._batched(self.name, bodies.decisions(given, keys=keys, top=top))
-
-    async def weights(self, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
-        """Its weights by name, strongest first."""
-        return await self.client.weights(self.name, key, limit)
-
-    async def taste(self, key: str | None = None) -> dict[str, Any]:
-        """What people's edits say of their taste, in words and by trait; see `Client.taste`."""
-        return await self.client.taste(self.name, key)
-
-    async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
-        """Tell what the user did; see `Client.learn`."""
-        return await self.client.learn(decision, **feedback)
-
-    async def compare(self) -> dict[str, Any]:
-        """How the challenger or shadow beside it does, or how it does beside its champion; see `Client.compare`."""
-        return await self.client.compare(self.name)
-
-    async def promote(self) -> dict[str, Any]:
-        """Let its champion decide with its settings and state from now on."""
-        return await self.client.promote(self.name)
-
-    async def health(self) -> list[dict[str, Any]]:
-        """What was found about it, the worst first."""
-        return await self.client.health(self.name)
-
-    async def story(self, decision: Answer | str) -> dict[str, Any]:
-        """A decision from beginning to end."""
-        return await self.client.story(decision)
-
-    async def describe(self) -> dict[str, Any]:
-        """The model at a glance."""
-        return await self.client.describe(self.name)
-
-    def log(self, after: int = 0) -> AsyncIterator[dict[str, Any]]:
-        """Its events, in order."""
-        return self.client.log(self.name, after)
-
-    async def teach(
-        self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
-    ) -> dict[str, Any]:
-        """Teach examples whose answers are known; see `AsyncClient.teach`."""
-        return await self.client.teach(self.name, examples, key=key, id=id)
-
-    async def archive(self) -> dict[str, Any]:
-        """No more decisions; the log stays."""
-        return await self.client.archive(self.name)
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:

@@ -6,7 +6,6 @@ import base64
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 import numpy as np
@@ -121,18 +120,6 @@ def drafts(given: Any) -> list[dict[str, Any]]:
 
 def _draft(given: Any) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else {"text": given}
-
-
-def taste_path(path: str, key: str | None) -> str:
-    """Where the taste is asked for."""
-    return f"{path}/taste" + ("" if key is None else f"?{urlencode({'key': key})}")
-
-
-def weights_path(path: str, key: str | None, limit: int | None) -> str:
-    """Where the weights are asked for."""
-    asked = {"key": key, "limit": limit}
-    query = urlencode({name: value for name, value in asked.items() if value is not None})
-    return f"{path}/weights{'?' if query else ''}{query}"
 
 
 def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote, urlencode
 
 import httpx
 
-from smidgen.client import bodies, replies
+from smidgen.client import bodies, paths, replies
+from smidgen.client.model import Model
 from smidgen.client.patience import AGAIN, Patience, address, checked
 from smidgen.client.replies import Answer, Learnt
 from smidgen.knobs import Knobs
@@ -123,11 +123,11 @@ class Client:
             Whether the id of a candidate is one of its features; it is, unless told otherwise.
         **more
             Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``,
-            ``shadow_of``, ``challenger_of={"model": name, "share": 0.1}``, ….
+            ``shadow_of``, ``challenger_of={"model": name, "share": 0.1}``, ``slots``, ….
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
         given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
-        self._send("PUT", model_path(name), bodies.settings(loop, learner, given))
+        self._send("PUT", paths.model(name), bodies.settings(loop, learner, given))
         return Model(self, name)
 
     def model(self, name: str) -> Model:
@@ -136,22 +136,19 @@ class Client:
 
     def models(self) -> list[dict[str, Any]]:
         """The models at a glance."""
-        found: list[dict[str, Any]] = replies.plain(self._send("GET", "/v1/models"))["models"]
-        return found
+        return list(replies.plain(self._send("GET", "/v1/models"))["models"])
 
     def describe(self, name: str) -> dict[str, Any]:
         """A model at a glance: settings, version, counts, how well it does."""
-        return replies.plain(self._send("GET", model_path(name)))
+        return replies.plain(self._send("GET", paths.model(name)))
 
     def weights(self, name: str, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
         """Names and weights of a model, or of one of its keys, strongest first; of label models with the label."""
-        told = replies.plain(self._send("GET", bodies.weights_path(model_path(name), key, limit)))
-        found: list[dict[str, Any]] = told["weights"]
-        return found
+        return list(replies.plain(self._send("GET", paths.weights(name, key, limit)))["weights"])
 
     def taste(self, name: str, key: str | None = None) -> dict[str, Any]:
         """What people's edits say of their taste: ``taste``, sentences, and ``traits`` with their figures."""
-        return replies.plain(self._send("GET", bodies.taste_path(model_path(name), key)))
+        return replies.plain(self._send("GET", paths.taste(name, key)))
 
     def teach(
         self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
@@ -172,55 +169,51 @@ class Client:
             Under which the call is known again; one is made, if left out.
         """
         body = bodies.examples(examples, key=key, id=id)
-        return replies.plain(self._send("POST", model_path(name) + "/examples", body))
+        return replies.plain(self._send("POST", paths.model(name) + "/examples", body))
 
     def health(self, name: str) -> list[dict[str, Any]]:
         """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
-        found: list[dict[str, Any]] = replies.plain(self._send("GET", model_path(name) + "/health"))["findings"]
-        return found
+        return list(replies.plain(self._send("GET", paths.model(name) + "/health"))["findings"])
 
     def amend(self, name: str, **changes: Any) -> dict[str, Any]:
         """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
-        return replies.plain(self._send("PATCH", model_path(name), bodies.encode(changes)))
+        return replies.plain(self._send("PATCH", paths.model(name), bodies.encode(changes)))
 
     def copy(self, name: str, to: str, *, learnt: bool = True) -> dict[str, Any]:
         """Make a copy of a model under another name, with or without what it has learnt."""
         body = bodies.encode({"to": to, "learnt": learnt})
-        return replies.plain(self._send("POST", model_path(name) + ":copy", body))
+        return replies.plain(self._send("POST", paths.model(name) + ":copy", body))
 
     def bring(self, name: str, content: bytes, media: str = "application/octet-stream") -> dict[str, Any]:
         """Make a model of a saved learner (``learner.to_bytes()``), or of a log (``application/x-ndjson``)."""
-        return replies.plain(self._send("POST", model_path(name) + ":import", content, media))
+        return replies.plain(self._send("POST", paths.model(name) + ":import", content, media))
 
     def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays, and feedback is taken until its window ends."""
-        return replies.plain(self._send("DELETE", model_path(name)))
+        return replies.plain(self._send("DELETE", paths.model(name)))
 
     def revive(self, name: str) -> dict[str, Any]:
         """Let an archived model decide again; it goes on where it was."""
-        return replies.plain(self._send("POST", model_path(name) + ":revive"))
+        return replies.plain(self._send("POST", paths.model(name) + ":revive"))
 
     def rename(self, name: str, to: str) -> dict[str, Any]:
         """Give an archived model another name, so that its own is free."""
-        return replies.plain(self._send("POST", model_path(name) + ":rename", bodies.encode({"to": to})))
+        return replies.plain(self._send("POST", paths.model(name) + ":rename", bodies.encode({"to": to})))
 
     def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end: shown, answered, learnt at which version, or why not."""
-        return replies.plain(self._send("GET", decision_path(decision)))
+        return replies.plain(self._send("GET", paths.decision(decision)))
 
     def shown(self, decision: Answer | str) -> str:
         """Let a decision count that was asked for with ``activate=False``; it was shown, is a duplicate, or late."""
-        told: str = replies.plain(self._send("POST", decision_path(decision) + "/shown"))["status"]
-        return told
+        return str(replies.plain(self._send("POST", paths.decision(decision) + "/shown"))["status"])
 
     def learn_many(self, feedback: Iterable[tuple[Answer | str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
         """Tell what many users did, in one call: pairs of a decision and its feedback.
 
         Returns for each, in order, its ``status`` and ``model_version``, or its ``error``.
         """
-        told = replies.plain(self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))
-        found: list[dict[str, Any]] = told["results"]
-        return found
+        return list(replies.plain(self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))["results"])
 
     def ubi(self, events: Iterable[Mapping[str, Any]], actions: Sequence[str] | None = None) -> dict[str, Any]:
         """Hand on clicks as events of user behaviour insights (UBI), whose ``query_id`` is the id of a decision.
@@ -237,38 +230,38 @@ class Client:
         dict
             ``results`` for each decision, and how many events were ``passed_over``, ``unknown`` or ``elsewhere``.
         """
-        path = "/v1/ubi" + (f"?{urlencode({'actions': ','.join(actions)})}" if actions else "")
-        return replies.plain(self._send("POST", path, bodies.encode([dict(event) for event in events])))
+        return replies.plain(self._send("POST", paths.ubi(actions), bodies.encode([dict(event) for event in events])))
 
     def retract(self, decision: Answer | str) -> int:
         """Undo what was learnt of a decision, which is open again; the model's version."""
-        version: int = replies.plain(self._send("POST", decision_path(decision) + ":retract"))["model_version"]
-        return version
+        return int(replies.plain(self._send("POST", paths.decision(decision) + ":retract"))["model_version"])
 
-    def rollback(self, name: str, version: int) -> int:
-        """Go back to the weights of a version; the version that this makes."""
-        body = bodies.encode({"version": version})
-        made: int = replies.plain(self._send("POST", model_path(name) + ":rollback", body))["model_version"]
-        return made
+    def rollback(self, name: str, version: int | None = None, *, time: str | float | None = None) -> int:
+        """Go back to the weights of a version, or of a moment; the version that this makes.
+
+        The moment is ISO 8601 with a zone, or seconds since 1970. A model with several slots takes a moment only.
+        """
+        body = bodies.encode({"version": version} if time is None else {"time": time})
+        return int(replies.plain(self._send("POST", paths.model(name) + ":rollback", body))["model_version"])
 
     def retain(self, name: str, older_than_s: float) -> dict[str, Any]:
         """Fold events of this age into the model's base state and erase them; where the log begins now."""
         body = bodies.encode({"older_than_s": older_than_s})
-        return replies.plain(self._send("POST", model_path(name) + ":retain", body))
+        return replies.plain(self._send("POST", paths.model(name) + ":retain", body))
 
     def compare(self, name: str) -> dict[str, Any]:
         """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
 
         ``verdict`` is "better", "worse" or "not yet", and ``in_words`` says the same in a sentence or two.
         """
-        return replies.plain(self._send("GET", model_path(name) + "/compare"))
+        return replies.plain(self._send("GET", paths.model(name) + "/compare"))
 
     def promote(self, name: str) -> dict[str, Any]:
         """Let the champion of this challenger, or shadow, decide with its settings and state from now on.
 
         To return, `rollback` the champion to the version before.
         """
-        return replies.plain(self._send("POST", model_path(name) + ":promote"))
+        return replies.plain(self._send("POST", paths.model(name) + ":promote"))
 
     def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
@@ -276,8 +269,7 @@ class Client:
 
     def forget_everywhere(self, name: str, key: str) -> dict[str, int]:
         """The same; how many events of which models: the model itself first, then its copies."""
-        path = f"{model_path(name)}/keys/{quote(key, safe='')}"
-        told = replies.plain(self._send("DELETE", path))
+        told = replies.plain(self._send("DELETE", paths.key(name, key)))
         return {name: told["forgotten"], **told["copies"]}
 
     def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
@@ -295,23 +287,30 @@ class Client:
             loops.
         """
         body = bodies.feedback(feedback)
-        return replies.learnt(self._send("POST", decision_path(decision) + "/feedback", body))
+        return replies.learnt(self._send("POST", paths.decision(decision) + "/feedback", body))
 
-    def log(self, name: str, after: int = 0) -> Iterator[dict[str, Any]]:
-        """The model's events after one, in order; a connection that breaks is taken up where it broke."""
-        attempt = 0
+    def log(self, name: str, after: int = 0, slot: int | None = None) -> Iterator[dict[str, Any]]:
+        """The model's events after one, in order; a connection that breaks is taken up where it broke.
+
+        Of a model with several slots: those of one, after an event of it, or of all, one slot after the other.
+        """
+        attempt, only, seen = 0, slot is not None, slot
         while True:
+            asked = {"after": after} | ({} if slot is None else {"slot": slot})
             try:
-                with self._http.stream("GET", model_path(name) + "/log", params={"after": after}) as response:
+                with self._http.stream("GET", paths.model(name) + "/log", params=asked) as response:
                     if response.status_code not in AGAIN:
                         for event in _events(response):
-                            after, attempt = int(event["seq"]), 0
+                            after, seen, attempt = int(event["seq"]), event.get("slot"), 0
                             yield event
-                        return
+                        if slot is None or only or slot + 1 >= (self.describe(name))["slots"]:
+                            return
+                        slot, after = slot + 1, 0  # it was taken up in a slot: the others follow
+                        continue
                     response.read()
                     wait = self._patience.after_refusal(attempt, response)
             except httpx.TransportError as error:
-                wait = self._patience.after_loss(attempt, error)
+                wait, slot = self._patience.after_loss(attempt, error), seen
             attempt += 1
             time.sleep(wait)
 
@@ -328,150 +327,6 @@ class Client:
                 wait = self._patience.after_refusal(attempt, response)
             time.sleep(wait)
         return checked(response)
-
-
-class Model:
-    """A model of a service: `decide` and `learn`.
-
-    Parameters
-    ----------
-    client
-        The service.
-    name
-        The model's name.
-    """
-
-    def __init__(self, client: Client, name: str) -> None:
-        self.client = client
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"Model({self.name!r})"
-
-    def decide(
-        self,
-        given: Any = None,
-        *,
-        ids: Sequence[str | int] | None = None,
-        top: int | None = None,
-        key: str | None = None,
-        id: str | None = None,
-        context: Any = None,
-        features: Any = None,
-        drafts: Any = None,
-        **more: Any,
-    ) -> Answer:
-        """Ask for a decision.
-
-        Parameters
-        ----------
-        given
-            rank, choose: candidates as a dict from id to features, as a list of (id, features), or as the rows of a
-            matrix with ``ids`` (sent as float32, which is compact), or `smidgen.Candidates`; label, filter: the
-            features of one thing, by position or as a dict by name; tune: nothing. A dict whose values are all objects
-            or rows of numbers is taken for candidates.
-        ids
-            The ids of the candidates whose features are the rows of ``given``.
-        top
-            rank: how many positions count.
-        key
-            Of a keyed model: whose decision it is.
-        id
-            An idempotency id of your own: the same id and request give the same decision. Left out, the decision has
-            one that covers the retries of this call.
-        context
-            rank, choose: a record of what is the same for all candidates.
-        features
-            The record of one thing, said outright, in the place of ``given``.
-        drafts
-            draft: the texts to choose from, as a dict from id to text (or to ``{"text": …, "features": …}``), as a list
-            of texts, whose ids are then 0, 1, …, or as `smidgen.Drafts`.
-        **more
-            Any other field of a request by its name: ``exclude``, ids that must not be shown; ``activate=False``, for a
-            decision that counts only once `Client.shown` says so; ``chosen``, what the app has chosen itself, which is
-            then the answer, and the model is taught it.
-        """
-        body = bodies.decision(
-            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts
-        )
-        body |= more
-        path = model_path(self.name) + "/decisions"
-        return replies.answer(self.client._send("POST", path, bodies.encode(body)))
-
-    def decide_many(
-        self, given: Any, *, keys: Sequence[str] | str | None = None, top: int | None = None
-    ) -> list[Answer]:
-        """Ask for many decisions in one call: all of them, or a refusal that names the first bad one.
-
-        Parameters
-        ----------
-        given
-            A list of what `decide` takes, or of pairs (ids, matrix); for label and filter also a matrix of which each
-            row is one thing (sent as float32).
-        keys
-            Of a keyed model: whose decisions they are, one key for each or one for all.
-        top
-            rank: how many positions count, in all of them.
-        """
-        body = bodies.decisions(given, keys=keys, top=top)
-        path = model_path(self.name) + "/decisions:batch"
-        return replies.answers(self.client._send("POST", path, bodies.encode(body)))
-
-    def weights(self, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
-        """Its weights by name, strongest first."""
-        return self.client.weights(self.name, key, limit)
-
-    def taste(self, key: str | None = None) -> dict[str, Any]:
-        """What people's edits say of their taste, in words and by trait; see `Client.taste`."""
-        return self.client.taste(self.name, key)
-
-    def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
-        """Tell what the user did; see `Client.learn`."""
-        return self.client.learn(decision, **feedback)
-
-    def compare(self) -> dict[str, Any]:
-        """How the challenger or shadow beside it does, or how it does beside its champion; see `Client.compare`."""
-        return self.client.compare(self.name)
-
-    def promote(self) -> dict[str, Any]:
-        """Let its champion decide with its settings and state from now on."""
-        return self.client.promote(self.name)
-
-    def health(self) -> list[dict[str, Any]]:
-        """What was found about it, the worst first."""
-        return self.client.health(self.name)
-
-    def story(self, decision: Answer | str) -> dict[str, Any]:
-        """A decision from beginning to end."""
-        return self.client.story(decision)
-
-    def describe(self) -> dict[str, Any]:
-        """The model at a glance."""
-        return self.client.describe(self.name)
-
-    def log(self, after: int = 0) -> Iterator[dict[str, Any]]:
-        """Its events, in order."""
-        return self.client.log(self.name, after)
-
-    def teach(
-        self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
-    ) -> dict[str, Any]:
-        """Teach examples whose answers are known; see `Client.teach`."""
-        return self.client.teach(self.name, examples, key=key, id=id)
-
-    def archive(self) -> dict[str, Any]:
-        """No more decisions; the log stays."""
-        return self.client.archive(self.name)
-
-
-def model_path(name: str) -> str:
-    """Where a model is."""
-    return f"/v1/models/{quote(name, safe='')}"
-
-
-def decision_path(decision: Answer | str) -> str:
-    """Where a decision is."""
-    return f"/v1/decisions/{quote(decision if isinstance(decision, str) else decision.decision, safe='')}"
 
 
 def _events(response: httpx.Response) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from smidgen.features.encoded import Encoded
 from smidgen.features.row import Row, as_row
 from smidgen.features.row_scores import dense_scores
-from smidgen.features.rows import LONGEST, DenseRows, Rows, SparseRows, as_rows, check_dim
+from smidgen.features.rows import LONGEST, DenseRows, Rows, SparseRows, all_rows, as_rows, check_dim
 from smidgen.features.stream import as_stream
 from smidgen.features.vectorizer import Vectorizer
 
@@ -15,6 +15,7 @@ __all__ = [
     "Rows",
     "SparseRows",
     "Vectorizer",
+    "all_rows",
     "as_row",
     "as_rows",
     "as_stream",

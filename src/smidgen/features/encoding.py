@@ -13,7 +13,7 @@ from smidgen.features.encoded import Encoded, lay_rows
 from smidgen.features.gathered import Gathered
 from smidgen.features.many import read_sheet
 from smidgen.features.memory import CONTEXT, Memory
-from smidgen.features.one_row import lay_one, one_row
+from smidgen.features.one_row import Laid, lay_one, one_row
 from smidgen.features.reading import Reader
 from smidgen.features.sheet import CSR
 from smidgen.features.told import Known, NamedValue, known, new_names, told, weighed
@@ -55,19 +55,32 @@ class Encoder:
 
     def record(self, record: Any) -> Encoded:
         """One record as one row."""
-        return self._whole(self._read(record))
+        g, laid = self._at_once(record)
+        return self._whole(g) if laid is None else one_row(laid, self._memory, len(g.cats))
 
     def row(self, record: Any) -> tuple[NDArray[np.uint32], FloatArray] | Encoded:
         """The same; but the columns and values alone where no name is new."""
-        g = self._read(record)
-        if g.names or len(g.texts) > 1 or (self._cross.pairs and self._cross.pairs != "auto"):
-            return self._whole(g)
-        laid = lay_one(g, self._memory, self._scale)
-        return laid.columns, laid.values
+        g, laid = self._at_once(record)
+        return self._whole(g) if laid is None else (laid.columns, laid.values)
 
-    def _read(self, record: Any) -> Gathered:
-        """What one record says, what it leaves out, and the constant."""
-        g = Gathered()
+    def _at_once(self, record: Any) -> tuple[Gathered, Laid | None]:
+        """What one record says, and its row where one compiled step makes it."""
+        g = self._read(record, True)
+        if g.names and g.later:  # new names are numbered as the record has them, those of texts too
+            g = self._read(record, False)
+        laid = self._laid_at_once(g)
+        if laid is None and g.later:
+            self.reader.scan(g)
+            laid = self._laid_at_once(g)
+        return g, laid
+
+    def _laid_at_once(self, g: Gathered) -> Laid | None:
+        crossed = self._cross.pairs and self._cross.pairs != "auto"
+        return None if g.names or crossed or len(g.texts) > 1 else lay_one(g, self._memory, self._scale)
+
+    def _read(self, record: Any, later: bool) -> Gathered:
+        """What one record says, what it leaves out, and the constant; words of a text may be found later."""
+        g = Gathered(later)
         self.reader.read(record, self.reader.root(""), "", g)
         self._notice_absent(g, "")
         if self._constant:
@@ -79,8 +92,6 @@ class Encoder:
         if self._cross.pairs and self._cross.pairs != "auto":
             features = told(g, self._memory, self._scale, self._constant)
             more.append(_some([(0, found, value) for found, value in self._cross.within(features, g)]))
-        if not g.names and not more and len(g.texts) < 2:
-            return one_row(g, self._memory, self._scale)
         g.end_row()
         return self._laid(g, known(g, self._memory, self._scale), more)
 
@@ -128,7 +139,8 @@ class Encoder:
 
     def _notice_absent(self, g: Gathered, kind: str) -> None:
         """Add the indicators of numbers that are absent from one record."""
-        for slot in sorted(self._memory.expected[kind].difference(g.slots)):
+        missing = self._memory.expected[kind].difference(g.slots)
+        for slot in sorted(missing) if missing else ():
             found = self._indicator(slot, g)
             if found >= 0:
                 g.cats.append(found)
@@ -148,7 +160,7 @@ class Encoder:
 
     def _indicators(self, g: Gathered, every: Known) -> Some:
         """The numbers that are absent from some of many rows."""
-        missing = self._memory.expected[""].difference(g.full)
+        missing = self._memory.expected[""].difference(g.wide.full)
         entries: list[tuple[int, int, float]] = []
         if missing:
             present = np.zeros((g.row, len(self._memory.scaling.paths)), np.bool_)
@@ -175,7 +187,7 @@ class Encoder:
         """
         new = [(row, place, 1.0) for row, place in g.new]
         new += [(row, place, 0.0 if self._scale else number) for row, place, number in g.new_numbers]
-        blocks = [self._block(block) for block in g.text_blocks]
+        blocks = [self._block(block) for block in g.wide.texts]
         parts = [*more, *([self._words(g)] if g.terms else []), *(part for part, _ in blocks)]
         for part in (*ones, *parts):
             new += part.new
@@ -188,12 +200,12 @@ class Encoder:
         starts, indices, laid = lay_rows(g.row, rows, columns, values)
         slots, raw, numbers = every.slots, every.raw, [(place, number) for _, place, number in g.new_numbers]
         terms, new_terms = [i for i in g.terms if i >= 0], list(g.places.values())
-        for block in g.text_blocks:
+        for block in g.wide.texts:
             new_terms += block[4].values()
         texts: dict[str, int] = {}
         for path, _, _ in [*g.texts, *(about.texts if about else [])]:
             texts[path] = texts.get(path, 0) + 1
-        for block in g.text_blocks:
+        for block in g.wide.texts:
             texts[block[0]] = texts.get(block[0], 0) + int(np.count_nonzero(np.diff(block[1])))
         if about is not None:
             slots, raw = np.concatenate([slots, about.slots]).astype(np.int64), np.concatenate([raw, about.raw])

@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from smidgen.decision import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from smidgen.features.reading import RecordField
+
+
+class Wide:
+    """What was read column by column, of many rows at a time."""
+
+    __slots__ = ("arrays", "cats", "full", "number_arrays", "raw", "slots", "some", "texts")
+
+    def __init__(self) -> None:
+        #: path, where each row's terms begin, ids, weights, places of new ones
+        self.texts: list[tuple[str, IntArray, IntArray, FloatArray, dict[int, int]]] = []
+        self.some: list[tuple[int, int]] = []  #: row and id of features that are 1, in any order
+        self.arrays: list[tuple[IntArray, IntArray]] = []  #: the same, as rows and ids
+        self.full: set[int] = set()  #: slots of numbers that every row has
+        self.number_arrays: list[tuple[IntArray, int, FloatArray]] = []  #: rows, slot, numbers
+        self.cats: list[int] = []  #: one id per row, column after column
+        self.slots: list[int] = []  #: one per column
+        self.raw: list[float] = []  #: one per row, column after column
+
+
+_NARROW = Wide()  # of all single records
 
 
 class Gathered:
@@ -12,34 +37,29 @@ class Gathered:
 
     ``cats`` are ids of features that are 1; ``slots`` and ``raw`` are numbers; ``terms`` are the words of texts. The
     ``ends`` say after each row how long the first two lists were. What is rare is told apart: ``places`` of terms whose
-    name is new, ``weights`` of those that stand there more than once.
+    name is new, ``weights`` of those that stand there more than once. Of a single record nothing is wide, and the words
+    of its one text may be found ``later``.
     """
 
     __slots__ = (
-        "arrays",
         "cats",
         "ends",
         "fields",
-        "full",
+        "later",
         "names",
         "new",
         "new_numbers",
-        "number_arrays",
         "places",
         "raw",
         "row",
         "slots",
-        "some",
         "terms",
-        "text_blocks",
         "texts",
         "weights",
-        "wide_cats",
-        "wide_raw",
-        "wide_slots",
+        "wide",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, later: bool = False) -> None:
         self.row = 0
         self.fields = 0  #: of the present record
         self.cats: list[int] = []
@@ -48,20 +68,13 @@ class Gathered:
         self.ends: list[tuple[int, int]] = []
         self.terms: list[int] = []
         self.texts: list[tuple[str, int, int]] = []  #: path, row, where its terms begin
-        #: texts of whole columns: path, where each row's terms begin, ids, weights, places of new ones
-        self.text_blocks: list[tuple[str, IntArray, IntArray, FloatArray, dict[int, int]]] = []
         self.places: dict[int, int] = {}  #: of terms, by where they stand
         self.weights: dict[int, float] = {}
         self.names: dict[str, int] = {}  #: new names, and their places
         self.new: list[tuple[int, int]] = []  #: row and place of features with a new name that are 1
         self.new_numbers: list[tuple[int, int, float]] = []  #: row, place, number
-        self.some: list[tuple[int, int]] = []  #: row and id of features that are 1, in any order
-        self.arrays: list[tuple[IntArray, IntArray]] = []  #: the same, as rows and ids
-        self.full: set[int] = set()  #: slots of numbers that every row has
-        self.number_arrays: list[tuple[IntArray, int, FloatArray]] = []  #: rows, slot, numbers
-        self.wide_cats: list[int] = []  #: one id per row, column after column
-        self.wide_slots: list[int] = []  #: one per column
-        self.wide_raw: list[float] = []  #: one per row, column after column
+        self.later: list[tuple[RecordField, str]] | None = [] if later else None
+        self.wide = _NARROW if later else Wide()
 
     def place(self, name: str) -> int:
         """The place of a new name."""
@@ -79,25 +92,27 @@ class Gathered:
 
     def categories(self) -> tuple[IntArray, IntArray]:
         """Rows and ids of all features that are 1."""
-        wide = np.array(self.wide_cats, np.int64)
+        wide = np.array(self.wide.cats, np.int64)
         rows = _tiled(self.row, len(wide))
-        if self.arrays:
-            rows = np.concatenate([rows, *(part[0] for part in self.arrays)])
-            wide = np.concatenate([wide, *(part[1] for part in self.arrays)])
-        if not self.cats and not self.some:
+        if self.wide.arrays:
+            rows = np.concatenate([rows, *(part[0] for part in self.wide.arrays)])
+            wide = np.concatenate([wide, *(part[1] for part in self.wide.arrays)])
+        if not self.cats and not self.wide.some:
             return rows, wide
-        own = np.concatenate([_rows([end for end, _ in self.ends]), np.array([row for row, _ in self.some], np.int64)])
-        ids = np.array([*self.cats, *(found for _, found in self.some)], np.int64)
+        own = np.concatenate(
+            [_rows([end for end, _ in self.ends]), np.array([row for row, _ in self.wide.some], np.int64)]
+        )
+        ids = np.array([*self.cats, *(found for _, found in self.wide.some)], np.int64)
         return np.concatenate([own, rows]), np.concatenate([ids, wide])
 
     def numbers(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Rows, slots and values of all numbers."""
-        wide = np.array(self.wide_raw, np.float64)
-        rows, slots = _tiled(self.row, len(wide)), np.repeat(np.array(self.wide_slots, np.int64), self.row)
-        if self.number_arrays:
-            rows = np.concatenate([rows, *(part[0] for part in self.number_arrays)])
-            slots = np.concatenate([slots, *(np.full(len(part[0]), part[1]) for part in self.number_arrays)])
-            wide = np.concatenate([wide, *(part[2] for part in self.number_arrays)])
+        wide = np.array(self.wide.raw, np.float64)
+        rows, slots = _tiled(self.row, len(wide)), np.repeat(np.array(self.wide.slots, np.int64), self.row)
+        if self.wide.number_arrays:
+            rows = np.concatenate([rows, *(part[0] for part in self.wide.number_arrays)])
+            slots = np.concatenate([slots, *(np.full(len(part[0]), part[1]) for part in self.wide.number_arrays)])
+            wide = np.concatenate([wide, *(part[2] for part in self.wide.number_arrays)])
         if not self.slots:
             return rows, slots, wide
         own, raw = _rows([end for _, end in self.ends]), np.array(self.raw, np.float64)

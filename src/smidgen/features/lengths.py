@@ -44,3 +44,13 @@ def longest(rows: NDArray[np.float64]) -> float:
             return 0.0
         shares = rows / largest
         return min(largest * math.sqrt(float(np.einsum("ij,ij->i", shares, shares).max())), END)
+
+
+def longest_of_each(rows: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What `longest` gives of each of several matrices that stand below one another; ``starts`` has their ends too."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.maximum.reduceat(np.einsum("ij,ij->i", rows, rows), starts[:-1])
+    out: NDArray[np.float64] = np.sqrt(squares)
+    for i in np.flatnonzero(~((squares > 1e-200) & (squares < math.inf))).tolist():
+        out[i] = longest(rows[starts[i] : starts[i + 1]])
+    return out

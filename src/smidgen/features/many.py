@@ -114,8 +114,8 @@ def _from_frame(reader: Reader, field: RecordField, column: Any, into: Gathered)
     if field.slot < 0 or not (np.abs(column[known]) <= limits.LARGEST).all():
         return [value if here else None for value, here in zip(column.tolist(), known.tolist(), strict=True)]
     if known.all():
-        into.full.add(field.slot)
-    into.number_arrays.append((np.flatnonzero(known), field.slot, column[known]))
+        into.wide.full.add(field.slot)
+    into.wide.number_arrays.append((np.flatnonzero(known), field.slot, column[known]))
     return None
 
 
@@ -128,7 +128,7 @@ def _coded(reader: Reader, field: RecordField, column: Coded, into: Gathered) ->
         return False
     ids, here = np.array([*found, -1], np.int64)[column.codes], column.codes >= 0
     rows = np.flatnonzero(here)
-    into.arrays.append((rows, ids[rows]))
+    into.wide.arrays.append((rows, ids[rows]))
     return True
 
 
@@ -142,9 +142,9 @@ def _numbers(reader: Reader, field: RecordField, column: Sequence[Any], into: Ga
         field.slot = reader.scaling.slots.get(field.path, -1)
     if field.slot < 0 or not all(-limits.LARGEST <= value <= limits.LARGEST for value in column):
         return False
-    into.wide_slots.append(field.slot)
-    into.full.add(field.slot)
-    into.wide_raw.extend(column)
+    into.wide.slots.append(field.slot)
+    into.wide.full.add(field.slot)
+    into.wide.raw.extend(column)
     return True
 
 
@@ -159,5 +159,5 @@ def _categories(reader: Reader, field: RecordField, column: Sequence[Any], into:
         found = list(map(field.table.get, column))
         if None in found:
             return False
-    into.wide_cats.extend(found)
+    into.wide.cats.extend(found)
     return True

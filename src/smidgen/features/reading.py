@@ -16,10 +16,8 @@ from smidgen.features.dates import as_moment, parts
 from smidgen.features.gathered import Gathered
 from smidgen.features.record import as_record, plain, refuse_kind, refuse_many, refuse_number, shown
 from smidgen.features.scaling import Scaling
-from smidgen.features.scanning import COUNT, ID, TermIndex
+from smidgen.features.scanning import COUNT, ID, NOTHING, TermIndex
 from smidgen.features.words import spelt, terms
-
-NOTHING = TermIndex()
 
 
 class RecordField:
@@ -28,7 +26,7 @@ class RecordField:
     The tables are only quick ways to what the book says. They hold known names only, so they cannot outgrow it.
     """
 
-    __slots__ = ("fields", "index", "path", "slot", "strings", "table", "words")
+    __slots__ = ("fields", "index", "path", "slot", "strange", "strings", "table", "words")
 
     def __init__(self, path: str, words: bool) -> None:
         self.path = path
@@ -37,6 +35,7 @@ class RecordField:
         self.table: dict[Any, int] = {}  # value -> id; of a text: word or pair -> id
         self.fields: dict[str, RecordField] = {}
         self.index = TermIndex() if words else NOTHING
+        self.strange = words  # whether the latest text had a term that the index does not hold
         self.strings: CategoryIndex | None = None  # what the table holds, for the columns of frames
 
 
@@ -172,7 +171,10 @@ class Reader:
                 f"{field.path} is {shown(value)}, and a text has at most {limits.TEXT:,} characters", "cut it"
             )
         if value.isascii():
-            self._scanned(field, value, into)
+            if into.later is None or field.strange or len(self.texts) > 1:
+                self._scanned(field, value, into)
+            elif value:
+                into.later.append((field, value))
             return
         found, often = terms(value)
         if not found:
@@ -188,10 +190,17 @@ class Reader:
         for k, weight in often.items():
             into.weights[first + k] = weight
 
+    def scan(self, into: Gathered) -> None:
+        """Find the terms of the text that waits."""
+        for field, value in into.later or ():
+            self._scanned(field, value, into)
+        into.later = None
+
     def _scanned(self, field: RecordField, value: str, into: Gathered) -> None:
         """The same for ASCII, by compiled code."""
         found, simple = field.index.scan(value.encode())
         ids = found[ID].tolist()
+        field.strange = not simple and min(ids) < 0
         if not ids:
             return
         first = len(into.terms)
@@ -222,7 +231,7 @@ class Reader:
                     ids[k] = name
                 else:
                     places[k] = into.place(name)
-        into.text_blocks.append((field.path, starts, ids, weights, places))
+        into.wide.texts.append((field.path, starts, ids, weights, places))
         return True
 
     def _named(self, field: RecordField, term: str) -> int | str:
@@ -287,6 +296,6 @@ class Reader:
             fresh = [row for row, found in enumerate(known) if isinstance(found, str)]
             into.new += [(row, into.place(known[row])) for row in fresh]
             if fresh:
-                into.some += [(row, found) for row, found in enumerate(known) if isinstance(found, int)]
+                into.wide.some += [(row, found) for row, found in enumerate(known) if isinstance(found, int)]
                 return
-        into.wide_cats += known
+        into.wide.cats += known

@@ -8,6 +8,7 @@ import numpy as np
 
 from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray, IntArray
+from smidgen.vector.arrays import shift
 from smidgen.vector.lanes import prefetch_later
 
 #: Memory is asked for so many numbers ahead: they should fit into the second cache.
@@ -91,10 +92,8 @@ def combine_dense(rows: FloatArray, index: IntArray, weight: FloatArray, out: Fl
     """Out = Σ_k weight_k · rows[index_k]."""
     out[:] = 0.0
     for k in range(index.shape[0]):
-        c, row = weight[k], rows[index[k]]
-        if c != 0.0:
-            for j in range(row.shape[0]):
-                out[j] += c * row[j]
+        if weight[k] != 0.0:
+            shift(out, out, rows[index[k]], weight[k])
 
 
 @kernel

@@ -1,19 +1,21 @@
 """Words and pairs of ASCII texts found by compiled code, without a string for each of them.
 
-A term is known by two residues of its letters (Rabin's fingerprint, modulo two primes), 62 bits together. Two terms
+A term is known by two residues of its letters (Rabin's fingerprint, to two bases), 62 bits together. Two terms
 that share all of them would share a column; among a million terms the chance of that is one in ten million.
 Texts that are not ASCII, and terms that are not known, go the way of `smidgen.features.words`.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._kernel import borrowing, inlined, kernel
-from smidgen.decision import IntArray
+from smidgen.decision import FloatArray, IntArray
 
-_P, _Q = 2_147_483_647, 2_147_483_629  # primes below 2³¹, so that no product below leaves 63 bits
+_P = 2**31 - 1  # a prime
 _BASE, _OTHER, _JOIN = 263, 1_009, 1_000_003
 _ROOM = 64
 
@@ -29,8 +31,14 @@ def _letter(byte: int) -> int:
 
 
 @inlined
+def _residue(number: int) -> int:
+    """The same modulo 2³¹ − 1, and below 2³²; of a number below 2⁶²."""
+    return (number & _P) + (number >> 31)
+
+
+@inlined
 def _key(p: int, q: int) -> int:
-    return (p << 31) | q
+    return (p << 31) ^ q
 
 
 @inlined
@@ -51,9 +59,9 @@ def put(keys: IntArray, ids: IntArray, text: Bytes, seed: int, found: int) -> No
         if text[k] == 32:
             first_p, first_q, p, q = p, q, seed, seed
         else:
-            p, q = (p * _BASE + text[k]) % _P, (q * _OTHER + text[k]) % _Q
+            p, q = _residue(p * _BASE + int(text[k])), _residue(q * _OTHER + int(text[k]))
     if first_p or first_q:
-        p, q = (first_p * _JOIN + p) % _P, (first_q * _JOIN + q) % _Q
+        p, q = _residue(first_p * _JOIN + p), _residue(first_q * _JOIN + q)
     at = _slot(keys, _key(p, q))
     keys[at], ids[at] = _key(p, q), found
 
@@ -81,7 +89,7 @@ def _words(text: Bytes, first: int, last: int, seed: int, scratch: IntArray) -> 
         c = _letter(text[k]) if k < last else 0
         if c:
             begun = k if begun < 0 else begun
-            p, q = (p * _BASE + c) % _P, (q * _OTHER + c) % _Q
+            p, q = _residue(p * _BASE + c), _residue(q * _OTHER + c)
         elif begun >= 0:
             scratch[BEGIN, n], scratch[END, n], scratch[LEFT, n], scratch[RIGHT, n] = begun, k, p, q
             n, p, q, begun = n + 1, seed, seed, -1
@@ -108,7 +116,7 @@ def scan_one(
         w = k if k < words else k - words
         p, q, stop = scratch[LEFT, w], scratch[RIGHT, w], scratch[END, w]
         if k >= words:
-            p, q = (p * _JOIN + scratch[LEFT, w + 1]) % _P, (q * _JOIN + scratch[RIGHT, w + 1]) % _Q
+            p, q = _residue(p * _JOIN + scratch[LEFT, w + 1]), _residue(q * _JOIN + scratch[RIGHT, w + 1])
             stop = scratch[END, w + 1]
         key = _key(p, q)
         at = _slot(seen, key)
@@ -169,6 +177,20 @@ def _scan_text(text: Bytes, seed: int, keys: IntArray, table: IntArray, out: Int
     return scan_one(text, (0, text.shape[0]), (seed, keys, table), _scratch(text.shape[0]), out, 0)
 
 
+@kernel
+def write_terms(text: Bytes, seed: int, keys: IntArray, table: IntArray, ids: IntArray, weights: FloatArray) -> int:
+    """The ids of a text's terms, each once, and 1 + ln(how often); returns how many, −1 if one of them is not known."""
+    out = np.empty((LINES, text.shape[0] + 1), np.int64)
+    n, _ = _scan_text(text, seed, keys, table, out)
+    for k in range(n):
+        if out[ID, k] < 0:
+            return -1
+        ids[k], weights[k] = out[ID, k], 1.0
+        if out[COUNT, k] > 1:
+            weights[k] += math.log(out[COUNT, k])
+    return n
+
+
 class TermIndex:
     """The terms of one text field that are known, for compiled code: derived from the book, and never saved."""
 
@@ -202,3 +224,7 @@ class TermIndex:
         out, index = np.empty((LINES, _most(texts, first, ends)), np.int64), (self.seed, self.keys, self.ids)
         starts, simple = _scan_many(texts, first, ends, index, out)
         return starts, out[:, : starts[-1]], simple
+
+
+#: Knows no terms.
+NOTHING = TermIndex()

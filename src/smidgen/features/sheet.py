@@ -139,7 +139,7 @@ class Sheet:
         """One column; whether it fits."""
         if isinstance(column, Strings):
             if field.words:
-                return not self.texts.text_blocks and self.reader.texts_at_once(field, column, self.texts)
+                return not self.texts.wide.texts and self.reader.texts_at_once(field, column, self.texts)
             return self._strings(field, column)
         if isinstance(column, Coded):
             return not field.words and self._coded(field, column)
@@ -149,7 +149,7 @@ class Sheet:
         if not kinds:
             return True
         if kinds == {str} and field.words:
-            return not self.texts.text_blocks and self.reader.texts_at_once(field, column, self.texts)
+            return not self.texts.wide.texts and self.reader.texts_at_once(field, column, self.texts)
         if kinds in _CATEGORIES and not field.words:
             return self._values(field, column)
         return kinds in _NUMBERS and self._listed_numbers(field, column)
@@ -259,9 +259,9 @@ class Sheet:
         return _lay(ones, Numbers(values, places), self._words(), memory.book.columns, self.n)
 
     def _words(self) -> WordColumns:
-        if not self.texts.text_blocks:
+        if not self.texts.wide.texts:
             return WordColumns(_NO_IDS, _NO_IDS, _NOTHING)
-        path, starts, ids, worth, _ = self.texts.text_blocks[0]
+        path, starts, ids, worth, _ = self.texts.wide.texts[0]
         seen = np.full(self.n, float(self.memory.frequencies.rows.get(path, 0)))
         weigh(self.memory.frequencies.df, starts, ids, seen, worth)
         return WordColumns(starts, ids, worth)

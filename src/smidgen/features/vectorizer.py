@@ -102,10 +102,11 @@ class Vectorizer(Versioned):
     def row(self, record: Any) -> Row:
         """One record as a row that every learner takes. Changes nothing."""
         made = self._encoder.row(record)
-        indices, values = self._complete(made)[1:] if isinstance(made, Encoded) else made
-        if indices.base is None:
-            indices.flags.writeable = False  # ours alone so far: a view that says so would take longer
-        return Row(constant(indices), ordinary(values), self.dim)
+        if isinstance(made, Encoded):
+            _, indices, values = self._complete(made)
+            return Row(constant(indices), ordinary(values), self.dim)
+        made[0].flags.writeable = False  # ours alone so far: a view that says so would take longer
+        return Row(*made, self.dim)
 
     def rows(self, records: Any) -> Any:
         """Many records (a list, a frame), or `Candidates`, as a scipy CSR matrix: one row each. Changes nothing."""

@@ -1,4 +1,4 @@
-"""Where this process and its children listen, as the kernel says it."""
+"""Where this process and its children listen, as the operating system says it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _listeners(table: str) -> list[tuple[ipaddress.IPv4Address | ipaddress.IPv6A
 
 
 def _address(text: str) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]:
-    """An address as the kernel writes it: words of four bytes, each in the order of this machine."""
+    """An address as Linux writes it: words of four bytes, each in the order of this machine."""
     host, _, port = text.partition(":")
     words = bytes.fromhex(host)
     raw = b"".join(words[i : i + 4][::-1] for i in range(0, len(words), 4))

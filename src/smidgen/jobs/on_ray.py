@@ -39,7 +39,7 @@ class OnRay:
     Parameters
     ----------
     jobs
-        How many; of a cluster that was joined, as many as it has room for.
+        How many; of a cluster that was joined, as many as it holds.
     """
 
     def __init__(self, jobs: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeAlias
@@ -122,6 +122,14 @@ class Learner(Versioned, ABC):
         self._learnt.add(number)
         if number > self._decided:  # a twin's log leaves its numbers taken here too
             self._decided = number
+
+    def learn_many(self, decisions: Sequence[Decision], feedback: Sequence[Any]) -> None:
+        """Learn from each decision in turn, as `learn` does, bit for bit; sooner where the learner knows how.
+
+        A refusal leaves what came before it learnt, and nothing of what comes after.
+        """
+        for decision, told in zip(decisions, feedback, strict=True):
+            self.learn(decision, told)
 
     def _learnt_next(self, rounds: int) -> None:
         """Count so many more decisions, all of them learnt: what a compiled stream leaves behind."""
@@ -272,6 +280,10 @@ class Learner(Versioned, ABC):
         """The decision that `brief` wrote, of this learner or of a twin."""
         return briefs.read(content, self._kind, self._settings)
 
+    def recall_many(self, contents: Sequence[bytes]) -> list[Decision]:
+        """What `recall` gives of each, sooner."""
+        return briefs.read_many(contents, self._kind, self._settings)
+
     def adopt(self, decision: Decision) -> Decision:
         """A decision of this learner as it was before some of its settings changed, as one of its own."""
         if decision.settings == self._settings or decision.kind != self._kind:
@@ -378,6 +390,12 @@ class Learner(Versioned, ABC):
                 f"decision {decision.id} has been learnt already",
                 "each decision is learnt once; drop the duplicate",
             )
+
+    def _admissible(self, decision: Decision) -> bool:
+        """Whether `_admit` takes it."""
+        if decision.__class__ is not Decision or decision.kind != self._kind or decision.settings != self._settings:
+            return False
+        return decision.number >= self._learnt.end or decision.number not in self._learnt
 
     def _refuse_foreign(self, decision: Decision) -> None:
         """Refuse what is no decision, or one of other settings."""

@@ -6,7 +6,10 @@ the end. All else is as `smidgen.records.encode` has it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from smidgen import records
 from smidgen.decision import Decision
@@ -65,7 +68,36 @@ def write(decision: Decision) -> bytes:
 
 def read(content: bytes | memoryview, kind: str, settings: str) -> Decision:
     """The decision of a learner of that class and those settings."""
-    values = records.decode(content)
+    return _decision(records.decode(content), kind, settings)
+
+
+def read_many(contents: Sequence[bytes], kind: str, settings: str) -> list[Decision]:
+    """What `read` gives of each, sooner."""
+    return [
+        Decision(
+            kind=kind,
+            settings=settings,
+            number=values[1],
+            action=values[2],
+            greedy=values[2],
+            context=values[3],
+            scores=values[4],
+        )
+        if _usual(values)
+        else _decision(values, kind, settings)
+        for values in records.decode_many(contents)
+    ]
+
+
+def _usual(values: Any) -> bool:
+    """Whether a brief has a number, an action, a context and scores, and nothing else."""
+    if type(values) is not list or len(values) != 5:
+        return False
+    form, number, _, _, scores = values
+    return form == FORM and type(number) is int and number >= 1 and type(scores) is np.ndarray
+
+
+def _decision(values: Any, kind: str, settings: str) -> Decision:
     if not isinstance(values, list) or not values or values[0] != FORM:
         raise InvalidRecord("the bytes are not a brief of a decision", _HINT)
     if len(values) > len(_PLACES) + 1:

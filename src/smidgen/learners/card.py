@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from smidgen import records, registry
@@ -143,12 +144,12 @@ class Card:
                 f"it is recommended for {sorted(unknown)}, which is not among its feedback", "name the kinds it takes"
             )
 
-    @property
+    @cached_property
     def loops(self) -> tuple[str, ...]:
         """All loops it serves."""
         return (self.loop,) if isinstance(self.loop, str) else tuple(self.loop)
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[str, ...]:
         """All kinds of feedback it learns from."""
         return (self.feedback,) if isinstance(self.feedback, str) else tuple(self.feedback)

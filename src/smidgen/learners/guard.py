@@ -7,7 +7,7 @@ It is part of the fold: what it has seen is saved with the learner, so that repl
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import records
-from smidgen.decision import Decision
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
 from smidgen.features import Row
 from smidgen.features.lengths import longest as longest_of
+from smidgen.features.lengths import longest_row
 from smidgen.structures import Choice, Ranking, structured
 
 if TYPE_CHECKING:
@@ -64,8 +65,27 @@ class Lengths:
         self._counts[bucket] = self._counts.get(bucket, 0) + 1
         self._total += 1
         if self._total >= MEMORY:
-            self._counts = {each: count // 2 for each, count in self._counts.items() if count > 1}
-            self._total = sum(self._counts.values())
+            self._halve()
+
+    def add_all(self, lengths: FloatArray) -> None:
+        """Count lengths above zero, one after the other."""
+        shares, powers = np.frexp(lengths)
+        buckets = (powers * _STEPS + ((shares - 0.5) * 2 * _STEPS).astype(np.int64)).tolist()
+        while buckets:
+            now, buckets = buckets[: MEMORY - self._total], buckets[MEMORY - self._total :]
+            for bucket, count in Counter(now).items():
+                self._counts[bucket] = self._counts.get(bucket, 0) + count
+            self._total += len(now)
+            if self._total >= MEMORY:
+                self._halve()
+
+    def _halve(self) -> None:
+        self._counts = {each: count // 2 for each, count in self._counts.items() if count > 1}
+        self._total = sum(self._counts.values())
+
+    def least(self) -> float:
+        """What no quantile is below until a shorter one is added."""
+        return _end(min(self._counts)) if self._counts else math.inf
 
     def quantile(self) -> float:
         """The upper end of the bucket in which the 95 % quantile lies."""
@@ -73,8 +93,7 @@ class Lengths:
         for bucket in sorted(self._counts):
             left -= self._counts[bucket]
             if left <= 0:
-                power, step = divmod(bucket, _STEPS)
-                return math.ldexp(0.5 + (step + 1) / (2 * _STEPS), min(power, 1010))
+                return _end(bucket)
         return math.inf
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -92,6 +111,12 @@ class Lengths:
         if not fits or any(count < 1 for _, count in pairs) or any(abs(power) > 1100 for power in powers):
             raise InvalidRecord("the lengths that the guard has seen are not such", _HINT)
         return made
+
+
+def _end(bucket: int) -> float:
+    """The upper end of a bucket."""
+    power, step = divmod(bucket, _STEPS)
+    return math.ldexp(0.5 + (step + 1) / (2 * _STEPS), min(power, 1010))
 
 
 class _Saved(msgspec.Struct, array_like=True):
@@ -141,6 +166,32 @@ class Guard:
         self.scaled += taken is not decision
         if length > 0.0:
             self._lengths.add(length)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the first decisions are behind it."""
+        return self._settled
+
+    def unbounded(self, lengths: FloatArray) -> tuple[int, Lengths]:
+        """How many of the next decisions, given their lengths, are learnt as they are; and all lengths seen by then.
+
+        It is settled; nothing changes before `passed` is told so.
+        """
+        seen = Lengths.of(self._lengths.pairs())
+        above = lengths[lengths > 0.0]
+        if not len(above) or above.max() <= TIMES * min(seen.least(), above.min()):  # none can be too long
+            seen.add_all(above)
+            return len(lengths), seen
+        for count, length in enumerate(lengths.tolist()):
+            if TIMES * seen.quantile() < length:
+                return count, seen
+            if length > 0.0:
+                seen.add(length)
+        return len(lengths), seen
+
+    def passed(self, seen: Lengths) -> None:
+        """The decisions of `unbounded` were learnt."""
+        self._lengths = seen
 
     def _bounded(self, decision: Decision, length: float) -> Decision:
         usual = self._lengths.quantile()
@@ -209,6 +260,8 @@ class Guard:
 
 def longest(context: Any) -> float:
     """The length of the longest row of features; 0 if there are none, or if nobody can tell."""
+    if type(context) is Ranking or type(context) is Choice:  # as below, at once
+        return longest_row(context.rows)
     if isinstance(context, Row):
         return longest_of(np.asarray(context.values, dtype=np.float64)[None, :])
     known = structured(context)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Url = Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")]
 Token = Annotated[str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")]
 Name = Annotated[str, typer.Argument(help="The model.", metavar="NAME")]
+#: How a moment is said, in UTC.
+TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
 #: What `anywhere` adds to a command.
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "data": (Data, DATA),

@@ -1,4 +1,4 @@
-"""``smidgen serve``, ``token``, ``models``, ``snapshot``: run the service and look after it.
+"""``smidgen serve``, ``upgrade``, ``token``, ``snapshot``: run the service and look after it.
 
 Everything heavy is imported by the command that needs it. All but ``serve`` may run beside a running service.
 """
@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from smidgen.service.messages import Finding, ModelReply, Quality
-    from smidgen.service.store.places import Place
 
 
 def as_place(text: str) -> Any:
@@ -236,48 +232,6 @@ def list_tokens(data: Data = DATA) -> None:
     Console().print(table if table.rows else "there are no tokens; on this machine the service needs none")
 
 
-def list_models(
-    context: typer.Context,
-    data: Data = DATA,
-    url: Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")] = None,
-    token: Annotated[
-        str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
-    modules: Import = None,
-    health: Annotated[
-        bool, typer.Option("--health", help="What was found about each: in words, with the way out.")
-    ] = False,
-) -> None:
-    """List the models: what they learn with, how far they are, how well they do, and what is wrong with them."""
-    if context.invoked_subcommand is not None:
-        return
-    import msgspec
-
-    listed = _from_service(url, token) if url is not None else _from_database(data)
-    if json:
-        told = [msgspec.to_builtins(model) | {"findings": msgspec.to_builtins(found)} for model, found in listed]
-        plain = told if health else [model for model, _ in listed]
-        typer.echo(msgspec.json.format(msgspec.json.encode(plain), indent=2).decode())
-        return
-    if health:
-        for model, found in listed:
-            for line in _in_words(model, found):
-                typer.echo(line)
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    heads = ("model", "loop", "learner", "version", "decisions", "late", "how well", "health")
-    table = Table(*heads, box=None, header_style="bold")
-    for model, found in listed:
-        name = model.name if model.archived_at is None else f"{model.name} (archived)"
-        learner = f"{model.learner} × {model.keys} keys" if model.keys is not None else model.learner
-        counts = (str(count) for count in (model.model_version, model.decisions, model.late))
-        table.add_row(name, model.loop, learner, *counts, _how_well(model.quality), _worst(found))
-    Console().print(table if listed else "there are no models")
-
-
 @snapshot.command("list")
 def list_snapshots(data: Data = DATA, modules: Import = None) -> None:
     """List every model's snapshots, newest first."""
@@ -289,9 +243,9 @@ def list_snapshots(data: Data = DATA, modules: Import = None) -> None:
 
     table = Table("model", "after event", "of", "bytes", "written", "file", box=None, header_style="bold")
     with Inspection(data) as seen:
-        for model in seen.models():
+        for model in (part for whole in seen.models() for part in whole.parts):
             for each in seen.reading.states(model.slot):
-                table.add_row(model.name, str(each.seq), str(model.seq), str(each.size), stamp(each.at), each.place)
+                table.add_row(model.label, str(each.seq), str(model.seq), str(each.size), stamp(each.at), each.place)
     Console().print(table if table.rows else "there are no snapshots")
 
 
@@ -306,56 +260,11 @@ def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
 
     bad = good = 0
     with Inspection(data) as seen:
-        for model in seen.models():
+        for model in (part for whole in seen.models() for part in whole.parts):
             for each in seen.reading.states(model.slot):
                 problem = state_problem(each)
                 bad, good = bad + (problem is not None), good + (problem is None)
-                typer.echo(f"{model.name} {Path(each.place).name}: {problem or 'good'}", err=problem is not None)
+                typer.echo(f"{model.label} {Path(each.place).name}: {problem or 'good'}", err=problem is not None)
     typer.echo(f"{good} good, {bad} bad")
     if bad:
         raise typer.Exit(1)
-
-
-def _from_database(data: Place) -> list[tuple[ModelReply, list[Finding]]]:
-    from smidgen.service.insight.health import judge
-    from smidgen.service.insight.quality import at_a_glance
-    from smidgen.service.store.inspection import Inspection
-
-    now = time.time()
-    with Inspection(data) as seen:
-        return [
-            (at_a_glance(seen.reading, model, now), judge(seen.reading, model, now).findings) for model in seen.models()
-        ]
-
-
-def _from_service(url: str, token: str | None) -> list[tuple[ModelReply, list[Finding]]]:
-    import msgspec
-
-    from smidgen.client import Client
-    from smidgen.service.messages import Finding, ModelReply
-
-    with Client(url, token=token) as client:
-        models = msgspec.convert(client.models(), list[ModelReply])
-        return [(model, msgspec.convert(client.health(model.name), list[Finding])) for model in models]
-
-
-def _how_well(quality: Quality) -> str:
-    if quality.value is None:
-        return f"{quality.measure}: nothing yet"
-    silent = f" closed, {quality.silent} silent" if quality.silent else " closed"
-    value = f"{quality.value:.3f} ({quality.low:.3f} … {quality.high:.3f})"
-    return f"{quality.measure} {value}, last {quality.of}{silent}"
-
-
-def _worst(found: list[Finding]) -> str:
-    if not found:
-        return "good"
-    worst = [each.code for each in found if each.severity == found[0].severity]
-    return f"{found[0].severity}: {', '.join(dict.fromkeys(worst))}"
-
-
-def _in_words(model: ModelReply, found: list[Finding]) -> list[str]:
-    lines = [f"{model.name}: {_worst(found)}"]
-    for each in found:
-        lines += [f"  {each.severity} {each.code}: {each.message}", f"    {each.hint}"]
-    return lines

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from smidgen.service.anywhere import Name, Where, anywhere
-from smidgen.service.commands import list_models
+from smidgen.service.listing_commands import list_models
 
 if TYPE_CHECKING:
     from smidgen.client import Client

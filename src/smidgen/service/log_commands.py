@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from smidgen.service.anywhere import TIMES
 from smidgen.service.commands import DATA, Data, Import
 
 if TYPE_CHECKING:
     from smidgen.learners import Learner
     from smidgen.service.insight.audit import Audit
-    from smidgen.service.store.recording import Rebuilding
+    from smidgen.service.store.rebuilding import Rebuilding
 
 log = typer.Typer(
     name="log",
@@ -22,7 +23,6 @@ log = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-_TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
 Source = Annotated[
     str, typer.Argument(help="A model's name, or an exported log: a file or a folder of files.", metavar="NAME")
 ]
@@ -35,7 +35,7 @@ def verify(name: Source, data: Data = DATA, modules: Import = None) -> None:
     Events without gaps, every record readable, every feedback with its decision and only one, versions that count by
     one; then a replay from nothing, held against every snapshot. The exit status is 1 if anything is wrong.
     """
-    from smidgen.service.insight.audit import audit_file, audit_model
+    from smidgen.service.insight.audit import audit_file, audit_model, together
     from smidgen.service.replay.opening import files_of, recorded
     from smidgen.service.store.inspection import Inspection
 
@@ -44,7 +44,8 @@ def verify(name: Source, data: Data = DATA, modules: Import = None) -> None:
             found = audit_file(recording)
     else:
         with Inspection(data) as seen:
-            found = audit_model(seen, seen.model(name))
+            audits = {part.in_slot.get("slot"): audit_model(seen, part) for part in seen.model(name).parts}
+            found = together(name, audits)
     _print(found)
     if found.problems:
         raise typer.Exit(1)
@@ -61,13 +62,16 @@ def replay(
     """Rebuild the learner from the log alone, without snapshots, and show its weights."""
     from smidgen.service.refusals import Unknown
     from smidgen.service.replay.opening import recorded
-    from smidgen.service.store.recording import rebuild
+    from smidgen.service.store.rebuilding import rebuild_all
 
     with recorded(name, data) as recording:
-        rebuilt = rebuild(recording)
-    typer.echo(f"{recording.name}: {rebuilt.seq} events, version {rebuilt.version}")
+        slots = rebuild_all(recording)
+    seq, version = sum(each.seq for each in slots.values()), sum(each.version for each in slots.values())
+    keys = sum(len(each.numbers) for each in slots.values())
+    typer.echo(f"{recording.name}: {seq} events, version {version}")
+    rebuilt = next((each for each in slots.values() if key in each.numbers), next(iter(slots.values())))
     if rebuilt.blueprint is not None and rebuilt.blueprint.body.keyed and key is None:
-        typer.echo(f"{len(rebuilt.numbers)} keys, one learner each; choose one with --key")
+        typer.echo(f"{keys} keys, one learner each; choose one with --key")
         if out is not None:
             raise typer.BadParameter("a keyed model has many learners; say --key as well", param_hint="--out")
         return
@@ -86,12 +90,13 @@ def export(
     data: Data = DATA,
     out: Annotated[Path | None, typer.Option(help="The file; NDJSON to standard output if left out.")] = None,
     format: Annotated[str, typer.Option(help="ndjson, csv, parquet or dsjson.")] = "ndjson",
+    slot: Annotated[int | None, typer.Option(min=0, help="Of a model with several slots: only this one.")] = None,
     after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
     since: Annotated[
-        datetime | None, typer.Option(formats=_TIMES, help="Only the events from this moment on (itself too), UTC.")
+        datetime | None, typer.Option(formats=TIMES, help="Only the events from this moment on (itself too), UTC.")
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(formats=_TIMES, help="Only the events before this moment (itself not), UTC.")
+        datetime | None, typer.Option(formats=TIMES, help="Only the events before this moment (itself not), UTC.")
     ] = None,
     modules: Import = None,
 ) -> None:
@@ -104,8 +109,8 @@ def export(
     from smidgen.service.clock import stamp
     from smidgen.service.exports import Span, find
     from smidgen.service.exports.ndjson import lines
+    from smidgen.service.store.database_recording import DatabaseRecording, recording_of
     from smidgen.service.store.inspection import Inspection
-    from smidgen.service.store.recording import DatabaseRecording
 
     if since is not None and until is not None and since > until:
         raise typer.BadParameter(
@@ -118,7 +123,12 @@ def export(
     if out is None and format != "ndjson":
         raise typer.BadParameter(f"{format} is written into a file", param_hint="--out")
     with Inspection(data) as seen:
-        recording = DatabaseRecording(seen, seen.model(name))
+        model = seen.model(name)
+        if slot is not None and slot >= len(model.parts):
+            raise typer.BadParameter(f"it is {slot}, and {name} has {len(model.parts)}", param_hint="--slot")
+        if after and slot is None and len(model.parts) > 1:
+            raise typer.BadParameter(f"each slot of {name} counts its own events; say --slot", param_hint="--after")
+        recording = recording_of(seen, model) if slot is None else DatabaseRecording(seen, model.parts[slot])
         if out is None:
             for line in lines(recording, span):
                 sys.stdout.buffer.write(line)

@@ -9,11 +9,12 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smidgen.service.anywhere import Name, Where, anywhere
+from smidgen.service.anywhere import TIMES, Name, Where, anywhere
 
 if TYPE_CHECKING:
     from smidgen.client import Client
@@ -29,19 +30,30 @@ LOOK_S = 0.2
 def rollback(
     place: Where,
     name: Name,
-    version: Annotated[int, typer.Argument(min=0, help="The version to go back to.", metavar="VERSION")],
+    version: Annotated[
+        int | None, typer.Argument(min=0, help="The version to go back to.", metavar="VERSION", show_default=False)
+    ] = None,
+    time: Annotated[
+        datetime | None,
+        typer.Option(formats=TIMES, help="Or the moment, UTC; of a model with several slots the only way."),
+    ] = None,
 ) -> None:
-    """Go back to the weights of a version; what came after stays in the log, and counts no more."""
+    """Go back to the weights of a version, or of a moment; what came after stays in the log, and counts no more."""
+    if (version is None) == (time is None):
+        raise typer.BadParameter("give a version or a time, one of the two", param_hint="VERSION, --time")
+    then = time.replace(tzinfo=UTC).timestamp() if time is not None else None
 
     def here(engine: Engine, progress: Progress) -> int:
-        from smidgen.service.models.undoing import folded
+        from smidgen.service.models.undoing import folded, version_then
 
         model = engine.model(name)
-        ready = folded(engine.store, model, ("rolled_back", version), progress) if version <= model.version else None
-        return engine.roll_back(name, version, ready).model_version
+        to = version if then is None or model.keyed else version_then(engine.store, model, then)
+        known = to is not None and to <= model.version
+        ready = folded(engine.store, model, ("rolled_back", to or 0), progress) if known else None
+        return engine.roll_back(name, version, ready, then=then).model_version
 
-    made = _done("rollback", name, place, here, lambda client: client.rollback(name, version))
-    typer.echo(f"{name} has the weights of version {version}, as version {made}")
+    made = _done("rollback", name, place, here, lambda client: client.rollback(name, version, time=then))
+    typer.echo(f"{name} has the weights of {f'version {version}' if time is None else time}, as version {made}")
 
 
 @anywhere

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from smidgen import checks
 from smidgen._kernel import kernel, read_only
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
-from smidgen.features import Rows, as_rows, check_dim
+from smidgen.features import Rows, all_rows, as_rows, check_dim
 from smidgen.features.lengths import longest_row
 from smidgen.records import same, structure
 from smidgen.structures.structure import Structure
@@ -181,6 +182,12 @@ class Choice(Structure):
     def from_record(cls, fields: dict[str, Any]) -> Choice:
         """Rebuild from `to_record`."""
         return cls(**fields)
+
+    @classmethod
+    def from_records(cls, many: Sequence[dict[str, Any]]) -> list[Choice]:
+        """Rebuild many from `to_record`."""
+        rows = all_rows([fields["items"] for fields in many], "items")
+        return [cls(**{**fields, "items": each}) for fields, each in zip(many, rows, strict=True)]
 
     def _index(self, y: Any) -> int:
         if type(y) is not int and not checks.is_whole(y):

@@ -13,11 +13,11 @@ from smidgen import checks
 from smidgen._kernel import kernel, ordinary
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback
-from smidgen.features import as_rows, check_dim
+from smidgen.features import all_rows, as_rows, check_dim
 from smidgen.features.lengths import longest_row
 from smidgen.records import same, structure
 from smidgen.structures.structure import Structure
-from smidgen.vector.places import before
+from smidgen.vector.places import rank_eight
 
 RUN = 32  # so many are sorted by counting those before each
 
@@ -46,11 +46,8 @@ def _write_ranked(scores: FloatArray, order: IntArray) -> bool:
         return False
     for start in range(0, n, RUN):
         end = min(start + RUN, n)
-        for i in range(start, end):
-            place = start
-            for first in range(start, end, 8):
-                place += before(scores, first, i)
-            order[place] = i
+        for first in range(start, end, 8):
+            rank_eight(scores, first, start, end, order)
     if n > RUN:
         _merge_runs(scores, order)
     return True
@@ -86,22 +83,24 @@ def ranked(scores: FloatArray) -> IntArray:
 
 @kernel
 def write_merged(
-    better: IntArray, shown: IntArray, discounts: FloatArray, n: int, touched: IntArray, weights: FloatArray
+    better: IntArray, shown: IntArray, discounts: FloatArray, each: FloatArray, touched: IntArray, weights: FloatArray
 ) -> None:
     """The documents that φ(better) − φ(shown) touches, and their coefficients; those that cancel are left out.
 
-    What is left of the two arrays, which hold twice the discounts, is filled with zeros.
+    What is left of the two arrays, which hold twice the discounts, is filled with zeros. ``each`` gets the coefficient
+    of every document.
     """
-    weight = np.zeros(n)
+    each[:] = 0.0
     for i in range(min(better.shape[0], discounts.shape[0])):
-        weight[better[i]] += discounts[i]
+        each[better[i]] += discounts[i]
     for i in range(min(shown.shape[0], discounts.shape[0])):
-        weight[shown[i]] -= discounts[i]
+        each[shown[i]] -= discounts[i]
     k = 0
-    for i in range(n):
-        if weight[i] != 0.0:
-            touched[k], weights[k] = i, weight[i]
-            k += 1
+    for i in range(each.shape[0]):
+        if k == touched.shape[0]:
+            break
+        touched[k], weights[k] = i, each[i]
+        k += each[i] != 0.0
     touched[k:], weights[k:] = 0, 0.0
 
 
@@ -112,7 +111,7 @@ def _write_checked(
     """`write_merged`; says no if one of the rankings does not hold distinct documents below n."""
     if _first_fault(better, n) >= 0 or _first_fault(shown, n) >= 0:
         return False
-    write_merged(better, shown, discounts, n, touched, weights)
+    write_merged(better, shown, discounts, np.empty(n), touched, weights)
     return True
 
 
@@ -303,6 +302,24 @@ class Ranking(Structure):
     def from_record(cls, fields: dict[str, Any]) -> Ranking:
         """Rebuild from `to_record`."""
         return cls(**fields)
+
+    @classmethod
+    def from_records(cls, many: Sequence[dict[str, Any]]) -> list[Ranking]:
+        """Rebuild many from `to_record`."""
+        out: list[Ranking] = []
+        for fields, rows in zip(many, all_rows([fields["docs"] for fields in many], "docs"), strict=True):
+            last = out[-1] if out and cls is Ranking and len(fields) == 2 else None
+            if (
+                last is None
+                or type(fields["top"]) is not int
+                or (fields["top"], rows.shape[0]) != (last.top, len(last))
+            ):
+                out.append(cls(**{**fields, "docs": rows}))
+                continue
+            like = cls.__new__(cls)  # as the one before it, but for the documents
+            like.rows, like.top, like.discounts = rows, last.top, last.discounts
+            out.append(like)
+        return out
 
     def _resolve(self, y: Any) -> tuple[Ranking, IntArray]:
         if isinstance(y, ExtendedRanking):

@@ -57,6 +57,7 @@ LAWS: tuple[Law, ...] = (
     refusing_laws.a_step_beyond_floating_point_is_refused_whole,
     refusing_laws.hostile_streams_leave_finite_state_or_are_refused,
     refusing_laws.milliseconds_are_ordinary_input,
+    memory_laws.many_at_once_are_each_in_turn,  # last: whoever breaks another law is told of that one
 )
 
 

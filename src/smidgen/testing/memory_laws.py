@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 import smidgen
 from smidgen.decision import Decision
-from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, MissingExtra, NotTeachable
+from smidgen.errors import (
+    AlreadyLearnt,
+    DecisionMismatch,
+    InvalidArgument,
+    MissingExtra,
+    NotTeachable,
+    SmidgenError,
+)
 from smidgen.learners import Learner, cards, learners
+from smidgen.structures import structured
 from smidgen.testing.case import Case, decisions_of, snapshot
 from smidgen.testing.laws import hold, refused
 
@@ -50,6 +61,36 @@ def replay_equals_live(case: Case) -> None:
         hold(twin.decisions == max(d.number for d, _ in log), "numbering does not go on behind the log")
         if len(log) == len(contexts):  # a filter's drops are in no log of feedback
             hold(live.decide(contexts[0]) == twin.decide(contexts[0]), "after a replay the next decision differs")
+
+
+def many_at_once_are_each_in_turn(case: Case) -> None:
+    """Many decisions learnt by one call leave what the same calls of `learn` leave, up to one that is refused."""
+    for as_csr, lag, guarded in ((False, 0, False), (False, 3, True), (True, 1, True)):
+        contexts = case.form.contexts(8, 60, as_csr=as_csr)
+        live = case.make()
+        log = case.play(live, contexts, lag=lag)
+        wild = next((i for i in range(30, len(log)) if structured(log[i][0].context) is not None), None)
+        if guarded and wild is not None and (known := structured(log[wild][0].context)) is not None:
+            with suppress(SmidgenError):  # so that the guard has something to do; guests may not know how
+                log[wild] = (structs.replace(log[wild][0], context=known.scaled(1e4)), log[wild][1])
+        recalled = live.recall_many([live.brief(decision) for decision, _ in log])
+        hold(recalled == decisions_of(log), "decisions that were recalled together are others")
+        told = [feedback for _, feedback in log]
+        verbs, many = (case.make().guard() if guarded else case.make() for _ in range(2))
+        for decision, feedback in zip(recalled, told, strict=True):
+            verbs.learn(decision, feedback)
+        cuts = [0, 1, len(log) // 8, len(log)]
+        for start, end in pairwise(cuts):
+            many.learn_many(recalled[start:end], told[start:end])
+        hold(many.to_bytes() == verbs.to_bytes(), "many decisions learnt at once leave something else than one by one")
+        half = len(log) // 2
+        for bad, why in ((log[0], "one that was learnt already"), ((recalled[half], object()), "strange feedback")):
+            verbs, many = (case.make().guard() if guarded else case.make() for _ in range(2))
+            for decision, feedback in log[:half]:
+                verbs.learn(decision, feedback)
+            some, heard = zip(*log[:half], bad, *log[half + 1 :], strict=True)
+            refused(f"{why}, among many,", many.learn_many, list(some), list(heard))
+            hold(many.to_bytes() == verbs.to_bytes(), f"{why} among many does not leave what came before it learnt")
 
 
 def a_decision_survives_json_and_bytes(case: Case) -> None:

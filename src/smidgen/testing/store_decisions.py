@@ -33,6 +33,7 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
         hold(store.decision(id) is None, f"an id that nobody gave is unknown, whatever it is: {id[:30]!r}")
     hold(store.requested(row.slot, "a") == made, "a decision is found by the app's own id")
     hold(store.requested(other.slot, "a") is None, "the app's own ids are of one slot")
+    hold(store.requested(other.slot, "a", row.slot) == made, "they are looked for in several slots at once")
     hold(store.requested(row.slot, "b") is None, "an id that the app never gave is unknown")
     event = store.event(row.slot, 3)
     hold(

@@ -18,6 +18,7 @@ def slots_are_entered(make: Callable[[], Store], store: Store) -> None:
     counts = store.counts(row.slot)
     store.begin()
     store.savepoint()
+    store.expect([row.slot, "nonsense"], [other.slot, "f" * 24])
     store.enter(row.slot, other.slot)
     store.enter(row.slot)
     hold(store.counts(row.slot) is counts, "entering a slot keeps the object of its counts")
@@ -41,25 +42,29 @@ def slots_are_entered(make: Callable[[], Store], store: Store) -> None:
 
 def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
     """A lease is granted to one; who owns a slot next has a higher epoch and fences off whoever did before."""
-    row = model(store, "owned")
-    first = store.lease(row.slot, "a", 60.0)
-    hold(first is not None and first >= 1, "a slot that nobody owns is granted")
-    hold(store.lease(row.slot, "a", 60.0) == first, "its owner keeps it, with the same epoch")
+    row, next_row = model(store, "owned"), model(store, "owned too")
+    first = store.lease("a", 60.0, row.slot).get(row.slot, 0)
+    hold(first >= 1, "a slot that nobody owns is granted")
+    granted = store.lease("a", 60.0, row.slot, next_row.slot)
+    hold(granted.get(row.slot) == first, "its owner keeps it, with the same epoch")
+    hold(granted.keys() == {row.slot, next_row.slot}, "several are asked for at once")
     hold(store.publish(row.slot, None, 1, b"of its owner", first), "its owner publishes what it became")
     batch(store, lambda: hold(store.publish(row.slot, "k", 1, b"of its owner", first), "its owner publishes for a key"))
     if not store.shared:
-        store.leave(row.slot, "a")
+        store.leave("a", row.slot, next_row.slot)
         return
     other = make()
     try:
-        hold(other.lease(row.slot, "b", 60.0) is None, "nobody else is granted what is owned")
+        store.leave("a", next_row.slot)
+        free = other.lease("b", 60.0, row.slot, next_row.slot)
+        hold(free.keys() == {next_row.slot}, "nobody else is granted what is owned; what was left is granted")
         held = {lease.slot: (lease.owner, lease.epoch) for lease in other.leases()}
         hold(held.get(row.slot) == ("a", first), "it is told who owns what")
-        other.leave(row.slot, "b")
-        hold(other.lease(row.slot, "b", 60.0) is None, "nobody leaves what is another's")
-        store.leave(row.slot, "a")
-        second = other.lease(row.slot, "b", 60.0)
-        hold(second is not None and first is not None and second > first, "a new owner has a higher epoch")
+        other.leave("b", row.slot)
+        hold(not other.lease("b", 60.0, row.slot), "nobody leaves what is another's")
+        store.leave("a", row.slot)
+        second = other.lease("b", 60.0, row.slot).get(row.slot, 0)
+        hold(second > first, "a new owner has a higher epoch")
         hold(not store.publish(row.slot, None, 1, b"of the old one", first), "who owned it before is fenced off")
         told = batch(store, lambda: store.publish(row.slot, "k", 1, b"of the old one", first))
         hold(told is False, "for a key too")
@@ -124,6 +129,7 @@ def _they_wait(store: Store, other: Store, slot: int, free: int) -> None:
     other.begin()
     try:
         store.enter(free)
+        other.expect([slot], [free])  # waits for the first only
         other.enter(slot)
         try:
             other.enter(free)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._kernel import borrowing
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Clicks, from_clicks
@@ -21,41 +21,27 @@ TELLS = {"clicks": "the clicks", "better": "the better ranking that they stand f
 ERROR = 0.1
 
 
-@kernel
-def click_down(grades: IntArray, attract: FloatArray, stop: FloatArray, draws: FloatArray, clicked: IntArray) -> int:
-    """Go down the list and write the places that are clicked; returns how many.
-
-    A click at a place comes with the chance that ``attract`` has for the place and the grade of its document; after it
-    the user stops with the chance that ``stop`` has. Places below a table's last row have that row.
-    """
-    count = 0
-    for i in range(grades.shape[0]):
-        row = min(i, attract.shape[0] - 1)
-        if draws[0, i] < attract[row, grades[i]]:
-            clicked[count] = i
-            count += 1
-            if draws[1, i] < stop[row, grades[i]]:
-                break
-    return count
-
-
-@kernel
+@borrowing
 def click_into(
     user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator, draws: FloatArray, clicked: IntArray
 ) -> int:
-    """Write the documents that are clicked to the first row of ``clicked``, by the user's own random numbers; how many.
+    """Go down the list and write the documents that are clicked, by the user's own random numbers; returns how many.
 
-    ``draws`` and ``clicked`` have two rows, of a place or more for each document that the user looks at.
+    A click at a place comes with the chance that the table ``attract`` has for the place and the grade of its document;
+    after it the user stops with the chance that ``stop`` has. Places below a table's last row have that row. ``draws``
+    has two rows; they and ``clicked`` have a place or more for each document that the user looks at.
     """
-    looks = min(user.depth, shown.shape[0])
+    looks, last, count = min(user.depth, shown.shape[0]), user.attract.shape[0] - 1, 0
     for row in range(2):
         for i in range(looks):
             draws[row, i] = rng.random()
     for i in range(looks):
-        clicked[1, i] = int(labels[shown[i]])
-    count = click_down(clicked[1, :looks], user.attract, user.stop, draws, clicked[0])
-    for i in range(count):
-        clicked[0, i] = shown[clicked[0, i]]
+        row, grade = min(i, last), int(labels[shown[i]])
+        hit = draws[0, i] < user.attract[row, grade]
+        clicked[count] = shown[i]  # the next one writes over it if it was none: a branch would be foretold wrongly
+        count += hit
+        if hit & (draws[1, i] < user.stop[row, grade]):
+            break
     return count
 
 
@@ -120,9 +106,9 @@ class ClickUser:
         """The clicked documents, in the order of the clicks."""
         shown, labels = context.check(action), self._labels(context)
         self.grades(labels, shown[: self.depth])
-        draws, clicked = np.empty((2, len(shown))), np.empty((2, len(shown)), np.int64)
+        draws, clicked = np.empty((2, len(shown))), np.empty(len(shown), np.int64)
         count = click_into(self.person(), shown, labels, self._rng, draws, clicked)
-        return [int(document) for document in clicked[0, :count]]
+        return [int(document) for document in clicked[:count]]
 
     def grades(self, labels: Any, seen: Any) -> IntArray:
         """The labels of some documents as whole numbers that the tables know, or a refusal."""

@@ -27,8 +27,6 @@ VW = {
 RATES = (0.05, 0.5, 5.0)
 #: Peers with one model per arm, which play where the arms are the same in every round and features are few.
 ARMED = ("MABWiser LinUCB", "MABWiser LinTS", "contextualbandits LinUCB", "river LinUCBDisjoint")
-#: The most features that peers with one matrix per arm are given.
-FEW = 100
 
 
 def installed(peer: str) -> bool:

@@ -10,7 +10,7 @@ from smidgen_papers.onseg.comparison import (
     FOUR,
     OGDEG,
     ONSEG,
-    ahead,
+    all_ahead,
     best_of,
     gather,
     newton_helps,
@@ -51,12 +51,7 @@ for _name in SETS:
 )
 def _beats_ogdeg(run: Run, ionosphere: Answers, cancer: Answers) -> Finding:
     what = "error rate of ONSEG against OGDEG"
-    return on_both(
-        {
-            "ionosphere": ahead(ionosphere, "mistakes", ONSEG, OGDEG, what),
-            "cancer": ahead(cancer, "mistakes", ONSEG, OGDEG, what),
-        }
-    )
+    return all_ahead({"ionosphere": ionosphere, "cancer": cancer}, "mistakes", ONSEG, OGDEG, what)
 
 
 @add_claim(
@@ -69,12 +64,7 @@ def _inside(run: Run, ionosphere: Answers, cancer: Answers) -> Finding:
     if run.quick:
         return untestable("the quick set runs the δ of Theorem 1 only")
     what = "error rate of ONSEG against OGDEG"
-    return on_both(
-        {
-            "ionosphere": ahead(ionosphere, "mistakes", *FIFTH, what),
-            "cancer": ahead(cancer, "mistakes", *FIFTH, what),
-        }
-    )
+    return all_ahead({"ionosphere": ionosphere, "cancer": cancer}, "mistakes", *FIFTH, what)
 
 
 @add_claim(
@@ -100,12 +90,7 @@ def _newton(run: Run, ionosphere: Answers, cancer: Answers) -> Finding:
 )
 def _second_order(run: Run, ionosphere: Answers, cancer: Answers) -> Finding:
     what = "error rate of ONS against OGD"
-    return on_both(
-        {
-            "ionosphere": ahead(ionosphere, "mistakes", FOUR[1], FOUR[0], what),
-            "cancer": ahead(cancer, "mistakes", FOUR[1], FOUR[0], what),
-        }
-    )
+    return all_ahead({"ionosphere": ionosphere, "cancer": cancer}, "mistakes", FOUR[1], FOUR[0], what)
 
 
 @add_claim(
@@ -116,12 +101,7 @@ def _second_order(run: Run, ionosphere: Answers, cancer: Answers) -> Finding:
 )
 def _against_gradients(run: Run, ionosphere: Answers, cancer: Answers) -> Finding:
     what = "error rate of ONSEG against OGD"
-    return on_both(
-        {
-            "ionosphere": ahead(ionosphere, "mistakes", ONSEG, FOUR[0], what),
-            "cancer": ahead(cancer, "mistakes", ONSEG, FOUR[0], what),
-        }
-    )
+    return all_ahead({"ionosphere": ionosphere, "cancer": cancer}, "mistakes", ONSEG, FOUR[0], what)
 
 
 @add_claim(

@@ -195,6 +195,11 @@ def ahead(answers: Answers, series: str, one: Choice, other: Choice, what: str) 
     return Finding(finding.verdict, finding.effect, "; ".join(filter(None, (finding.reason, said))))
 
 
+def all_ahead(sets: dict[str, Answers], series: str, one: Choice, other: Choice, what: str) -> Finding:
+    """Whether one learner is ahead of another on both sets."""
+    return on_both({name: ahead(answers, series, one, other, what) for name, answers in sets.items()})
+
+
 def on_both(findings: dict[str, Finding]) -> Finding:
     """One verdict for two data sets; the reasons of both are kept."""
     whole = every(findings)

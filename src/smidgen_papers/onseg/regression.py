@@ -6,7 +6,7 @@ from functools import partial
 
 from smidgen_papers.catalogue import add_claim, add_figure, add_study
 from smidgen_papers.claims import Finding, untestable
-from smidgen_papers.onseg.comparison import FOUR, OGDEG, ONSEG, ahead, gather, newton_helps, on_both, parts
+from smidgen_papers.onseg.comparison import FOUR, OGDEG, ONSEG, all_ahead, gather, newton_helps, on_both, parts
 from smidgen_papers.onseg.learners import Choice
 from smidgen_papers.part import Answers, Run
 
@@ -38,9 +38,7 @@ for _name in SETS:
 )
 def _beats_ogdeg(run: Run, abalone: Answers, kin: Answers) -> Finding:
     what = "F(X^T) of ONSEG against OGDEG"
-    return on_both(
-        {"abalone": ahead(abalone, "losses", ONSEG, OGDEG, what), "kin": ahead(kin, "losses", ONSEG, OGDEG, what)}
-    )
+    return all_ahead({"abalone": abalone, "kin": kin}, "losses", ONSEG, OGDEG, what)
 
 
 @add_claim(
@@ -68,9 +66,7 @@ def _other_beta(run: Run, abalone: Answers, kin: Answers, choice: Choice) -> Fin
     if run.quick:
         return untestable("the quick set runs the printed β only")
     what = f"F(X^T) of {choice.name} against OGDEG"
-    return on_both(
-        {"abalone": ahead(abalone, "losses", choice, OGDEG, what), "kin": ahead(kin, "losses", choice, OGDEG, what)}
-    )
+    return all_ahead({"abalone": abalone, "kin": kin}, "losses", choice, OGDEG, what)
 
 
 @add_claim(
@@ -92,7 +88,7 @@ def _newton(run: Run, abalone: Answers, kin: Answers) -> Finding:
 def _second_order(run: Run, abalone: Answers, kin: Answers) -> Finding:
     ogd, ons = FOUR[0], FOUR[1]
     what = "F(X^T) of ONS against OGD"
-    return on_both({"abalone": ahead(abalone, "losses", ons, ogd, what), "kin": ahead(kin, "losses", ons, ogd, what)})
+    return all_ahead({"abalone": abalone, "kin": kin}, "losses", ons, ogd, what)
 
 
 @add_claim(
@@ -103,6 +99,4 @@ def _second_order(run: Run, abalone: Answers, kin: Answers) -> Finding:
 )
 def _against_gradients(run: Run, abalone: Answers, kin: Answers) -> Finding:
     what = "F(X^T) of ONSEG against OGD"
-    return on_both(
-        {"abalone": ahead(abalone, "losses", ONSEG, FOUR[0], what), "kin": ahead(kin, "losses", ONSEG, FOUR[0], what)}
-    )
+    return all_ahead({"abalone": abalone, "kin": kin}, "losses", ONSEG, FOUR[0], what)

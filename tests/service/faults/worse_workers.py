@@ -45,7 +45,7 @@ def _answers_before_the_commit() -> None:
 def _locks_no_slot() -> None:
     lock = " FOR NO KEY UPDATE"
     enter, enter_of = postgres_slots._ENTER.replace(lock, ""), postgres_slots._ENTER_OF.replace(lock, "")
-    vars_of(postgres_slots, _ENTER=enter, _ENTER_OF=enter_of)
+    vars_of(postgres_slots, _ENTER=enter, _ENTER_OF=enter_of, _ENTER_FREE=enter_of)
 
     def patient(self: postgres_slots.PostgresSlots, sql: str) -> str:
         return sql

@@ -24,8 +24,9 @@ from smidgen.service.replay import places
 from smidgen.service.replay.opening import files_of, kind_of, recorded
 from smidgen.service.replay.places import Places
 from smidgen.service.replay.sweep import replay
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording, Recording
+from smidgen.service.store.recording import Recording
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("pyarrow.parquet", reason="pyarrow was built without Parquet")

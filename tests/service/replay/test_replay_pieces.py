@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from service import live
 from service.bodies import MODELS, engine_with, play
 from smidgen.cli import app
 from smidgen.errors import InvalidArgument
@@ -21,8 +22,9 @@ from smidgen.jobs.here import Here
 from smidgen.service.insight.whatif import what_if
 from smidgen.service.replay import sweep, table_sweep
 from smidgen.service.replay.sweep import replay
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import DatabaseRecording
+from smidgen.service.store.places import place
 
 OTHERS = {
     "newcomers": ["LinUCB", "SquareCB", "ThompsonChoice"],
@@ -61,7 +63,7 @@ def _worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(data: Path, name: str, learners: list[str], **how: Any) -> bytes:
-    return msgspec.msgpack.encode(replay(name, learners, data=data, **how))
+    return msgspec.msgpack.encode(replay(name, learners, data=place(live.where(data)), **how))
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -64,7 +64,7 @@ def scratch_for(longest: int, depth: int, dim: int) -> DrawnScratch:
         np.empty(2 * longest, np.int64),
         np.empty((min(longest, depth), dim)),
         np.empty((2, longest)),
-        np.empty((2, longest), np.int64),
+        np.empty(longest, np.int64),
     )
 
 
@@ -78,7 +78,7 @@ def show(q: Queries, s: Drawing, m: DrawnMemory, scratch: DrawnScratch, first: i
         return draw(scores, s.coins, number, min(s.depth, n), shown, scratch.work[:n])
     if not _write_ranked(scores, shown):
         return False
-    swap_pairs(s.coins, number, s.depth, s.swap, s.alternate, shown, scratch.orders[1, :n])
+    swap_pairs(s.coins, number, s.depth, s.swap, s.alternate, shown, scratch.orders[1, :n], scratch.work)
     return True
 
 
@@ -118,7 +118,7 @@ def perturbed_step(m: DrawnMemory, scratch: DrawnScratch, docs: FloatArray, disc
     )
     if not exchange_pairs(shown, scratch.orders[1, :n], scratch.orders[2, :n], after):
         return False
-    write_merged(after, shown, discounts, n, touched, weights)
+    write_merged(after, shown, discounts, scratch.work[most : most + n], touched, weights)
     combine_dense(docs, touched, weights, scratch.delta)
     move(m.w, scratch.delta, 1.0, m.w)
     return True
@@ -152,7 +152,7 @@ def clicked_ranking(scratch: DrawnScratch, n: int, count: int) -> None:
     """Write the ranking that clicks stand for, from their standing."""
     shown, standing, better = scratch.orders[0, :n], scratch.orders[2, :n], scratch.orders[3, :n]
     for i in range(count):
-        better[i] = scratch.clicked[0, i]
+        better[i] = scratch.clicked[i]
     for i in range(n):
         if standing[shown[i]] == 1:
             better[count] = shown[i]
@@ -180,7 +180,7 @@ def clicking_rounds(
             return t
         shown, standing = scratch.orders[0, :n], scratch.orders[2, :n]
         count = click_into(user, shown, q.labels[first:last], rng, scratch.draws, scratch.clicked)
-        places = stand_clicked(shown, scratch.clicked[0, :count], standing)
+        places = stand_clicked(shown, scratch.clicked[:count], standing)
         if measured:
             clicked_ranking(scratch, n, count)
         note(q, record, t, first, shown, scratch.orders[3, :n])

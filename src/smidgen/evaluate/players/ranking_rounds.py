@@ -47,8 +47,8 @@ class Record(NamedTuple):
 def clicked_by(user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator) -> IntArray:
     """The documents that a `ClickUser` clicks."""
     looks = min(user.depth, shown.shape[0])
-    clicked = np.empty((2, looks), np.int64)
-    return clicked[0, : click_into(user, shown, labels, rng, np.empty((2, looks)), clicked)]
+    clicked = np.empty(looks, np.int64)
+    return clicked[: click_into(user, shown, labels, rng, np.empty((2, looks)), clicked)]
 
 
 @kernel
@@ -102,6 +102,7 @@ def rounds(
     """
     delta, teams, clicked, sound = np.empty(q.X.shape[1]), np.empty(0, np.int64), np.empty(0, np.int64), True
     touched, weights = np.empty(2 * q.discounts.shape[0], np.int64), np.empty(2 * q.discounts.shape[0])
+    each = np.empty(np.max(q.starts[1:] - q.starts[:-1]))
     for t in range(order.shape[0]):
         first, last = q.starts[order[t]], q.starts[order[t] + 1]
         docs, discounts = q.X[first:last], q.discounts[: last - first]
@@ -123,7 +124,7 @@ def rounds(
             if ahead > 0:
                 move(m.w, delta, duel.step, m.w)
         else:
-            write_merged(better, shown, discounts, last - first, touched, weights)
+            write_merged(better, shown, discounts, each[: last - first], touched, weights)
             combine_dense(docs, touched, weights, delta)
             sound = learn(p, m, delta)
         if not sound:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from smidgen._kernel import inlined, kernel
 from smidgen.decision import IntArray
-from smidgen.features.prose.characters import CAPITAL, DIGIT, EMOJI, LETTER, LINE, SPACE, Codes, Kinds
+from smidgen.features.prose.characters import CAPITAL, DIGIT, EMOJI, LETTER, LINE, MARK, SPACE, Codes, Kinds
 
 #: What is counted, by its place.
 (
@@ -58,12 +58,16 @@ def _in_word(kind: int) -> bool:
 @inlined
 def _count_marks(codes: Codes, kinds: Kinds, out: IntArray) -> None:
     """Count everything that a character and its neighbours tell."""
+    letters = 0
     for k in range(codes.shape[0]):
-        c, kind, before, after = int(codes[k]), int(kinds[k]), _kind(kinds, k - 1), _kind(kinds, k + 1)
-        if kind == EMOJI:
+        letters += LETTER <= kinds[k] <= DIGIT
+    out[LETTERS] += letters
+    for k in range(codes.shape[0]):
+        if kinds[k] < MARK:
+            continue
+        c, before, after = int(codes[k]), _kind(kinds, k - 1), _kind(kinds, k + 1)
+        if kinds[k] == EMOJI:
             out[PICTURES] += 1
-        elif _in_word(kind):
-            out[LETTERS] += 1
         elif c == _EXCLAMATION:
             out[EXCLAMATIONS] += 1
         elif c == _QUESTION:

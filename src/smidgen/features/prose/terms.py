@@ -16,7 +16,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.features.prose.characters import DIGIT, LETTER, LINE, SPACE, Codes, Kinds
 
 #: Letters run together by threes, fours and fives.
-SHORTEST = 3
+SHORTEST, LONGEST = 3, 5
 _MASK = (1 << 31) - 1  # so that no product below leaves 62 bits, compiled or not
 _FNV, _POLYNOMIAL, _FINAL = 16_777_619, 1_000_003, 73_244_475
 
@@ -58,21 +58,15 @@ def _slot(keys: IntArray, key: int, mixed: int) -> int:
 
 @kernel
 def word_keys(codes: Codes, kinds: Kinds) -> IntArray:
-    """Two residues of every word, in order: 62 bits that tell it from others."""
-    n, begun = 0, False
-    for k in range(codes.shape[0]):
+    """Two residues of every word, in order, a row each: 62 bits that tell it from others."""
+    keys, n, begun = np.empty((codes.shape[0], 2), np.int64), 0, False
+    left, right = 17, 29
+    for k in range(codes.shape[0]):  # without a branch: where words begin and end cannot be foretold
         inside = LETTER <= kinds[k] <= DIGIT
-        n += inside and not begun
-        begun = inside
-    keys, at, begun = np.empty((2, n), np.int64), -1, False
-    for k in range(codes.shape[0]):
-        if LETTER <= kinds[k] <= DIGIT:
-            if not begun:
-                at += 1
-                keys[0, at], keys[1, at] = 17, 29
-            keys[0, at], keys[1, at] = _left(keys[0, at], int(codes[k])), _right(keys[1, at], int(codes[k]))
-        begun = LETTER <= kinds[k] <= DIGIT
-    return keys
+        n += inside & (not begun)
+        left, right = _left(left if begun else 17, int(codes[k])), _right(right if begun else 29, int(codes[k]))
+        keys[n - inside, 0], keys[n - inside, 1], begun = left, right, inside  # beyond the words: written over
+    return keys[:n].copy()
 
 
 @kernel
@@ -97,9 +91,9 @@ def token_keys(codes: Codes, kinds: Kinds) -> IntArray:
 @kernel
 def phrase_key(keys: IntArray) -> int:
     """The key of a phrase of one, two or three words."""
-    left, right = keys[0, 0], keys[1, 0]
-    for k in range(1, keys.shape[1]):
-        left, right = _joined(left, right, keys[0, k], keys[1, k])
+    left, right = keys[0, 0], keys[0, 1]
+    for k in range(1, keys.shape[0]):
+        left, right = _joined(left, right, keys[k, 0], keys[k, 1])
     return int((left << 31) | right)
 
 
@@ -114,12 +108,12 @@ def enter(table: IntArray, keys: IntArray, kind: int) -> None:
 @kernel
 def find_phrases(keys: IntArray, table: IntArray, found: IntArray, first: IntArray, last: IntArray) -> None:
     """Count the phrases of each kind, and note the first and the last word at which one begins."""
-    n = keys.shape[1]
+    n = keys.shape[0]
     for k in range(n):
-        left, right = keys[0, k], keys[1, k]
+        left, right = keys[k, 0], keys[k, 1]
         for size in range(1, min(4, n - k + 1)):
             if size > 1:
-                left, right = _joined(left, right, keys[0, k + size - 1], keys[1, k + size - 1])
+                left, right = _joined(left, right, keys[k + size - 1, 0], keys[k + size - 1, 1])
             key = (left << 31) | right
             at = _slot(table[0], key, _mixed(key >> 31, key & _MASK))
             if table[0, at] != key:
@@ -134,34 +128,39 @@ def find_phrases(keys: IntArray, table: IntArray, found: IntArray, first: IntArr
 @kernel
 def lay_words(keys: IntArray, scale: float, out: FloatArray) -> None:
     """Words and pairs in hashed columns, each once with 1 + ln(how often), then to the length ``scale``."""
-    n, size = keys.shape[1], 16
+    n, size = keys.shape[0], 16
     while size < 4 * n:
         size *= 2
     seen, counts, squares = np.full(size, -1, np.int64), np.zeros(size, np.int64), 0.0
-    for k in range(2 * n - 1):
-        left, right = keys[0, k % n], keys[1, k % n]
-        if k >= n:
-            left, right = _joined(left, right, keys[0, k - n + 1], keys[1, k - n + 1])
-        key = (left << 31) | right
-        at = _slot(seen, key, _mixed(left, right))
-        seen[at] = key
-        counts[at] += 1
+    for words in range(1, 3):
+        for k in range(n - words + 1):
+            left, right = keys[k, 0], keys[k, 1]
+            if words == 2:
+                left, right = _joined(left, right, keys[k + 1, 0], keys[k + 1, 1])
+            key = (left << 31) | right
+            at = _slot(seen, key, _mixed(left, right))
+            seen[at] = key
+            counts[at] += 1
+    taken, m = np.empty(size, np.int64), 0
     for at in range(size):
-        if counts[at] > 0:
-            worth, h = 1.0 + math.log(counts[at]), _mixed(seen[at] >> 31, seen[at] & _MASK)
-            squares += worth * worth
-            out[(h >> 1) % out.shape[0]] += worth if h & 1 else -worth
+        taken[m] = at
+        m += counts[at] > 0
+    for at in taken[:m]:
+        worth, h = 1.0, _mixed(seen[at] >> 31, seen[at] & _MASK)
+        if counts[at] > 1:
+            worth += math.log(counts[at])
+        squares += worth * worth
+        out[(h >> 1) % out.shape[0]] += worth if h & 1 else -worth
     factor = scale / math.sqrt(squares) if squares > 0.0 else 0.0
     for j in range(out.shape[0]):
         out[j] *= factor
 
 
 @inlined
-def _count_run(run: int, out: FloatArray) -> None:
-    """Count a run of letters in its column, up or down."""
+def _stirred(run: int) -> int:
+    """The residue of a run of letters: its lowest bit is the sign, those above it are the column."""
     h = ((run ^ (run >> 15)) * _FINAL) & _MASK
-    h ^= h >> 16
-    out[(h >> 1) & (out.shape[0] - 1)] += float(2 * (h & 1) - 1)
+    return h ^ (h >> 16)
 
 
 @kernel
@@ -170,20 +169,23 @@ def lay_letters(codes: Codes, kinds: Kinds, scale: float, out: FloatArray) -> No
 
     The number of columns is a power of two.
     """
-    n, squares = codes.shape[0], 0.0
-    letters = np.empty(n, np.int64)
+    n, squares = codes.shape[0], 0
+    letters, runs, places = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    counts = np.zeros(2 * out.shape[0], np.int64)
     for k in range(n):
         letters[k] = 32 if kinds[k] == SPACE else int(codes[k])
-    for k in range(n - SHORTEST + 1):
-        run = _left(_left(_left(17, letters[k]), letters[k + 1]), letters[k + 2])
-        _count_run(run, out)
-        if k + 3 < n:
-            run = _left(run, letters[k + 3])
-            _count_run(run, out)
-        if k + 4 < n:
-            _count_run(_left(run, letters[k + 4]), out)
+        runs[k] = _left(17, letters[k])
+    for size in range(2, LONGEST + 1):
+        for k in range(n - size + 1):  # each for itself, so that several are done at once
+            runs[k] = _left(runs[k], letters[k + size - 1])
+        if size >= SHORTEST:
+            for k in range(n - size + 1):
+                places[k] = _stirred(runs[k]) & (counts.shape[0] - 1)
+            for k in range(n - size + 1):
+                counts[places[k]] += 1
     for j in range(out.shape[0]):
-        squares += out[j] * out[j]
-    factor = scale / math.sqrt(squares) if squares > 0.0 else 0.0
+        count = counts[2 * j + 1] - counts[2 * j]
+        out[j], squares = count, squares + count * count  # whole numbers: no order changes the sum
+    factor = scale / math.sqrt(squares) if squares > 0 else 0.0
     for j in range(out.shape[0]):
         out[j] *= factor

@@ -40,7 +40,6 @@ from smidgen.state.root_ridge import RootRidge
 
 #: Columns in use up to which A is kept in full where that is left to the learner.
 LARGE = 256
-_ALL: Mask = np.empty(0, np.bool_)
 _NO_MARKS: Slots = np.empty(0, np.int32)
 _Ridge: TypeAlias = RootRidge | ColumnRidge
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,17 @@ from numpy.typing import NDArray
 
 from smidgen._kernel import kernel
 from smidgen.decision import Decision, FloatArray
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite
+from smidgen.errors import (
+    DecisionMismatch,
+    InvalidArgument,
+    InvalidFeatures,
+    InvalidFeedback,
+    NotFinite,
+    SmidgenError,
+)
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
+from smidgen.learners.coactive.stretches import Followed, Stretch, Stride, follow, form_of
 from smidgen.learners.coactive.taste import Taste, Wish
 from smidgen.optim import Additive, Rule
 from smidgen.optim.rule import as_direction
@@ -76,6 +85,28 @@ class Coactive(Learner):
                 self._rule.weighted_step(delta, weight)
             self._taste.take(before, after)
         self._uninformative += _vanishes(delta)
+
+    def learn_many(self, decisions: Sequence[Decision], feedback: Sequence[Any]) -> None:
+        """Learn from each decision in turn, as `learn` does, bit for bit; rankings of dense rows in compiled code."""
+        numbers = [decision.number for decision in decisions if self._admissible(decision)]
+        if len(numbers) == len(decisions) == len(feedback) == len(set(numbers)):
+            told = zip(decisions, feedback, strict=True)
+            self.follow(Stretch([_step(decision, better) for decision, better in told]), numbers, trace=False)
+        else:  # one of them is refused
+            super().learn_many(decisions, feedback)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `follow` goes by kernels, where the stretch has a form for them."""
+        return form_of(self) is not None
+
+    def follow(self, stretch: Stretch, numbers: Sequence[int], *, trace: bool = True) -> Followed:
+        """Decide and learn along a stretch of a log (`smidgen.learners.coactive.stretches`).
+
+        ``numbers`` are those of the decisions that the answers are about; ``trace``: whether orders and weights are
+        wanted.
+        """
+        return follow(self, stretch, numbers, trace=trace)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         self._learn(self._decide(context, number), answer)
@@ -217,6 +248,15 @@ class CoactiveLearner(Coactive):
         if not isinstance(rule, Rule):
             raise InvalidArgument(f"rule is {rule!r}", "give a rule of smidgen.optim, e.g. Additive(dim=3)")
         super().__init__(rule.fresh(), params={"rule": rule.fresh()}, seed=seed)
+
+
+def _step(decision: Decision, feedback: Any) -> Stride:
+    """An answer as a step of a stretch; what the verb refuses stays as it is."""
+    better = feedback
+    if type(feedback) is Clicks:
+        with suppress(SmidgenError):
+            better = better_than(decision, feedback)
+    return Stride(decision.context, True, better, decision.action, decision)
 
 
 def better_than(decision: Decision, clicks: Clicks) -> Any:

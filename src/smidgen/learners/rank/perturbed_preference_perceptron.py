@@ -19,12 +19,14 @@ from smidgen.optim.rule import moved
 @kernel
 def exchange_pairs(shown: IntArray, teams: IntArray, standing: IntArray, better: IntArray) -> bool:
     """Write the ranking with every pair exchanged whose lower document stands better; says whether there was one."""
-    found = False
-    better[:] = shown
-    for i in range(shown.shape[0] - 1):
-        if teams[i] >= 0 and teams[i] == teams[i + 1] and standing[shown[i + 1]] < standing[shown[i]]:
-            better[i], better[i + 1] = shown[i + 1], shown[i]
-            found = True
+    found, last = False, shown.shape[0] - 1
+    above = shown[0]  # of two neighbours, and what stands there once the pair above it is settled
+    for i in range(last):
+        lower = shown[i + 1]
+        turned = (teams[i] >= 0) & (teams[i] == teams[i + 1]) & (standing[lower] < standing[shown[i]])
+        better[i], above = lower if turned else above, above if turned else lower
+        found |= turned
+    better[last] = above
     return found
 
 

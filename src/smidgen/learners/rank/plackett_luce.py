@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray, IntArray
 from smidgen.randomness import U64, fill_uniforms
 from smidgen.structures.ranking import _write_ranked
@@ -65,7 +65,7 @@ def draw_with_chance(scores: FloatArray, key: U64, number: int, places: int, ord
     return log_probability(scores, order, places) if drawn else math.nan
 
 
-@kernel
+@inlined
 def suffix_sums(scores: FloatArray, order: IntArray, places: int, at: FloatArray, left: FloatArray) -> bool:
     """Write what `exchange_odds` reads: a weight per place, and the sum of those from each place on (0 at the end).
 
@@ -90,7 +90,7 @@ def suffix_sums(scores: FloatArray, order: IntArray, places: int, at: FloatArray
     return safe
 
 
-@kernel
+@inlined
 def exchange_odds(at: FloatArray, left: FloatArray, i: int, j: int, safe: bool) -> float:
     """P(R)/P(R*), R the ranking that `suffix_sums` read and R* the one with places i < j exchanged.
 

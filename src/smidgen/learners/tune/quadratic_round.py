@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray
@@ -15,10 +16,12 @@ from smidgen.randomness import U64, philox
 from smidgen.vector.lanes import fill, load, root, store
 from smidgen.vector.normals import NORMALS, box_muller, take_apart
 
+Words = NDArray[np.uint64]
+
 RIDGE, FIRST_ERROR = 0.1, 0.05
 #: Candidates of each of the two spreads; the present best point is one more.
 EACH = 100
-COUNT = 2 * EACH + 8  # with space for blocks of eight: the last seven are the best point again
+COUNT = 2 * EACH + 8  # twice eight at a time: the last seven are the best point again
 WIDE, NARROW = 0.3, 0.1  # .15 and .05 of the edge, which is 2 long in z
 #: Where the few numbers stand: losses learnt, discounted squared errors, the loss that counts .4 and the range above
 #: it that counts as much again, whether all losses so far were the same, so that the range is not known yet, and
@@ -113,27 +116,28 @@ def width_at(L: FloatArray, phi: FloatArray) -> float:
 
 
 @kernel
-def candidate_arrays(dim: int, features: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Space for normals, for candidates by coordinate, for their φ by feature, and for two numbers of each."""
-    places = (dim * COUNT // 2 + 7) // 8 * 8
-    return np.zeros((NORMALS + 3, places)), np.zeros((dim, COUNT)), np.zeros((features, COUNT)), np.zeros((2, COUNT))
+def candidate_arrays(dim: int, features: int) -> tuple[Words, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Space for random words, normals, candidates by coordinate, their φ by feature, and two numbers of each."""
+    pairs = dim * COUNT // 2  # whole blocks of eight, as COUNT holds such
+    words, normals = np.empty((2, pairs), np.uint64), np.empty((NORMALS + 2, pairs))
+    return words, normals, np.empty((dim, COUNT)), np.empty((features, COUNT)), np.empty((2, COUNT))
 
 
 @inlined
-def write_candidates(key: U64, number: int, best: FloatArray, normals: FloatArray, Z: FloatArray) -> None:
+def write_candidates(key: U64, number: int, best: FloatArray, words: Words, normals: FloatArray, Z: FloatArray) -> None:
     """Candidates around the best point, clipped to the cube, by coordinate: 100 wide, 100 narrow, the point itself."""
-    d, at, pairs = Z.shape[0], NORMALS * normals.shape[1], Z.shape[0] * COUNT // 2
+    pairs = normals.shape[1]
     for k in range(0, pairs, 2):
-        x0, x1, x2, x3 = philox(key, np.uint64(k // 2), np.uint64(number))
-        take_apart(x0, x1, k, normals)
-        if k + 1 < pairs:
-            take_apart(x2, x3, k + 1, normals)
+        words[0, k], words[1, k], words[0, k + 1], words[1, k + 1] = philox(key, np.uint64(k // 2), np.uint64(number))
+    for k in range(pairs):
+        take_apart(words[0, k], words[1, k], k, normals)
     box_muller(normals)
-    flat = normals.reshape(-1)
-    for i in range(d):
+    drawn = normals[NORMALS:].reshape(Z.shape)
+    for i in range(Z.shape[0]):
+        centre = best[i]
         for c in range(COUNT):
             spread = WIDE if c < EACH else NARROW if c < 2 * EACH else 0.0
-            Z[i, c] = min(max(best[i] + spread * flat[at + i * COUNT + c], -1.0), 1.0)
+            Z[i, c] = min(max(centre + spread * drawn[i, c], -1.0), 1.0)
 
 
 @inlined
@@ -163,18 +167,20 @@ def write_means(w: FloatArray, F: FloatArray, out: FloatArray) -> None:
 
 @inlined
 def write_widths(L: FloatArray, F: FloatArray, V: FloatArray, out: FloatArray) -> None:
-    """√(φᵀA⁻¹φ) of every candidate, eight at a time; V has a row of eight for each feature."""
-    p = L.shape[0]
-    for c in range(0, COUNT, 8):
-        total = fill(0.0)
-        for i in range(p):
-            s = load(F, i * COUNT + c)
+    """√(φᵀA⁻¹φ) of every candidate, twice eight at a time, as each sum waits; V has a row of them for each feature."""
+    for c in range(0, COUNT, 16):
+        total, other = fill(0.0), fill(0.0)
+        for i in range(L.shape[0]):
+            s, t = load(F, i * COUNT + c), load(F, i * COUNT + c + 8)
             for k in range(i):
-                s = s - fill(L[i, k]) * load(V, k * 8)
-            s = s * fill(L[i, i])
-            store(V, i * 8, s)
-            total = total + s * s
+                factor = fill(L[i, k])
+                s, t = s - factor * load(V, k * 16), t - factor * load(V, k * 16 + 8)
+            s, t = s * fill(L[i, i]), t * fill(L[i, i])
+            store(V, i * 16, s)
+            store(V, i * 16 + 8, t)
+            total, other = total + s * s, other + t * t
         store(out, COUNT + c, root(total))
+        store(out, COUNT + c + 8, root(other))
 
 
 @inlined
@@ -192,11 +198,11 @@ def choose(
     best: FloatArray, L: FloatArray, w: FloatArray, deviation: float, key: U64, number: int, out: FloatArray
 ) -> bool:
     """The candidate of least w·φ − κs√(φᵀA⁻¹φ), given κs; whether it is another point than the best one."""
-    normals, Z, F, values = candidate_arrays(best.shape[0], w.shape[0])
-    write_candidates(key, number, best, normals, Z)
+    words, normals, Z, F, values = candidate_arrays(best.shape[0], w.shape[0])
+    write_candidates(key, number, best, words, normals, Z)
     write_all_features(Z, F)
     write_means(w, F, values)
-    write_widths(L, F, np.empty((w.shape[0], 8)), values)
+    write_widths(L, F, np.empty((w.shape[0], 16)), values)
     for c in range(COUNT):
         values[0, c] -= deviation * values[1, c]
     chosen = least(values[0])
@@ -249,8 +255,8 @@ def ask(
 @kernel
 def move_best(best: FloatArray, w: FloatArray, key: U64, number: int) -> None:
     """x̂ ← the candidate of least w·φ."""
-    normals, Z, F, values = candidate_arrays(best.shape[0], w.shape[0])
-    write_candidates(key, number, best, normals, Z)
+    words, normals, Z, F, values = candidate_arrays(best.shape[0], w.shape[0])
+    write_candidates(key, number, best, words, normals, Z)
     write_all_features(Z, F)
     write_means(w, F, values)
     chosen = least(values[0])

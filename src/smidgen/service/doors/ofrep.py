@@ -132,23 +132,20 @@ def _asked(model: Served, context: dict[str, Any], *, once: bool = False, now: f
     if model.keyed and not (isinstance(target, str) and 0 < len(target) <= 256):
         raise _Flawed(400, "TARGETING_KEY_MISSING", f"the flag {model.name!r} has one learner per targetingKey")
     about = record({name: value for name, value in context.items() if name != "targetingKey"})
-    id = None
+    id, key = None, target if model.keyed else None
     if once:
         moment = int(now // model.blueprint.terms.window_s)
-        whole = msgspec.json.encode([context, model.version, moment], order="sorted")
+        whole = msgspec.json.encode([context, model.of(key).version, moment], order="sorted")
         id = f"ofrep:{hashlib.sha256(whole).hexdigest()}"
-    asked: DecisionBody = loops.decision(
-        id=id, key=target if model.keyed else None, context=about or None, activate=False
-    )
+    asked: DecisionBody = loops.decision(id=id, key=key, context=about or None, activate=False)
     return asked
 
 
 def _answer(model: Served, told: dict[str, Any]) -> dict[str, Any]:
     """An evaluation as the protocol says it."""
     kept = model.blueprint.body.candidates or []
-    metadata = {"decision": told["decision"], "model_version": told["model_version"]}
-    if told["propensity"] is not None:
-        metadata["propensity"] = told["propensity"]
+    wanted = ("decision", "model_version", "propensity", "slot")
+    metadata = {name: told[name] for name in wanted if told.get(name) is not None}
     return {
         "key": model.name,
         "value": _values(kept)[str(told["choice"])],

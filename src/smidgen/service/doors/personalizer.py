@@ -22,14 +22,14 @@ from smidgen.errors import SmidgenError
 from smidgen.learners import Loop
 from smidgen.service.http.mounting import mount
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import Service, reply, service
-from smidgen.service.http.tokens import Scope, require
+from smidgen.service.http.running import Service, reply, service, shown
+from smidgen.service.http.tokens import Rights, Scope, require
 from smidgen.service.lenient import gathered
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import CANDIDATES, Candidate, Id, ModelBody
+from smidgen.service.messages import CANDIDATES, Candidate, FeedbackReply, Id, ModelBody, ShownReply
 from smidgen.service.refusals import Conflict, Impossible, UnknownDecision
 
-PREFIX = "/personalizer/v1.0"
+PREFIX, KEY = "/personalizer/v1.0", "ocp-apim-subscription-key"
 #: The model that is made on the first call: the rewards, the silence and the wait that the product had unless told.
 MODEL = ModelBody(
     loop=Loop.CHOOSE.value, feedback="reward", reward_range=(-1.0, 1.0), default_reward=0.0, window_s=600.0
@@ -87,7 +87,7 @@ def hosted(endpoint: Endpoint) -> Endpoint:
 async def rank_actions(request: Request) -> Response:
     """POST /personalizer/v1.0/rank."""
     here = service(request)
-    name = await _model(request, here, "decide")
+    name, rights = await _model(request, here, "decide")
     body = await json_body(request, RankBody, here.options.max_body)
     event = body.event_id or uuid.uuid4().hex
     ids = [action.id for action in body.actions]
@@ -100,7 +100,8 @@ async def rank_actions(request: Request) -> Response:
         activate=not body.defer_activation,
         chosen=next((id for id in ids if id not in left_out), None) if here.options.apprentice else None,
     )
-    told = await here.writer.do(lambda: here.engine.decide(name, asked))
+    command = here.granted(rights, _key(request), "decide", lambda _: here.engine.decide(name, asked), name)
+    told = await here.writer.do(command)
     return reply(
         {
             "ranking": _ranking(ids, left_out, told["choice"], told.get("propensities", {told["choice"]: 1.0})),
@@ -115,12 +116,14 @@ async def rank_actions(request: Request) -> Response:
 async def reward(request: Request) -> Response:
     """POST /personalizer/v1.0/events/{eventId}/reward."""
     here = service(request)
-    name = await _model(request, here, "feedback")
+    name, rights = await _model(request, here, "feedback")
     body = await json_body(request, Reward, here.options.max_body)
+
+    def act(own: str | None) -> FeedbackReply:
+        return here.engine.feedback(_decision(here, name, request), loops.feedback(reward=body.value), name)
+
     try:
-        told = await here.writer.do(
-            lambda: here.engine.feedback(_decision(here, name, request), loops.feedback(reward=body.value), name)
-        )
+        told = await here.writer.do(here.granted(rights, _key(request), "feedback", act, name))
     except Conflict:  # another value for the same event: the first one stays
         here.metrics.count("feedback", "duplicate")
     else:
@@ -132,8 +135,12 @@ async def reward(request: Request) -> Response:
 async def activate(request: Request) -> Response:
     """POST /personalizer/v1.0/events/{eventId}/activate."""
     here = service(request)
-    name = await _model(request, here, "feedback")
-    await here.writer.do(lambda: here.engine.shown(_decision(here, name, request), name))
+    name, rights = await _model(request, here, "feedback")
+
+    def act(own: str | None) -> ShownReply:
+        return here.engine.shown(_decision(here, name, request), name)
+
+    await here.writer.do(here.granted(rights, _key(request), "feedback", act, name))
     return Response(status_code=204)
 
 
@@ -141,33 +148,39 @@ async def activate(request: Request) -> Response:
 async def status(request: Request) -> Response:
     """GET /personalizer/v1.0/status."""
     here = service(request)
-    name = await _model(request, here, "decide")
+    await here.look()
+    name, _ = await _model(request, here, "decide")
     model = here.engine.model(name)
     told = {"service": "smidgen", "apiStatus": "Valid", "apiStatusMessage": "Api Key is valid."}
     return reply({**told, "model": name, "modelVersion": model.version})
 
 
-async def _model(request: Request, here: Service, scope: Scope) -> str:
-    """The model that the caller means, made if it is not there; its key is the token."""
-    key = request.headers.get("ocp-apim-subscription-key")
-    rights = await here.bearer(request, key, quick=True)
+def _key(request: Request) -> str | None:
+    """The token that a caller shows: his key, or the usual header."""
+    return shown(request, request.headers.get(KEY))
+
+
+async def _model(request: Request, here: Service, scope: Scope) -> tuple[str, Rights]:
+    """The model that the caller means, made if it is not there, and his rights; its key is the token."""
+    rights = await here.bearer(request, request.headers.get(KEY), quick=True)
+    if (rights.model or here.options.personalizer) not in here.engine.models:
+        rights = await here.bearer(request, request.headers.get(KEY))
     name = rights.model or here.options.personalizer
     require(rights, scope, name)
-    if name not in here.engine.models:
-        await here.look()
     if name not in here.engine.models:
         await here.warm(MODEL)
         await here.writer.do(lambda: here.engine.create(name, MODEL))
     loop = here.engine.model(name).blueprint
     if loop.loop.name != Loop.CHOOSE or loop.feedback != "reward":
         raise Impossible(f"the model {name!r} does not choose by rewards", "name another with --personalizer")
-    return name
+    return name, rights
 
 
 def _decision(here: Service, name: str, request: Request) -> str:
     """The decision of an event; to be asked within a command."""
     event = request.path_params["event"]
-    row = here.engine.store.requested(here.engine.entered(name).slot, event)
+    slots = [part.slot for part in here.engine.entered(name).parts]
+    row = here.engine.store.requested(slots[0], event, *slots[1:])
     if row is None:
         raise UnknownDecision(f"there is no event {event!r}", "rank first")
     return row.id

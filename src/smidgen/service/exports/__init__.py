@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from smidgen.service.refusals import Impossible
-from smidgen.service.store.recording import Line, Recording
+from smidgen.service.store.lines import Line
+from smidgen.service.store.recording import Recording
 
 
 @dataclass(frozen=True)

@@ -18,18 +18,21 @@ from smidgen.learners import Learner, Loop
 from smidgen.learners.records.around import vectorizer_of
 from smidgen.service.exports import Format, Span, wanted
 from smidgen.service.refusals import Impossible
-from smidgen.service.store.recording import Line, Rebuilding, Recording, rebuild
+from smidgen.service.store.lines import Line
+from smidgen.service.store.rebuilding import Rebuilding, rebuild_all
+from smidgen.service.store.recording import Recording
 
 
 def write(recording: Recording, span: Span, path: Path) -> int:
     """A line for each answered decision, in the order of the answers."""
-    rebuilt = rebuild(recording)
-    blueprint = rebuilt.blueprint
+    slots = rebuild_all(recording)
+    blueprint = next(iter(slots.values())).blueprint
     if blueprint is None or blueprint.loop.name != Loop.CHOOSE or blueprint.feedback != "reward":
         raise Impossible(f"{recording.name} is no log of choices by reward", "export it as ndjson, csv or parquet")
     count = 0
     with path.open("wb") as file:
         for event in wanted(recording, span):
+            rebuilt = slots[event.slot or 0]
             if event.type in ("feedback", "expired") and event.status != "late" and _stands(event, rebuilt):
                 made = recording.decision(event.decision or "")
                 if made is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from smidgen.errors import MissingExtra
 from smidgen.service.exports import Format, Span
-from smidgen.service.exports.rows import COLUMNS, rows
+from smidgen.service.exports.rows import columns, rows
 from smidgen.service.store.recording import Recording
 
 #: How many events are held at once, and how many bytes of them at most.
@@ -18,8 +18,8 @@ def write(recording: Recording, span: Span, path: Path) -> int:
     """The columns of `rows` and ``line``, the event as NDJSON says it; compressed, a group of rows at a time."""
     arrow, parquet = _arrow()
     whole, real, flag, text = arrow.int64(), arrow.float64(), arrow.bool_(), arrow.string()
-    kinds = {"seq": whole, "model_version": whole, "propensity": real, "explored": flag}
-    schema = arrow.schema([*((name, kinds.get(name, text)) for name in COLUMNS), ("line", arrow.binary())])
+    kinds = {"slot": whole, "seq": whole, "model_version": whole, "propensity": real, "explored": flag}
+    schema = arrow.schema([*((name, kinds.get(name, text)) for name in columns(recording)), ("line", arrow.binary())])
     count = 0
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
         held: list[dict[str, Any]] = []

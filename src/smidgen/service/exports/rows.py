@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from smidgen.service.exports import Span, wanted
-from smidgen.service.store.recording import Line, Recording
+from smidgen.service.store.lines import Line
+from smidgen.service.store.recording import Recording
 
 #: What every reply has, and columns of their own say.
-_COMMON = ("decision", "model", "model_version", "explored", "propensity", "expires_at")
+_COMMON = ("decision", "model", "slot", "model_version", "explored", "propensity", "expires_at")
 COLUMNS = (
     "seq",
     "type",
@@ -29,12 +30,18 @@ COLUMNS = (
 )
 
 
+def columns(recording: Recording) -> list[str]:
+    """The columns of a log; the slot is one where the model has several."""
+    return [*(["slot"] if recording.slotted else []), *COLUMNS]
+
+
 def row(event: Line) -> dict[str, Any]:
     """One event; what has no plain form is JSON."""
     told = event.reply
     answer = {name: value for name, value in told.items() if name not in _COMMON}
     version = event.model_version if event.model_version is not None else told.get("model_version")
     return {
+        **({"slot": event.slot} if event.slot is not None else {}),
         "seq": event.seq,
         "type": event.type,
         "at": event.at,

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from smidgen.service.exports import Format, Span
-from smidgen.service.exports.rows import COLUMNS, rows
+from smidgen.service.exports.rows import columns, rows
 from smidgen.service.store.recording import Recording
 
 
@@ -14,7 +14,7 @@ def write(recording: Recording, span: Span, path: Path) -> int:
     """The columns of `rows`; a cell that would be a formula to a spreadsheet is quoted by an apostrophe."""
     count = 0
     with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, COLUMNS)
+        table = csv.DictWriter(file, columns(recording))
         table.writeheader()
         for _, found in rows(recording, span):
             table.writerow({name: _harmless(value) for name, value in found.items()})

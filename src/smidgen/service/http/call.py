@@ -68,3 +68,4 @@ class Call:
 KEY = ("key", {"type": "string"})
 LIMIT = ("limit", {"type": "integer", "minimum": 0})
 AFTER = ("after", {"type": "integer", "minimum": 0})
+SLOT = ("slot", {"type": "integer", "minimum": 0})

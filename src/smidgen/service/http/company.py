@@ -10,6 +10,7 @@ import msgspec
 
 from smidgen.service.insight.quality import committed, undoing_told
 from smidgen.service.messages import UndoingReply
+from smidgen.service.store.rows import pooled
 
 if TYPE_CHECKING:
     from smidgen.service.http.metrics import Note
@@ -25,7 +26,7 @@ def note(here: Service) -> Note:
     told = here.metrics.note(here.engine, here.writer)
     if (owning := here.engine.owning) is not None:
         told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.able}
-        models = list(here.engine.models.values())
+        models = list(here.engine.slots.values())
         told["undoing"] = {each.name: undoing_told(each.undoing) for each in models if each.undoing is not None}
     return told
 
@@ -67,9 +68,9 @@ def lags(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]
     found = []
     for model in here.models():
         if only in (None, model.name):
-            counts = committed(here.reading, model)
-            lag = max(0, counts.seq - max(model.caught, model.seq)) if here.engine.store.shared else 0
-            found.append((model.name, counts, lag))
+            each = {part.slot: committed(here.reading, part) for part in model.parts}
+            behind = (max(0, each[part.slot].seq - max(part.caught, part.seq)) for part in model.parts)
+            found.append((model.name, pooled(list(each.values())), sum(behind) if here.engine.store.shared else 0))
     return found
 
 
@@ -77,7 +78,8 @@ def described(here: Service, only: str | None = None) -> dict[str, Any]:
     """The workers as the pages show them; nothing of them where there is one by nature."""
     if not here.engine.store.shared:
         return {"shared": False}
-    slots = {model.slot: model.name for model in here.models() if only in (None, model.name)}
+    seen = [part for model in here.models() if only in (None, model.name) for part in model.parts]
+    slots = {each.slot: each.label for each in seen}
     owners = {slots[lease.slot]: lease.owner for lease in here.engine.store.leases() if lease.slot in slots}
     told = [
         {name: each[name] for name in ("worker", "pid", "name", "able", "commits", "commands")} for each in notes(here)

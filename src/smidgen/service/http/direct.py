@@ -106,23 +106,23 @@ class Direct:
     ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None], Sequence[str]] | None:
         """What is to be done, whether all for it is in memory, how its answer is told, which decisions it is about."""
         here = self._here
-        rights = (
-            EVERYTHING if self._nobody() else here.tokens.rights(None if token is None else token.decode("latin-1"))
-        )
+        header = None if token is None else token.decode("latin-1")
+        rights = EVERYTHING if self._nobody() else here.tokens.rights(header)
         if target.startswith(_DECISION):
             id = target[len(_DECISION) : -len(_FEEDBACK)].decode("latin-1")
             if not target.endswith(_FEEDBACK) or not (id.isascii() and id.isalnum()):
                 return None
             require(rights, "feedback", rights.model)
             feedback = read(raw, loops.feedback)
-            command = partial(here.engine.feedback, id, feedback, rights.model)
+            command = here.granted(rights, header, "feedback", partial(here.engine.feedback, id, feedback))
             return command, partial(here.engine.learns_at_hand, id), self._heard, (id,)
         name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
         if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
             return None
         require(rights, "decide", name)
         body = read(raw, loops.decision)
-        return partial(here.engine.decide, name, body), partial(here.engine.decides_at_hand, name, body.key), _made, ()
+        made = here.granted(rights, header, "decide", lambda _: here.engine.decide(name, body), name)
+        return made, partial(here.engine.decides_at_hand, name, body.key), _made, ()
 
     def _heard(self, answer: FeedbackReply, respond: Respond) -> None:
         self._here.metrics.count("feedback", answer.status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.datastructures import Headers
@@ -11,6 +12,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from smidgen.service.messages import ErrorDetail, ErrorReply
+
+if TYPE_CHECKING:
+    from smidgen.service.http.running import Service
 
 
 class LoopbackHost:
@@ -27,7 +31,7 @@ class LoopbackHost:
         """Let the request through, or answer 403."""
         if scope["type"] == "http":
             host = Headers(scope=scope).get("host", "")
-            if not loopback(host_name(host)) and not scope["app"].state.service.tokens.any():
+            if not loopback(host_name(host)) and not await _any_token(scope["app"].state.service):
                 detail = ErrorDetail(
                     code="out_of_scope",
                     message=f"the host is {host!r} and there is no token",
@@ -37,6 +41,12 @@ class LoopbackHost:
                 await Response(content, 403, media_type="application/json")(scope, receive, send)
                 return
         await self.app(scope, receive, send)
+
+
+async def _any_token(here: Service) -> bool:
+    if not here.tokens.any():
+        await here.look()
+    return here.tokens.any()
 
 
 def host_name(header: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
@@ -99,4 +100,8 @@ class _Visiting(BaseRoute):
         return (found, child) if found is Match.NONE or self._guest.open(scope) else (Match.NONE, {})
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._guest.until_token:
+            await scope["app"].state.service.look()
+            if not self._guest.open(scope):
+                raise HTTPException(404)
         await self._route.handle(scope, receive, send)

@@ -9,7 +9,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +18,7 @@ from smidgen.service.messages import RetainedReply
 from smidgen.service.models.bases import planned, states
 from smidgen.service.models.owning import LEASE_S, RENEW_S
 from smidgen.service.models.progress import Progress
-from smidgen.service.models.retaining import STAGED
+from smidgen.service.models.retaining import STAGED, Retention
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import Busy
 from smidgen.service.store.protocol import Store
@@ -43,7 +43,7 @@ class Past:
 
     @asynccontextmanager
     async def work(self, here: Service, model: Served, progress: Progress) -> AsyncIterator[Progress]:
-        """Be the only one who works on a model's past; others wait."""
+        """Be the only one who works on the past of a model, or of one slot of it; others wait."""
         async with self._locks.setdefault(model.slot, asyncio.Lock()):
             owning = here.engine.owning
             lease = await _Lease.taken(here.engine.store, -model.slot, owning.name) if owning is not None else None
@@ -57,6 +57,14 @@ class Past:
                 if lease is not None:
                     await lease.end()
 
+    @asynccontextmanager
+    async def work_on_all(self, here: Service, model: Served, progress: Progress) -> AsyncIterator[Progress]:
+        """The same of all slots of a model, taken in their order."""
+        async with AsyncExitStack() as stack:
+            for part in model.parts:
+                await stack.enter_async_context(self.work(here, part, progress))
+            yield progress
+
 
 class _Lease:
     """A lease that is renewed until it is ended."""
@@ -68,43 +76,47 @@ class _Lease:
     @classmethod
     async def taken(cls, store: Store, slot: int, name: str) -> _Lease:
         """Wait until nobody else is at it."""
-        while (epoch := await asyncio.to_thread(store.lease, slot, name, LEASE_S)) is None:
+        while not (granted := await asyncio.to_thread(store.lease, name, LEASE_S, slot)):
             await asyncio.sleep(RENEW_S / 5)
-        return cls(store, slot, name, epoch)
+        return cls(store, slot, name, granted[slot])
 
     def check(self) -> None:
         """Refuse if another worker may have been at it meanwhile: this one was paused for too long."""
-        if self._store.lease(self._slot, self._name, LEASE_S) != self._epoch:
+        if self._store.lease(self._name, LEASE_S, self._slot) != {self._slot: self._epoch}:
             raise Busy("another worker has taken over the work on the model's past", "try again")
 
     async def end(self) -> None:
         """Let another one be at it."""
         self._renewing.cancel()
         await asyncio.wait([self._renewing])
-        await asyncio.to_thread(self._store.leave, self._slot, self._name)
+        await asyncio.to_thread(self._store.leave, self._name, self._slot)
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_S)
             try:
-                await asyncio.to_thread(self._store.lease, self._slot, self._name, LEASE_S)
+                await asyncio.to_thread(self._store.lease, self._name, LEASE_S, self._slot)
             except SmidgenError as error:
                 _log.warning("the lease of a model's past could not be renewed: %s", error)
 
 
 async def retain(here: Service, name: str, older_than_s: float) -> RetainedReply:
-    """Fold the events of a model that are older, put the base in force, and let them be erased."""
+    """Fold the events of a model that are older, put the base in force, and let them be erased; slot by slot."""
     model = await here.writer.do(lambda: here.engine.entered(name))
+    return Retention.together([await _retain(here, part, older_than_s) for part in model.parts])
+
+
+async def _retain(here: Service, model: Served, older_than_s: float) -> RetainedReply:
     async with here.past.work(here, model, Progress("retain")) as progress:
         now = here.engine.clock()
         plan = await _aside(progress, lambda: planned(here.reading, model, now - older_than_s, now))
         if plan is None:
-            return await here.writer.do(partial(here.engine.retained, name))
+            return await here.writer.do(partial(here.engine.retained, model))
         found, count = states(here.reading, model, plan, progress), 0
         while (chunk := await _aside(progress, lambda: list(itertools.islice(found, STAGED)))) or not count:
-            await here.writer.do(partial(_then, progress, partial(here.engine.stage, name, chunk, first=not count)))
+            await here.writer.do(partial(_then, progress, partial(here.engine.stage, model, chunk, first=not count)))
             count += 1
-        return await here.writer.do(partial(_then, progress, partial(here.engine.rebase, name, plan)))
+        return await here.writer.do(partial(_then, progress, partial(here.engine.rebase, model, plan)))
 
 
 def _then(progress: Progress, command: Callable[[], T]) -> T:
@@ -123,7 +135,7 @@ async def keep(here: Service) -> None:
                 continue
             next_time[model.slot] = loop.time() + min(max(age / 10, WATCH_S), SELDOM_S)
             try:
-                done = await retain(here, model.name, age)
+                done = await _retain(here, model, age)
             except SmidgenError as error:
                 _log.warning("the old events of model %s stay for now: %s", model.name, error)
             else:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -27,10 +29,11 @@ from smidgen.service.models.served import Served
 from smidgen.service.models.stories import find
 from smidgen.service.models.warming import Warming
 from smidgen.service.models.writer import Writer
-from smidgen.service.refusals import BadRequest, NotAllowed, StorageFailed, UnknownModel
+from smidgen.service.refusals import BadRequest, NotAllowed, StorageFailed, Taken, UnknownModel
 from smidgen.service.store.log import DecisionEvent, EventLog
 from smidgen.service.store.protocol import Reading
 
+T = TypeVar("T")
 JSON = "application/json"
 #: For how many seconds a commit proves that the next will succeed, and for how long one is waited for.
 BELIEVED_S, PATIENCE_S = 1.0, 0.4
@@ -61,15 +64,17 @@ class Service:
     past: Past = field(default_factory=Past)
     looking: Looking = field(default_factory=Looking)
     glances: Glances = field(default_factory=Glances)
+    large: asyncio.Lock = field(default_factory=asyncio.Lock)
     _probe: asyncio.Future[None] | None = None
     _looking_now: asyncio.Future[None] | None = None
     _next: asyncio.Future[None] | None = None
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "smidgen warming"))
 
     def models(self) -> list[Served]:
-        """The models that are committed, in the order of their making."""
+        """The models that are committed, in the order of their making: of each its first slot."""
         slots = self.engine.slots
-        return [slots[row.slot] for row in self.reading.models() if row.slot in slots]
+        found = [slots[row.slot] for row in self.reading.models() if row.slot in slots]
+        return [model for model in found if model.part == 0]
 
     async def rights(self, request: Request, scope: Scope, model: str | None = None, *, quick: bool = False) -> Rights:
         """The rights of the caller, if they cover this."""
@@ -83,7 +88,7 @@ class Service:
         Where there are other workers, it is looked first what they made of models and tokens; where it must be
         ``quick``, only if a token is not known.
         """
-        header = f"Bearer {token}" if token else request.headers.get("authorization")
+        header = shown(request, token)
         if not quick:
             await self.look()
         try:
@@ -93,6 +98,29 @@ class Service:
                 raise
         await self.look()
         return self.tokens.rights(header)
+
+    def granted(
+        self, rights: Rights, header: str | None, scope: Scope, act: Callable[[str | None], T], model: str | None = None
+    ) -> Callable[[], T]:
+        """A command for a caller who was judged by what is in memory; it is told the only model that is his, if so.
+
+        Where there are other workers he is judged again by the tokens as they are when a slot is entered, which tells
+        whether any have changed: what he may not do is undone, what he may do otherwise is done again.
+        """
+        if not self.engine.store.shared:
+            return partial(act, rights.model)
+
+        def command() -> T:
+            number, found = self.engine.catalogue, self.tokens.rights(header)
+            require(found, scope, found.model if model is None else model)
+            try:
+                return act(found.model)
+            finally:
+                self.engine.look()  # no question of its own: the number came along
+                if self.engine.catalogue != number and self.tokens.rights(header) != found:
+                    raise Taken("a token was made meanwhile", "do it again in the next batch")
+
+        return command
 
     async def look(self) -> None:
         """Where there are other workers: see all that they had changed of models and tokens when this was called.
@@ -143,6 +171,11 @@ def service(request: Request) -> Service:
     """The running service, from a request."""
     found: Service = request.app.state.service
     return found
+
+
+def shown(request: Request, token: str | None = None) -> str | None:
+    """The token that a caller shows, as it stands in the usual header."""
+    return f"Bearer {token}" if token else request.headers.get("authorization")
 
 
 def reply(content: Any, status: int = 200) -> Response:

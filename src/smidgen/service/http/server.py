@@ -21,7 +21,7 @@ from smidgen.service.http.hosts import loopback
 from smidgen.service.http.options import Options
 from smidgen.service.http.protocol import IDLE_S, Guarded, guarded
 from smidgen.service.http.starting import Starting
-from smidgen.service.http.supervisor import Supervisor
+from smidgen.service.http.supervisor import Supervisor, Wait
 from smidgen.service.http.tokens import Tokens
 from smidgen.service.refusals import Impossible, NotAllowed, StorageFailed
 from smidgen.service.store.lock import only_one
@@ -77,13 +77,13 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
                 return 0
             board = Board(options.workers)
 
-            def work(number: int, first: bool, able: Callable[[], None]) -> None:
-                _work(replace(options, worker=number, board=board), listener, able, at_once=first)
+            def work(number: int, wait: Wait, able: Callable[[], None]) -> None:
+                _work(replace(options, worker=number, board=board), listener, able, wait)
 
             return Supervisor(work, options.workers, say).run() or 0
 
 
-def _work(options: Options, listener: socket.socket, able: Callable[[], None], *, at_once: bool = True) -> None:
+def _work(options: Options, listener: socket.socket, able: Callable[[], None], wait: Wait = None) -> None:
     """Answer what comes to the socket, in this process, until it is ended."""
     failures: list[Exception] = []
 
@@ -97,7 +97,7 @@ def _work(options: Options, listener: socket.socket, able: Callable[[], None], *
         able()
 
     config = uvicorn.Config(
-        Starting(lambda: create_app(options), ready, failed, at_once=at_once),
+        Starting(lambda: create_app(options), ready, failed, wait),
         http=guarded(_connections(options.max_connections)),
         loop="uvloop",
         ws="none",

@@ -44,8 +44,9 @@ class Starting:
         Called when requests reach the real application.
     failed
         Called, with the reason, when it cannot be opened.
-    at_once
-        Whether it is there before it is ready; else the server waits, and connections go to other workers.
+    wait
+        None: it is there before it is ready. Else the server waits until it is, and until this returns, and connections
+        go to other workers meanwhile.
 
     Attributes
     ----------
@@ -58,10 +59,9 @@ class Starting:
         make: Callable[[], Starlette],
         ready: Callable[[], None],
         failed: Callable[[Exception], None],
-        *,
-        at_once: bool = True,
+        wait: Callable[[], None] | None = None,
     ) -> None:
-        self._at_once = at_once
+        self._wait = wait
         self._make = make
         self._ready = ready
         self._failed = failed
@@ -84,8 +84,9 @@ class Starting:
             start = asyncio.create_task(self._start(opened), name="smidgen start")
             patience = asyncio.get_running_loop().call_later(LONG, _explain)
             start.add_done_callback(lambda _: patience.cancel())
-            if not self._at_once:
+            if self._wait is not None:
                 await asyncio.wait([start])
+                await asyncio.to_thread(self._wait)
             await send({"type": "lifespan.startup.complete"})
             await receive()
             start.cancel()

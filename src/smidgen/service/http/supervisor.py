@@ -14,6 +14,8 @@ from dataclasses import dataclass
 PATIENCE_S = 20.0
 #: How long to wait before a worker is started again: at first, and at most; who has lived this long begins at first.
 FIRST_S, MOST_S, LIVED_S = 0.1, 5.0, 10.0
+#: What a worker waits for before it listens, if for anything.
+Wait = Callable[[], None] | None
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
 _log = logging.getLogger("smidgen.service")
 
@@ -32,11 +34,15 @@ class _Worker:
 class Supervisor:
     """Starts workers as forks of this process, which does nothing else and so can always fork.
 
+    The very first worker listens at once, so that somebody says that the service is alive while it starts. All others
+    listen when they can decide, and not before that one can: who was told that the service is ready meets nobody who is
+    not.
+
     Parameters
     ----------
     work
-        What a worker does until it is ended: given its number, whether it is the first in its place, and what to call
-        when it can decide.
+        What a worker does until it is ended: given its number, what to wait for before it listens (None: it listens at
+        once), and what to call when it can decide.
     count
         How many there are.
     ready
@@ -44,7 +50,7 @@ class Supervisor:
     """
 
     def __init__(
-        self, work: Callable[[int, bool, Callable[[], None]], None], count: int, ready: Callable[[], None]
+        self, work: Callable[[int, Wait, Callable[[], None]], None], count: int, ready: Callable[[], None]
     ) -> None:
         self._work = work
         self._ready = ready
@@ -52,6 +58,7 @@ class Supervisor:
         self._able: set[int] | None = set()
         self._some = False
         self._process = os.getpid()
+        self._gate = os.pipe()  # its end is open for writing as long as the very first worker is starting
 
     def run(self) -> int | None:
         """Until SIGTERM or SIGINT: 0; 1 if no worker could ever begin. None in a worker, once it has ended."""
@@ -77,16 +84,24 @@ class Supervisor:
 
     def _start(self, worker: _Worker, lifeline: tuple[int, int], telling: tuple[int, int]) -> int | None:
         """Fork; the process of the worker, or None in the worker itself, once its work is done."""
-        first = worker.since == 0.0
+        first = worker.number == 0 and worker.since == 0.0
         worker.since = time.monotonic()
         if process := os.fork():
             worker.process = process
+            if first:
+                os.close(self._gate[1])
             return process
         os.close(lifeline[1])
         os.close(telling[0])
         threading.Thread(target=_end_with, args=(lifeline[0],), name="smidgen lifeline", daemon=True).start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        self._work(worker.number, first, lambda: _tell(telling[1], worker.number))
+
+        def able() -> None:
+            _tell(telling[1], worker.number)
+            if first:
+                os.close(self._gate[1])
+
+        self._work(worker.number, None if first else lambda: _ended(self._gate[0]), able)
         return None
 
     def _hear(self, pipe: int) -> None:
@@ -136,6 +151,11 @@ class Supervisor:
 
 def _tell(pipe: int, number: int) -> None:
     os.write(pipe, bytes([number]))
+
+
+def _ended(gate: int) -> None:
+    """In a worker: wait until nobody answers who cannot decide."""
+    os.read(gate, 1)
 
 
 def _end_with(lifeline: int) -> None:

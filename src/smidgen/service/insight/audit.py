@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,9 +11,12 @@ from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.learners.storage import decode
 from smidgen.service.models.served import Served, state_problem
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.events import Chain
 from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import TYPES, DatabaseRecording, Line, Rebuilding, Recording
+from smidgen.service.store.lines import Line
+from smidgen.service.store.rebuilding import Rebuilding
+from smidgen.service.store.recording import TYPES, Recording
 from smidgen.service.store.rows import State
 
 
@@ -60,11 +63,35 @@ class Audit:
 
 def audit_file(recording: Recording) -> Audit:
     """Check an exported log by itself."""
-    return _Auditor(recording).run()
+    slots: dict[int | None, _Auditor] = {}
+    slot = None
+    try:
+        for event in recording.lines():
+            if (slot := event.slot) not in slots:
+                slots[slot] = _Auditor(recording, slot=slot)
+            slots[slot].see(event)
+    except InvalidRecord as error:
+        slots.setdefault(slot, _Auditor(recording, slot=slot)).stop(error.problem)
+    slots = slots or {None: _Auditor(recording)}
+    return together(recording.name, {slot: each.end() for slot, each in slots.items()})
+
+
+def together(name: str, slots: Mapping[int | None, Audit]) -> Audit:
+    """What was found in the slots of a model."""
+    if (only := slots.get(None)) is not None:
+        return only
+    found = Audit(name, keys=0)
+    for slot, each in slots.items():
+        found.problems += [f"slot {slot}: {problem}" for problem in each.problems]
+        found.compared += [f"{what} of slot {slot}" for what in each.compared]
+        for count in ("events", "decisions", "learnt", "late", "version", "passed_over"):
+            setattr(found, count, getattr(found, count) + getattr(each, count))
+        found.keys = (found.keys or 0) + (each.keys or 0)
+    return found
 
 
 def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] = lambda count: None) -> Audit:
-    """Check a model's log, its table of decisions, and the states that were written aside.
+    """Check the log of a slot, its table of decisions, and the states that were written aside.
 
     Parameters
     ----------
@@ -96,12 +123,13 @@ class _Auditor:
         snapshots: dict[int, State] | None = None,
         states: dict[str, State] | None = None,
         passed: Callable[[int], None] = lambda count: None,
+        slot: int | None = None,
     ) -> None:
         self._passed = passed
         self._recording = recording
         self._snapshots = snapshots or {}
         self._states = states or {}
-        self._rebuilding = Rebuilding(recording)
+        self._rebuilding = Rebuilding(recording, slot)
         self._replays = True
         self._waiting: set[str] = set()
         self._answered: dict[str, str] = {}
@@ -111,15 +139,27 @@ class _Auditor:
 
     def run(self) -> Audit:
         """Go through the log once."""
-        found = self._found
         try:
             for event in self._recording.lines():
-                self._take(event)
-                if found.events % 1000 == 0:
-                    self._passed(found.events)
+                self.see(event)
         except InvalidRecord as error:
-            self._problem(error.problem)
-            self._replays = False
+            self.stop(error.problem)
+        return self.end()
+
+    def stop(self, problem: str) -> None:
+        """The log cannot be read further."""
+        self._problem(problem)
+        self._replays = False
+
+    def see(self, event: Line) -> None:
+        """Check the next event."""
+        self._take(event)
+        if self._found.events % 1000 == 0:
+            self._passed(self._found.events)
+
+    def end(self) -> Audit:
+        """What was found."""
+        found = self._found
         if not found.events:
             self._problem("there are no events")
         blueprint = self._rebuilding.blueprint
@@ -261,23 +301,21 @@ class _Auditor:
 
     def _compare_shared(self, what: str, content: bytes) -> None:
         """What keys share, as it was written aside and as the log leads to it."""
-        group = self._rebuilding.group
-        if group is None:
-            return
-        try:
-            same = records.same(list(decode(content, what)), list(decode(group.to_bytes(), "the replay")))
-        except (SmidgenError, ValueError, KeyError, TypeError) as error:
-            self._problem(f"{what} cannot be read: {error}")
-            return
-        self._found.compared.append(what)
-        if not same:
-            self._problem(f"{what} is not what the log leads to")
+        if (group := self._rebuilding.group) is not None:
+            self._compare_with(what, content, group.to_bytes)
 
     def _compare(self, what: str, key: str | None, content: bytes) -> None:
         learner = self._rebuilding.learner(key)
-        try:
+
+        def replayed() -> bytes:
             learner.reserve(Learner.from_bytes(content, what).decisions)
-            same = records.same(list(decode(content, what)), list(decode(learner.to_bytes(), "the replay")))
+            return learner.to_bytes()
+
+        self._compare_with(what, content, replayed)
+
+    def _compare_with(self, what: str, content: bytes, replayed: Callable[[], bytes]) -> None:
+        try:
+            same = records.same(list(decode(content, what)), list(decode(replayed(), "the replay")))
         except (SmidgenError, ValueError, KeyError, TypeError) as error:
             self._problem(f"{what} cannot be read: {error}")
             return

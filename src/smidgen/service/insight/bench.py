@@ -15,17 +15,20 @@ from smidgen.learners import Learner
 from smidgen.learners.records.around import on_rows, rows_of
 from smidgen.service.insight.shared_rows import ALONE, SharedRows
 from smidgen.service.insight.specs import other_body
-from smidgen.service.loops.evaluator import Companion, Evaluator
+from smidgen.service.loops.evaluator import Companion, Evaluator, Steps
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import Blueprint
-from smidgen.service.models.fold import STEPS, take
+from smidgen.service.models.fold import STEPS, Undone, take
 from smidgen.service.models.keyed_rows import begin
-from smidgen.service.store.recording import Line, Recording, as_bytes
+from smidgen.service.store.lines import Line, as_bytes
+from smidgen.service.store.recording import Recording
 
 #: The log's own learner.
 OWN = "as logged"
 #: So many of the latest decisions are kept, so that they need not be looked up again.
 RECENT = 4096
+#: So many events are told together at most.
+TOGETHER = 512
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Bench:
         self.own = own
         self._recording = recording
         self._looked = Looked() if looked is None else looked
-        self._undone = recording.undone()
+        self._undone: dict[int | None, Undone] = {}
         self.tape: Callable[[str, tuple[Any, ...]], None] | None = None
         self._recent: OrderedDict[str, Line] = OrderedDict()
         self.evaluators, self._about = _evaluators(own.bare(), others)
@@ -95,30 +98,61 @@ class Bench:
         self.companion = Companion() if evaluator is None else evaluator.companion_of(own)
         for each in self.evaluators.values():
             each.companion, each.moves = self.companion, own.features is not None
-        self._rows: _RowsOfRecords | SharedRows | None = None
-        if own.features is not None:
-            self._rows = SharedRows(own) if own.shared.names else _RowsOfRecords(own)
-        self.decisions = self.answered = self.back = self.elsewhere = 0
+        self._tables: dict[int | None, _RowsOfRecords | SharedRows] = {}
+        self.decisions = self.answered = self.back = self.elsewhere = self._labels = 0
         self.measures = array("d")
+        self._steps = Steps()
+        self._patient = evaluator is not None and evaluator.patient and own.features is None
 
     def take(self, event: Line) -> None:
-        """Take the next event."""
-        if event.type == "decision":
+        """Take the next event; evaluators may hear of it later, with others (`settle`)."""
+        type = event.type
+        if type == "decision":
             self._decided(event)
-        elif event.type == "amended":
+            return
+        heard = type in ("feedback", "expired")
+        if not heard:
+            self.settle()
+        if type == "amended":
             self._amended(event)
         elif event.model_version is None:
             return
-        elif event.model_version in self._undone:
-            self.back += event.type in ("feedback", "expired")
-        elif event.type in ("feedback", "expired"):
+        elif event.model_version in self._gone(event.slot):
+            self.back += heard
+        elif heard:
             self._answered(event)
-        elif event.type == "taught":
+        elif type == "taught":
             self._taught(event)
         elif event.type in ("imported", "promoted"):
             self.elsewhere += 1
-            if self._rows is not None and event.type in STEPS:
-                self._rows.take(event, None)
+            if event.type in STEPS and (rows := self._rows(event.slot)) is not None:
+                rows.take(event, None)
+
+    def _gone(self, slot: int | None) -> Undone:
+        """What was taken back of a slot."""
+        if slot not in self._undone:
+            self._undone[slot] = self._recording.undone(slot)
+        return self._undone[slot]
+
+    def _rows(self, slot: int | None) -> _RowsOfRecords | SharedRows | None:
+        """The rows of a slot's records, if the log has records."""
+        if self.own.features is None:
+            return None
+        if slot not in self._tables:
+            self._tables[slot] = SharedRows(self.own) if self.own.shared.names else _RowsOfRecords(self.own)
+        return self._tables[slot]
+
+    def settle(self) -> None:
+        """Let the evaluators hear of all events that were taken."""
+        steps, self._steps = self._steps, Steps()
+        for evaluator in self.evaluators.values() if steps else ():
+            evaluator.follow(steps)
+
+    def _tell(self, event: Line, made: Decision | None) -> None:
+        """Let the evaluators hear of a decision, or of an answer to one, at once if somebody counts elsewhere."""
+        self._steps.append((event, made))
+        if not self._patient or self.tape is not None or len(self._steps) >= TOGETHER:
+            self.settle()
 
     def notes(self) -> list[str]:
         """What is to be said of the log."""
@@ -134,7 +168,7 @@ class Bench:
     @property
     def _hears_all(self) -> bool:
         """Whether decisions of other keys must be read too: for what all keys share."""
-        return self.companion.listens or isinstance(self._rows, SharedRows)
+        return self.companion.listens or (self.own.features is not None and self.own.shared.names)
 
     def _decided(self, event: Line) -> None:
         if event.beside is not None:  # nobody saw it
@@ -149,8 +183,8 @@ class Bench:
         made = event.made()
         event.__dict__["its decision"] = made
         event.__dict__["as it was made"] = made
-        if self._rows is not None:
-            event.__dict__["its decision"] = self._rows.of(event.key, made)
+        if (rows := self._rows(event.slot)) is not None:
+            event.__dict__["its decision"] = rows.of(event.key, made)
         self._recent[event.decision or ""] = event
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
@@ -159,9 +193,9 @@ class Bench:
             return
         start, own = (event.shared or {}).get("start"), self.evaluators.get(OWN)
         if start is not None and own is not None:
+            self.settle()
             begin(own.learner(event.key), as_bytes(start))
-        for evaluator in self.evaluators.values():
-            evaluator.decided(event)
+        self._tell(event, None)
 
     def _answered(self, event: Line) -> None:
         looked = event.key in self._looked
@@ -185,13 +219,14 @@ class Bench:
             self.tape("measure", (measure,))
         elif measure is not None:
             self.measures.append(measure)
-        shown = made if self._rows is None else self._rows.of(event.key, made)
-        for evaluator in self.evaluators.values() if looked else ():
-            evaluator.answered(event, shown)
+        rows = self._rows(event.slot)
+        shown = made if rows is None else rows.of(event.key, made)
+        if looked:
+            self._tell(event, shown)
         self.companion.answered(event, shown)
-        if self._rows is not None:
+        if rows is not None:
             event.__dict__["its feedback"] = said
-            self._rows.take(event, made)
+            rows.take(event, made)
 
     def _measure(self, event: Line, made: Decision, told: Any, decision: Line) -> float | None:
         if event.type == "expired":
@@ -203,27 +238,28 @@ class Bench:
         if event.decision is not None:
             line = self._recent.get(event.decision) or self._recording.decision(event.decision)
             made = None if line is None else line.__dict__.get("as it was made") or line.made()
-        shown = made if made is None or self._rows is None else self._rows.of(event.key, made)
+        rows = self._rows(event.slot)
+        shown = made if made is None or rows is None else rows.of(event.key, made)
         for evaluator in self.evaluators.values() if event.key in self._looked else ():
             if isinstance(told, Lesson):
                 evaluator.given(event.key, told, shown)
             else:
-                evaluator.taught(event.key, [(self._context(event.key, each), answer) for each, answer in told])
-        if self._rows is not None:
-            self._rows.take(event, made)
-
-    def _context(self, key: str | None, context: Any) -> Any:
-        return context if self._rows is None else self._rows.context(key, context)
+                read = [each if rows is None else rows.context(event.key, each) for each, _ in told]
+                evaluator.taught(event.key, list(zip(read, (answer for _, answer in told), strict=True)))
+        if rows is not None:
+            rows.take(event, made)
 
     def _amended(self, event: Line) -> None:
         told = event.told()
         if isinstance(told, dict) and told.get("labels") is not None:
             names = event.more.get("changes", {}).get("add_labels", [])
             numbers = list(range(*told["labels"]))
-            for evaluator in self.evaluators.values():
-                evaluator.labelled(numbers, names[-len(numbers) :])
-        if self._rows is not None:
-            self._rows.take(event, None)
+            if numbers and numbers[0] >= self._labels:  # each slot tells of them
+                self._labels = numbers[-1] + 1
+                for evaluator in self.evaluators.values():
+                    evaluator.labelled(numbers, names[-len(numbers) :])
+        if (rows := self._rows(event.slot)) is not None:
+            rows.take(event, None)
 
 
 class _RowsOfRecords:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen.decision import FloatArray, IntArray
-from smidgen.service.insight.intervals import wilson
+from smidgen.service.insight.intervals import Z, wilson
 from smidgen.service.insight.quality import committed
 from smidgen.service.models.served import Served
 from smidgen.service.store.protocol import Question, Reading
@@ -63,19 +63,32 @@ class Sums(NamedTuple):
     complete: bool
 
 
+#: The last event that took something back, the last one that forgot a key, and up to where the log is erased.
+Past = tuple[int, int, int]
 NOTHING = Sums(np.zeros((0, 0)), True)
 
 
 class Curves:
-    """The blocks of all models that somebody has looked at."""
+    """The blocks of all models that somebody has looked at; what was taken back or erased since lets them go."""
 
     def __init__(self) -> None:
-        self._full: dict[tuple[int, str], FloatArray] = {}
+        self._full: dict[tuple[int, str], tuple[Past, FloatArray]] = {}
 
     async def sums(self, reading: Reading, model: Served, kind: Kind) -> Sums:
-        """The blocks up to now, or as far as a moment's patience goes."""
-        place, began = (model.slot, kind.last), time.monotonic()
-        start = self._full.get(place, np.zeros((0, len(kind.columns))))
+        """The blocks up to now, or as far as a moment's patience goes; of all slots, as if they had grown evenly."""
+        began = time.monotonic()
+        found = [await self._sums(reading, part, kind, began) for part in model.parts]
+        if len(found) == 1:
+            return found[0]
+        places = [np.arange(len(each.rows)) / max(1, len(each.rows)) for each in found]
+        order = np.argsort(np.concatenate(places), kind="stable")
+        return Sums(np.concatenate([each.rows for each in found])[order], all(each.complete for each in found))
+
+    async def _sums(self, reading: Reading, model: Served, kind: Kind, began: float) -> Sums:
+        """The same of one slot."""
+        place = (model.slot, kind.last)
+        past = await asyncio.to_thread(_past, reading, model.slot)
+        start = self._known(place, past, np.zeros((0, len(kind.columns))))
         parts, done = [start], len(start) * BLOCK
         while True:
             read, last, done = await asyncio.to_thread(_read, reading, model, kind, done)
@@ -83,9 +96,20 @@ class Curves:
             if done == last or time.monotonic() - began > PATIENCE_S:
                 break
         rows = np.concatenate(parts)
-        if done // BLOCK > len(self._full.get(place, start)):
-            self._full[place] = rows[: done // BLOCK]
+        if done // BLOCK > len(self._known(place, past, start)):
+            self._full[place] = past, rows[: done // BLOCK]
         return Sums(rows, done == last)
+
+    def _known(self, place: tuple[int, str], past: Past, fresh: FloatArray) -> FloatArray:
+        """The blocks of a past that is still what it was."""
+        before, rows = self._full.get(place, (past, fresh))
+        return rows if before == past else fresh
+
+
+def _past(reading: Reading, slot: int) -> Past:
+    """What has been done to the past of a slot, by whomever."""
+    rewinds, base = reading.rewinds(slot), reading.base(slot)
+    return rewinds[-1].seq if rewinds else 0, reading.forgotten(slot), base.erased if base is not None else 0
 
 
 def _read(reading: Reading, model: Served, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
@@ -118,6 +142,8 @@ def learnt_points(rows: FloatArray, *, share: bool, at_most: int | None = None) 
     lags = np.maximum.accumulate(np.maximum.reduceat(rows[:, 6], starts)) if len(rows) else rows[:, 6]
     points, done = [], 0
     for (n, measured, total, squares, placed, position, _), lag in zip(merged.tolist(), lags.tolist(), strict=True):
+        if not n:  # all of it was erased
+            continue
         value, low, high = _figure(share, int(measured), total, squares)
         points.append(
             {
@@ -164,4 +190,4 @@ def _figure(share: bool, n: int, total: float, squares: float) -> tuple[float | 
         return wilson(total, n)
     mean = total / n
     spread = math.sqrt(max(0.0, squares - n * mean * mean) / max(1, n - 1) / n)
-    return mean, mean - 1.959964 * spread, mean + 1.959964 * spread
+    return mean, mean - Z * spread, mean + Z * spread

@@ -30,6 +30,7 @@ from smidgen.service.models.catalogue import catalogue, described
 from smidgen.service.models.sample import SAMPLE, SampleBody, is_sample, play, sample_name
 from smidgen.service.models.served import Served
 from smidgen.service.store.protocol import Reading
+from smidgen.service.store.rows import pooled
 
 MOST_MODELS = 100
 LAGS_OF = 500
@@ -94,6 +95,7 @@ async def loops(request: Request) -> Response:
 
 async def guests(request: Request) -> Response:
     """GET /ui/guests.json: the pages of guests that are there now."""
+    await service(request).look()
     return _told(links(request.scope))
 
 
@@ -130,14 +132,16 @@ async def weights(request: Request) -> Response:
     await any_right(request, name)
     asked = request.query_params
     key, label = asked.get("key") or None, asked.get("label") or None
-    return _told(await here.writer.do(lambda: largest_weights(here.engine, here.engine.entered(name), key, label)))
+    return _told(
+        await here.writer.do(lambda: largest_weights(here.engine, here.engine.entered_for(name, key), key, label))
+    )
 
 
 async def feature_names(request: Request) -> Response:
     """GET /ui/models/{name}/names.json: what the fields of its app's records are called."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.entered(name)))})
+    return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.model(name)))})
 
 
 async def some_keys(request: Request) -> Response:
@@ -150,12 +154,12 @@ async def some_keys(request: Request) -> Response:
 
 
 async def latest(request: Request) -> Response:
-    """GET /ui/models/{name}/recent.json?before=SEQ."""
+    """GET /ui/models/{name}/recent.json?before=…: what ``older`` said, to go on from there."""
     here, name = service(request), model_name(request)
     await any_right(request, name)
-    before = whole_number(request, "before")
-    found = await asyncio.to_thread(recent, here.log, here.engine.model(name), here.engine.clock(), before)
-    return _told({"decisions": found})
+    before = request.query_params.get("before", "0")
+    found, older = await asyncio.to_thread(recent, here.log, here.engine.model(name), here.engine.clock(), before)
+    return _told({"decisions": found, "older": older})
 
 
 async def story(request: Request) -> Response:
@@ -236,8 +240,9 @@ async def _with_line(here: Service, glance: Glance) -> dict[str, Any]:
 def _lag(reading: Reading, model: Served) -> dict[str, Any]:
     """How long feedback took, over the last ones that were learnt."""
     with reading.moment():
-        seen = committed(reading, model)
-        spans = [span for (span,) in reading.look("waits", model.slot, after=seen.version - LAGS_OF)]
+        each, of = {part.slot: committed(reading, part) for part in model.parts}, LAGS_OF // len(model.parts)
+        asked = (reading.look("waits", slot, after=counts.version - of) for slot, counts in each.items())
+        spans, seen = [span for rows in asked for (span,) in rows], pooled(list(each.values()))
     counts = [0] * len(LAGS)
     for span in spans:
         counts[next(i for i, (end, _) in enumerate(LAGS) if span < end)] += 1

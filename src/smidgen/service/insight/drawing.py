@@ -101,11 +101,11 @@ def bars(rows: Sequence[Bar], *, label: str, level: float | None = None) -> str:
     if not ends:
         return ""
     low, high = _range(ends)
-    tall, room = 24, 150
+    tall, margin = 24, 150
     height = len(rows) * tall + 44
 
     def x(value: float) -> float:
-        return room + (value - low) / (high - low) * (WIDTH - RIGHT - room)
+        return margin + (value - low) / (high - low) * (WIDTH - RIGHT - margin)
 
     parts = []
     for tick in ticks(low, high, 4):
@@ -116,9 +116,9 @@ def bars(rows: Sequence[Bar], *, label: str, level: float | None = None) -> str:
     for place, row in enumerate(rows):
         y = 6 + place * tall + tall / 2
         name = row.name if len(row.name) <= 21 else row.name[:20] + "…"
-        parts.append(f'<text x="{room - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(name)}</text>')
+        parts.append(f'<text x="{margin - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(name)}</text>')
         if row.low is None or row.high is None:
-            parts.append(f'<text class="quiet" x="{room + 4}" y="{y + 4:.1f}">not enough yet</text>')
+            parts.append(f'<text class="quiet" x="{margin + 4}" y="{y + 4:.1f}">not enough yet</text>')
             continue
         told = f"{row.name}: {_number(row.low)} to {_number(row.high)}"
         whisker = f'<path class="whisker" d="M{x(row.low):.1f} {y:.1f}H{x(row.high):.1f}"/>'
@@ -126,8 +126,8 @@ def bars(rows: Sequence[Bar], *, label: str, level: float | None = None) -> str:
         bar = dot = ""
         if row.value is not None:
             told = f"{row.name}: {_number(row.value)} ({_number(row.low)} to {_number(row.high)})"
-            long = x(row.value) - room if low == 0.0 else 0.0
-            bar = f'<rect class="bar" x="{room}" y="{y - 7:.1f}" width="{long:.1f}" height="14"/>'
+            long = x(row.value) - margin if low == 0.0 else 0.0
+            bar = f'<rect class="bar" x="{margin}" y="{y - 7:.1f}" width="{long:.1f}" height="14"/>'
             dot = f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4"/>'
         parts.append(f'<g class="c{row.colour % COLOURS}"><title>{escape(told)}</title>{bar}{whisker}{caps}{dot}</g>')
     return _picture("".join(parts), label, height)

@@ -8,9 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from smidgen.service.insight.intervals import wilson
-
-Z = 1.959964
+from smidgen.service.insight.intervals import Z, wilson
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):

@@ -95,13 +95,13 @@ class Glances:
 
     def of(self, reading: Reading, model: Served, now: float) -> Glance:
         """The model as it is now, or as it was a moment ago, if nothing has happened to it."""
-        counts = committed(reading, model)
-        seen, began = (counts.seq, model.archived_at, model.name), time.monotonic()
+        ends = {part.slot: committed(reading, part).seq for part in model.parts}
+        seen, began = (ends, model.archived_at, model.name), time.monotonic()
         with self._lock:
             known = self._known.get(model.slot)
         if known is None or known[0] != seen or began - known[1] > HOLDS_S:
-            last = reading.event(model.slot, counts.seq)
-            known = (seen, began, at_a_glance(reading, model, now), last.at if last else model.created_at)
+            last = [event.at for slot, seq in ends.items() if (event := reading.event(slot, seq)) is not None]
+            known = (seen, began, at_a_glance(reading, model, now), max(last, default=model.created_at))
             with self._lock:
                 self._known[model.slot] = known
         return Glance(model, known[2], known[3])

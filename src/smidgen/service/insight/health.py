@@ -12,8 +12,10 @@ import math
 import pkgutil
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, get_args
+
+import msgspec
 
 from smidgen.service.insight import findings as folder
 from smidgen.service.insight.conditions import Checked, checked
@@ -79,8 +81,27 @@ def judge(reading: Reading, model: Served, now: float) -> Report:
         if check.code not in first and (finding := check.look(evidence)) is not None:
             first[check.code] = finding
     found = list(first.values())
-    found.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    found.sort(key=_rank)
     return Report(found, checked(evidence, found))
+
+
+def together(reports: Sequence[Report]) -> Report:
+    """What was found about the slots of a model: each code once, the worst of them, with how many slots have it."""
+    if len(reports) == 1:
+        return reports[0]
+    found: dict[Code, list[Finding]] = {}
+    for finding in (each for report in reports for each in report.findings):
+        found.setdefault(finding.code, []).append(finding)
+    worst = [min(each, key=_rank) for each in found.values()]
+    said = [
+        msgspec.structs.replace(one, message=f"{one.message} (In {len(found[one.code])} of {len(reports)} slots.)")
+        for one in sorted(worst, key=_rank)
+    ]
+    return Report(said, reports[0].conditions)
+
+
+def _rank(finding: Finding) -> int:
+    return SEVERITIES.index(finding.severity)
 
 
 class _Known(NamedTuple):
@@ -98,7 +119,11 @@ class Health:
         self._locks: dict[int, threading.Lock] = {}
 
     def of(self, reading: Reading, model: Served, now: float) -> Report:
-        """The report of a model, made anew if need be; while somebody is at it, others have the last one."""
+        """The report of a model, made anew if need be; one with several slots is judged slot by slot."""
+        return together([self._of(reading, part, now) for part in model.parts])
+
+    def _of(self, reading: Reading, model: Served, now: float) -> Report:
+        """The same of one slot; while somebody is at it, others have the last one."""
         lock, known = self._locks.setdefault(model.slot, threading.Lock()), self._known.get(model.slot)
         if not lock.acquire(blocking=known is None) and known is not None:
             return known.report
@@ -126,21 +151,19 @@ class Health:
         """
         living = [model for model in models if model.archived_at is None]
         began = time.monotonic()
-        for model in sorted(living, key=self._judged_at):
-            if time.monotonic() > began + BUDGET_S or self._judged_at(model) > began - OLD_S:
+        for part in sorted((part for model in living for part in model.parts), key=self._judged_at):
+            if time.monotonic() > began + BUDGET_S or self._judged_at(part) > began - OLD_S:
                 break
-            if not self._idle(reading, model, began):
-                self.of(reading, model, now)
-        return [
-            (model.name, finding)
-            for model in living
-            if (known := self._known.get(model.slot)) is not None
-            for finding in known.report.findings
-        ]
+            if not self._idle(reading, part, began):
+                self._of(reading, part, now)
+        return [(model.name, finding) for model in living if self.looked(model) for finding in self._found(model)]
+
+    def _found(self, model: Served) -> list[Finding]:
+        return together([self._known[part.slot].report for part in model.parts]).findings
 
     def looked(self, model: Served) -> bool:
         """Whether the model has been judged; an archived one need not be."""
-        return model.slot in self._known or model.archived_at is not None
+        return model.archived_at is not None or all(part.slot in self._known for part in model.parts)
 
     def _idle(self, reading: Reading, model: Served, now: float) -> bool:
         """Whether nothing has happened to the model since it was judged, not long ago."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+#: Of the normal law: 95 % lie within so many standard deviations.
+Z = 1.959964
+
 
 def wilson(hits: float, n: float) -> tuple[float, float, float]:
     """A share with Wilson's 95 % interval.
@@ -15,10 +18,9 @@ def wilson(hits: float, n: float) -> tuple[float, float, float]:
     >>> tuple(round(x, 3) for x in wilson(8, 10))
     (0.8, 0.49, 0.943)
     """
-    z = 1.959964
     p = hits / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    centre = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half = Z / (1 + Z * Z / n) * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
     return p, max(0.0, centre - half), min(1.0, centre + half)
 
 
@@ -27,4 +29,4 @@ def normal(values: Sequence[float]) -> tuple[float, float, float]:
     n = len(values)
     mean = sum(values) / n
     spread = math.sqrt(sum((x - mean) ** 2 for x in values) / max(1, n - 1) / n)
-    return mean, mean - 1.959964 * spread, mean + 1.959964 * spread
+    return mean, mean - Z * spread, mean + Z * spread

@@ -35,22 +35,23 @@ class Lists:
     reading
         What is committed.
     model
-        The model, of the loop rank.
+        The model, of the loop rank, or one slot of it.
     """
 
     def __init__(self, reading: Reading, model: Served) -> None:
         self._reading = reading
         self._model = model
         self._log = EventLog(reading)
+        self._of = len(model.parts)  # slots that share what may be read
 
     def shown(self, most: int = SHOWN) -> list[Decision]:
         """The latest lists that anybody saw, the latest first."""
-        rows = (Outcome(*row) for row in self._reading.look("lately", self._model.slot, limit=most))
+        rows = (Outcome(*row) for row in self._reading.look("lately", self._model.slot, limit=-(-most // self._of)))
         return [decision for _, decision in self._decisions(row for row in rows if row.went_out)]
 
     def clicked(self, most: int = ANSWERED) -> list[Clicked]:
         """The latest lists that were answered with clicks, perhaps with none, and learnt from; the latest first."""
-        rows = (Outcome(*row) for row in self._reading.look("answers", self._model.slot, limit=most))
+        rows = (Outcome(*row) for row in self._reading.look("answers", self._model.slot, limit=-(-most // self._of)))
         found: list[Clicked] = []
         for row, decision in self._decisions(rows):
             event = self._event(row.feedback_seq)
@@ -68,7 +69,7 @@ class Lists:
             if event is None or event.type != "decision":  # erased meanwhile
                 continue
             size += len(event.body or b"")
-            if size > BYTES:
+            if size > BYTES // self._of:
                 return
             try:
                 yield row, self._log.made(self._model, event)

@@ -10,6 +10,7 @@ from smidgen.learners import Feedback
 from smidgen.service.insight.examined import Examined, examined
 from smidgen.service.insight.lists import Lists
 from smidgen.service.insight.perturbing import perturbing
+from smidgen.service.insight.quality import all_committed
 from smidgen.service.messages import PerturbationReply
 from smidgen.service.models.served import Served
 from smidgen.service.store.protocol import Reading
@@ -58,8 +59,8 @@ class Looking:
             lock.release()
 
     def _taken(self, reading: Reading, model: Served) -> Look:
-        known, counts, began = self._known.get(model.slot), reading.counts(model.slot), time.monotonic()
-        seq = counts.seq if counts is not None else 0
+        known, began = self._known.get(model.slot), time.monotonic()
+        seq = all_committed(reading, model).seq
         if known is not None and (seq == known.seq or began - known.at < REST * known.took):
             return known.look
         look = taken(reading, model)
@@ -70,8 +71,8 @@ class Looking:
 
 def taken(reading: Reading, model: Served) -> Look:
     """Look once."""
-    lists, blueprint = Lists(reading, model), model.blueprint
-    shown, clicked = lists.shown(), lists.clicked()
+    lists, blueprint = [Lists(reading, part) for part in model.parts], model.blueprint
+    shown, clicked = [each for one in lists for each in one.shown()], [each for one in lists for each in one.clicked()]
     found = examined(shown, clicked, blueprint.settings)
     clicks = blueprint.feedback == Feedback.CLICKS
     return Look(perturbing(shown, clicked, found.curve, clicks=clicks), found)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from smidgen.learners import learners
@@ -11,16 +13,24 @@ from smidgen.service.insight.quality import committed
 from smidgen.service.loops.words import Offered
 from smidgen.service.models.served import Served
 from smidgen.service.models.stories import find, tell
+from smidgen.service.refusals import BadRequest
 from smidgen.service.store.log import DecisionEvent, EventLog
 from smidgen.service.store.rows import DecisionRow
 
 
-def recent(log: EventLog, model: Served, now: float, before: int = 0, limit: int = 12) -> list[dict[str, Any]]:
-    """The latest decisions before an event (0: all of them), newest first."""
-    before = before or committed(log.reading, model).seq + 1
-    out = []
-    for found in log.reading.look("latest", model.slot, before=before, limit=limit):
-        row = DecisionRow(*found)
+def recent(
+    log: EventLog, whole: Served, now: float, before: str = "0", limit: int = 12
+) -> tuple[list[dict[str, Any]], str]:
+    """The latest decisions before an event of each slot ("0": all of them), newest first; and where to go on."""
+    ends = _ends(log, whole, before)
+    rows = [
+        [DecisionRow(*row) for row in log.reading.look("latest", part.slot, before=end, limit=limit)]
+        for part, end in zip(whole.parts, ends, strict=True)
+    ]
+    slots, out = {part.slot: part for part in whole.parts}, []
+    for row in islice(heapq.merge(*rows, key=_made, reverse=True), limit):
+        model = slots[row.slot]
+        ends[model.part] = row.seq
         event = log.decision(model, row.seq)
         heard = row.feedback_seq is not None and row.beside is None
         answer = log.answered(model, row.feedback_seq or 0) if heard else None
@@ -38,9 +48,25 @@ def recent(log: EventLog, model: Served, now: float, before: int = 0, limit: int
                 "learnt_version": row.version,
                 "measure": row.measure,
                 "position": row.position,
+                **model.in_slot,
             }
         )
-    return out
+    return out, ".".join(map(str, ends))
+
+
+def _ends(log: EventLog, model: Served, before: str) -> list[int]:
+    """The events before which decisions are wanted, slot by slot."""
+    if before == "0":
+        return [committed(log.reading, part).seq + 1 for part in model.parts]
+    said = before.split(".")
+    if len(said) != len(model.parts) or not all(each.isascii() and each.isdigit() and len(each) < 19 for each in said):
+        raise BadRequest(f"before is {before!r}", f"give {len(model.parts)} whole numbers with dots between, or 0")
+    return [int(each) for each in said]
+
+
+def _made(row: DecisionRow) -> str:
+    """When a decision was made, as its id tells."""
+    return row.id[:10]
 
 
 def sentences(

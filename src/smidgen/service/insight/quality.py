@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Sequence
+from itertools import islice
+
 from smidgen.learners import Feedback
 from smidgen.service.clock import stamp
 from smidgen.service.insight.intervals import normal, wilson
@@ -12,7 +16,7 @@ from smidgen.service.models.served import Served
 from smidgen.service.refusals import UnknownModel
 from smidgen.service.store.bases import Base
 from smidgen.service.store.protocol import Reading
-from smidgen.service.store.rows import Counts, Outcome
+from smidgen.service.store.rows import Counts, Outcome, pooled
 
 #: How many closed decisions count at most, and how many of the latest whose window is over are looked at to find them.
 LAST, SEEN = 200, 400
@@ -20,8 +24,14 @@ LAST, SEEN = 200, 400
 AGREEING = 1000
 
 
-def closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
-    """The latest decisions that are closed and that anybody saw, the latest first.
+def closed(reading: Reading, model: Served, now: float) -> list[Outcome]:
+    """The latest decisions that are closed and that anybody saw, the latest first; of all slots."""
+    found = [_closed(reading, part.slot, now) for part in model.parts]
+    return list(islice(heapq.merge(*found, key=lambda row: -row.at), LAST)) if len(found) > 1 else found[0]
+
+
+def _closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
+    """The same of one slot.
 
     Those whose window is over, answered or not. While there are few of them, decisions that were answered before the
     end of their window stand in: later they would hide the silence of those that were made at the same time.
@@ -38,7 +48,7 @@ def closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
 
 def quality(reading: Reading, model: Served, now: float) -> Quality:
     """The loop's figure over the last 200 closed decisions, with a 95 % interval."""
-    rows, loop = closed(reading, model.slot, now), model.blueprint.loop
+    rows, loop = closed(reading, model, now), model.blueprint.loop
     worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
     told = [worst if row.measure is None and row.silent else row.measure for row in rows]
     values = [value for value in told if value is not None]
@@ -50,11 +60,16 @@ def quality(reading: Reading, model: Served, now: float) -> Quality:
 
 
 def committed(reading: Reading, model: Served) -> Counts:
-    """How far a model is, as the reader sees it; a model whose making is not committed is not there."""
+    """How far a slot is, as the reader sees it; a model whose making is not committed is not there."""
     counts = reading.counts(model.slot)
     if counts is None:
         raise UnknownModel(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
     return counts
+
+
+def all_committed(reading: Reading, model: Served) -> Counts:
+    """The same over all slots of a model."""
+    return pooled([committed(reading, part) for part in model.parts])
 
 
 def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
@@ -62,9 +77,10 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     body, terms = model.blueprint.body, model.blueprint.terms
     leader = model.leader.name if model.leader is not None else None
     with reading.moment():  # counts and figures are of the same events
-        counts, figures = committed(reading, model), quality(reading, model, now)
-        base = reading.base(model.slot)
-        ((of, agreed),) = reading.look("agreement", model.slot, limit=AGREEING)
+        each, figures = [committed(reading, part) for part in model.parts], quality(reading, model, now)
+        bases = [reading.base(part.slot) for part in model.parts]
+        says = [reading.look("agreement", part.slot, limit=AGREEING)[0] for part in model.parts]
+    counts, of, agreed = pooled(each), sum(n for n, _ in says), sum(n for _, n in says)
     return ModelReply(
         name=model.name,
         loop=body.loop,
@@ -91,9 +107,11 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         late=counts.late,
         keys=counts.keys if model.keyed else None,
         quality=figures,
-        guarded=sum(model.scaled.values()) if model.blueprint.guarded else None,
-        base=_base(base) if base is not None else None,
-        undoing=undoing_told(model.undoing),
+        guarded=sum(sum(part.scaled.values()) for part in model.parts) if model.blueprint.guarded else None,
+        base=_base([base for base in bases if base is not None]),
+        undoing=undoing_told(next((part.undoing for part in model.parts if part.undoing is not None), None)),
+        slots=len(each),
+        slot_versions=[one.version for one in each] if len(each) > 1 else None,
         candidates=model.blueprint.body.candidates,
         shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
         challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
@@ -105,8 +123,12 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     )
 
 
-def _base(base: Base) -> BaseReply:
-    return BaseReply(seq=base.seq, version=base.version, oldest_version=base.floor, at=stamp(base.at))
+def _base(bases: Sequence[Base]) -> BaseReply | None:
+    """Where a log begins; of several slots, how much lies under their bases together, and when the last was made."""
+    if not bases:
+        return None
+    seq, version, floor = (sum(values) for values in zip(*((b.seq, b.version, b.floor) for b in bases), strict=True))
+    return BaseReply(seq=seq, version=version, oldest_version=floor, at=stamp(max(base.at for base in bases)))
 
 
 def undoing_told(work: Progress | None) -> UndoingReply | None:

@@ -11,7 +11,7 @@ from smidgen.learners.records.front import as_context, on_columns
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.group import Group
 from smidgen.service.models.keyed_rows import Change
-from smidgen.service.store.recording import Line
+from smidgen.service.store.lines import Line
 
 #: What is to be said of learners that are compared on such a log.
 ALONE = "newcomers among the keys began with what the others shared; of other learners every key begins with nothing"

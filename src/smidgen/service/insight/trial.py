@@ -7,6 +7,7 @@ log, where the champion draws its answers, by inverse propensities. Everything m
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -83,14 +84,16 @@ def compared(reading: Reading, model: Served, now: float) -> CompareReply:
     loop, shadow = champion.blueprint.loop, other.blueprint.body.shadow_of is not None
     scale = _scale(champion)
     with reading.moment():
-        beside = _pairs(reading, other.slot, other.since)
-        answered = [] if shadow else _pairs(reading, champion.slot, champion.since)
-    ours = [row for row in beside if row.slot == champion.slot and row.shown_seq > champion.since]
+        beside = _pairs(reading, other)
+        answered = [] if shadow else _pairs(reading, champion)
+    since = {part.slot: part.since for part in champion.parts}
+    ours = [row for row in beside if row.shown_seq > since.get(row.slot, row.shown_seq)]
     arms = {champion.name: _arm(ours, scale, now)}
     if shadow:
         difference, exact = _by_weights(ours, scale, now)
     else:
-        theirs = [row for row in answered if row.slot == other.slot]
+        slots = {part.slot for part in other.parts}
+        theirs = [row for row in answered if row.slot in slots]
         arms[other.name] = _arm(theirs, scale, now)
         difference, exact = _by_arms(_values(ours, scale, now), _values(theirs, scale, now), scale), True
     verdict = _verdict(difference, lower=scale.lower_is_better)
@@ -126,8 +129,11 @@ def sides(model: Served) -> tuple[Served, Served]:
     return model, other
 
 
-def _pairs(reading: Reading, slot: int, after: int) -> list[_Row]:
-    rows = (_Row(*row) for row in reading.look("pairs", slot, after=after, limit=MOST))
+def _pairs(reading: Reading, model: Served) -> list[_Row]:
+    """What lies beside others since the present settings are in force, of all slots, as it was shown in time."""
+    most = MOST // len(model.parts)
+    found = [reading.look("pairs", part.slot, after=part.since, limit=most) for part in model.parts]
+    rows = heapq.merge(*([_Row(*row) for row in each] for each in found), key=lambda row: row.expires_at)
     return [row for row in rows if row.counts]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,8 @@ def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> 
     """Keys of a model that begin so, in order; each found by one step in the index."""
     if not model.keyed:
         return []
-    return [key for (key,) in reading.look("keys", model.slot, prefix=prefix, limit=limit)]
+    rows = [reading.look("keys", part.slot, prefix=prefix, limit=limit) for part in model.parts]
+    return [key for (key,) in itertools.islice(heapq.merge(*rows), limit)]
 
 
 def namer(engine: Engine, model: Served, learner: Learner) -> Callable[[int], str]:
@@ -47,6 +49,7 @@ def known_names(engine: Engine, model: Served, most: int = 400) -> list[str]:
     key = next(iter(keys(engine.store, model, limit=1)), None)
     if model.keyed and key is None:
         return []
+    model = engine.enter(model.of(key))
     features = engine.learners.table(model, engine.learners.get(model, key).learner)
     return [] if features is None else [name for _, name in itertools.islice(features.named_columns(), most)]
 
@@ -82,6 +85,7 @@ def largest_weights(engine: Engine, model: Served, key: str | None, label: str |
         key = None
     elif key not in keys(engine.store, model, key or "", 1):
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
+    model = engine.enter(model.of(key))
     learner = engine.learners.get(model, key).learner
     try:
         weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))

@@ -6,6 +6,7 @@ How far it can answer depends on the loop: see the evaluators in `smidgen.servic
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 from array import array
@@ -27,7 +28,8 @@ from smidgen.service.loops.evaluator import Evaluator
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.registry import recorded
 from smidgen.service.store import formats
-from smidgen.service.store.recording import Line, Recording
+from smidgen.service.store.lines import Line
+from smidgen.service.store.recording import Recording
 
 __all__ = ["ExaminedPlaces", "Outcome", "WhatIf", "other_body", "plot", "what_if"]
 
@@ -180,12 +182,22 @@ def begun(
 
 def followed(bench: Bench, lines: Iterable[Line]) -> Iterator[int]:
     """Follow a log to its end; now and then the number of the event is given."""
-    for count, event in enumerate(lines):
-        bench.take(event)
-        if event.type == "promoted":  # what follows was decided by the learner of another model
-            break
-        if count % 500 == 0:
-            yield event.seq
+    over = set[int | None]()
+    gc.freeze()  # many short-lived objects come now: the collector need not look at all that stays, again and again
+    try:
+        for count, event in enumerate(lines):
+            if event.slot in over:
+                continue
+            bench.take(event)
+            if event.type == "promoted":  # what follows was decided by the learner of another model
+                over.add(event.slot)
+                if event.slot is None:
+                    break
+            if count % 500 == 0:
+                yield event.seq
+        bench.settle()
+    finally:
+        gc.unfreeze()
 
 
 def found_by(bench: Bench, name: str) -> WhatIf:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidRecord
 from smidgen.features import Vectorizer
+from smidgen.features.rows import DenseRows
 from smidgen.learners import Card, Feedback, cards
 from smidgen.service.faults import in_record
 from smidgen.service.insight.estimates import Estimate, share
@@ -24,7 +26,7 @@ from smidgen.structures import Choice, Clicks, Ranking, structured
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
-    from smidgen.service.store.recording import Line
+    from smidgen.service.store.lines import Line
 
 Candidates = Annotated[list[Candidate], Meta(min_length=1, max_length=CANDIDATES)] | CompactCandidates
 
@@ -44,8 +46,11 @@ def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[
             raise Impossible(f"there are {len(ids)} ids and {len(rows)} rows of features", "give one row for each id")
     else:
         ids = [candidate.id for candidate in given]
-        rows = vectors.rows([_features(candidate, i, vectors) for i, candidate in enumerate(given)])
-    if len({str(id) for id in ids}) < len(ids):
+        features: list[Any] = [candidate.features for candidate in given]
+        if None in features and not vectors.records:
+            raise Impossible(f"candidates[{features.index(None)}].features is missing", f"give {vectors.dim} numbers")
+        rows = vectors.rows(features)
+    if len(set(map(str, ids))) < len(ids):
         (twice, _), *_ = Counter(map(str, ids)).most_common(1)
         raise Impossible(f"the candidate id {twice!r} stands there twice", "give each candidate an id of its own")
     return ids, rows
@@ -69,13 +74,9 @@ def offer(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: in
             "context stands beside the candidates, and this model takes rows of numbers",
             'make a model without "features": its candidates are crossed with the context',
         )
+    if type(rows) is np.ndarray and not rows.flags.writeable:  # as `vectors` makes them: checked, and nobody else's
+        rows = DenseRows(rows)
     return Choice(rows) if top is None else Ranking(rows, top=top)
-
-
-def _features(candidate: Candidate, index: int, vectors: Vectors) -> Any:
-    if candidate.features is None and not vectors.records:
-        raise Impossible(f"candidates[{index}].features is missing", f"give {vectors.dim} numbers")
-    return candidate.features
 
 
 def located(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impossible:
@@ -92,13 +93,19 @@ def located(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impos
 
 def places(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:
     """Where the named candidates stand among all; 7 and "7" are one name."""
+    if len(named) == 1 and named[0] in ids:
+        return [ids.index(named[0])]
     index = {str(id): i for i, id in enumerate(ids)}
-    wanted = [str(name) for name in named]
-    if unknown := [name for name in named if str(name) not in index]:
-        raise Impossible(f"{field} names {unknown[0]!r}, which was not a candidate", "name candidates of this decision")
-    if len(set(wanted)) < len(wanted):
+    try:
+        found = [index[str(name)] for name in named]
+    except KeyError:
+        unknown = next(name for name in named if str(name) not in index)
+        raise Impossible(
+            f"{field} names {unknown!r}, which was not a candidate", "name candidates of this decision"
+        ) from None
+    if len(set(found)) < len(found):
         raise Impossible(f"{field} names a candidate twice", "name each candidate once")
-    return [index[name] for name in wanted]
+    return found
 
 
 def preferred(ids: Sequence[Any], verb: str = "preferred") -> str:
@@ -119,7 +126,7 @@ class CoactiveEvaluator(Evaluator):
         super().__init__(blueprint)
         if (why := self.why_not(blueprint.card, blueprint.kind)) is not None:
             raise InvalidArgument(why, "compare other learners")
-        self._pairs = self._above = self._ties = self._unchanged = 0
+        self._pairs = self._above = self._ties = 0
 
     @classmethod
     def why_not(cls, card: Card, learner: str) -> str | None:
@@ -135,7 +142,7 @@ class CoactiveEvaluator(Evaluator):
         learner = self.learner(event.key)
         known = event.__dict__.get("its pair")
         if known is None or known[0] is not made:  # once for all learners
-            known = event.__dict__["its pair"] = (made, *_compared(made, event.told()))
+            known = event.__dict__["its pair"] = (made, *compared(made, event.told()))
         _, better, shown, delta = known
         self.observe("pair", float(learner.weights @ delta) if delta is not None else None)
         self.learn(event, msgspec.structs.replace(self.mine(event, made), action=shown), better)
@@ -143,7 +150,6 @@ class CoactiveEvaluator(Evaluator):
     def _saw_pair(self, gain: float | None) -> None:
         """By how much the better object lies above the one shown; None if nothing tells them apart."""
         if gain is None:
-            self._unchanged += 1
             return
         self._pairs += 1
         self._above += gain > 0.0
@@ -166,9 +172,9 @@ class CoactiveEvaluator(Evaluator):
         ]
 
 
-def _compared(made: Decision, told: Any) -> tuple[Any, Any, FloatArray | None]:
+def compared(made: Decision, told: Any) -> tuple[Any, Any, FloatArray | None]:
     """The better object, the one shown, and how their features differ; None if they do not."""
-    better, shown = _pair(made, told)
+    better, shown = pair(made, told)
     known = structured(made.context)
     if known is None:
         raise InvalidRecord(f"the log holds a {type(made.context).__name__} where a structure belongs", "restore it")
@@ -176,7 +182,7 @@ def _compared(made: Decision, told: Any) -> tuple[Any, Any, FloatArray | None]:
     return better, shown, delta if delta.any() else None
 
 
-def _pair(made: Decision, told: Any) -> tuple[Any, Any]:
+def pair(made: Decision, told: Any) -> tuple[Any, Any]:
     """The better object and the one shown; of a duel, the winner and the loser."""
     if _is_duel(made):
         return made.action[told], made.action[1 - told]

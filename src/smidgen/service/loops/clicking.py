@@ -15,20 +15,25 @@ from smidgen.evaluate.examination_curve import Examination, Looks
 from smidgen.evaluate.offline import estimate as offline
 from smidgen.evaluate.offline.lists import log_chance
 from smidgen.learners import Feedback
+from smidgen.learners.coactive import Coactive
+from smidgen.learners.coactive.stretches import decision_of
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point, Weighing, over_time
 from smidgen.service.loops.candidates import CoactiveEvaluator
-from smidgen.service.loops.evaluator import Companion, Waiting
+from smidgen.service.loops.evaluator import Companion, Steps, Waiting
+from smidgen.service.loops.planning import Itinerary
 from smidgen.structures import Clicks
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
-    from smidgen.service.store.recording import Line
+    from smidgen.service.store.lines import Line
 
 #: So many places are told of.
 PLACES = 10
 #: Lists that were rarer than this are not weighed as a whole.
 RAREST = math.log(1e-9)
+#: In lists up to this length documents are looked up one by one.
+_SHORT = 64
 BY_PLACE = "clicks per page (by place)"
 UNKNOWN = (
     "the places of this log were not drawn at random: how far people look is not known, so clicks cannot be weighed by "
@@ -76,13 +81,13 @@ class ClickedPages(Companion):
 
     def answered(self, event: Line, made: Decision) -> None:
         """Take note of what was clicked."""
-        clicks = clicks_of(event, made)
-        if clicks is None:
+        if "clicked" not in event.feedback:
             return
         self.pages += 1
         if made.log_propensity is not None and made.scores is not None and math.exp(made.log_propensity) < 1.0:
             self._drawn += 1
-            self._looks.add(made, clicks)
+            if (clicks := clicks_of(event, made)) is not None:
+                self._looks.add(made, clicks)
 
     def examination(self) -> Examination | None:
         """How far people look: as it was given, or as drawn lists tell; None if nothing does."""
@@ -108,10 +113,12 @@ class Placed(NamedTuple):
 class ClickEvaluator(CoactiveEvaluator):
     """What the other learner's rankings would have got in clicks, and how often it puts the better above the shown."""
 
+    patient = True
+
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        self._mine: Waiting[Decision] = self.remember(4096)
-        self._placed: Waiting[Placed] = self.remember(50_000)
+        self._mine: Waiting[Decision | int] = self.remember(4096)  # or its number, which is all that kernels need
+        self._placed: Waiting[Placed | IntArray | int] = self.remember(50_000)  # or the order
         self._page, self._old = array("q"), array("q")
         self._new: tuple[array[int], array[int]] = (array("q"), array("q"))
         self._lists = Weighing("pages with a click")
@@ -127,29 +134,73 @@ class ClickEvaluator(CoactiveEvaluator):
         made, id = event.made(), event.decision or ""
         mine = self.learner(event.key).decide(made.context)
         self._mine.put(id, mine)
+        self._placed.put(id, self._place(made, mine))
+
+    def _place(self, made: Decision, mine: Decision) -> Placed | None:
+        """Where it would have put the documents; None if nothing was ranked."""
         if not isinstance(made.action, np.ndarray) or not isinstance(mine.action, np.ndarray):
-            self._placed.put(id, None)
-            return
-        chance = -math.inf
-        if made.log_propensity is not None:
-            settings = dict(self.blueprint.settings)
-            if mine.teams is None and isinstance(self.companion, ClickedPages):
-                settings["depth"] = self.companion.depth
-            chance = log_chance(mine, made.action, settings)
+            return None
+        chance = self._chance(made, mine) if made.log_propensity is not None else -math.inf
         shown = _places(mine.action)
-        self._placed.put(id, Placed(shown, shown if mine.greedy is mine.action else _places(mine.greedy), chance))
+        return Placed(shown, shown if mine.greedy is mine.action else _places(mine.greedy), chance)
+
+    def _chance(self, made: Decision, mine: Decision) -> float:
+        """The logarithm of its propensity for the list that was shown."""
+        settings = dict(self.blueprint.settings)
+        if mine.teams is None and isinstance(self.companion, ClickedPages):
+            settings["depth"] = self.companion.depth
+        return log_chance(mine, made.action, settings)
 
     def answered(self, event: Line, made: Decision) -> None:
         """Note where the clicked would have stood, then compare and learn."""
-        placed, clicks = self._placed.take(event.decision or ""), clicks_of(event, made)
-        if placed is not None and clicks is not None:
-            documents = clicks.documents
-            if (known := event.__dict__.get("its places")) is None or known[0] is not made:  # once for all learners
-                known = event.__dict__["its places"] = (made, _places(made.action)[documents].tolist())
-            old, shown = known[1], placed.shown[documents].tolist()
-            greedy = shown if placed.greedy is placed.shown else placed.greedy[documents].tolist()
-            self.observe("clicks", old, shown, greedy, made.log_propensity, placed.chance)
+        placed = self._placed.take(event.decision or "")
+        self._note(event, made, placed if isinstance(placed, Placed) else None)
         super().answered(event, made)
+
+    def _note(self, event: Line, made: Decision, placed: Placed | None) -> None:
+        """Note where the clicked stood and would have stood."""
+        if placed is None or (known := _clicked(event, made)) is None:
+            return
+        documents, old = known
+        shown = placed.shown[documents].tolist()
+        greedy = shown if placed.greedy is placed.shown else placed.greedy[documents].tolist()
+        self.observe("clicks", old, shown, greedy, made.log_propensity, placed.chance)
+
+    def follow(self, steps: Steps) -> None:
+        """Several decisions and answers: together, if the learner can; what comes of it is the same."""
+        learners = {key: self.learner(key) for key in {event.key for event, _ in steps}}
+        able = {key: each for key, each in learners.items() if isinstance(each, Coactive) and each.compiled}
+        if len(able) < len(learners) or self.blueprint.card.kinds[0] == Feedback.CLICKS:
+            super().follow(steps)
+            return
+        plans = {key: Itinerary(key, learner) for key, learner in able.items()}
+        decided: dict[str, tuple[str | None, int]] = {}  # whose plan, and the place in it
+        answers: list[tuple[Line, Decision, Any, int]] = []
+        for event, made in steps:
+            id, plan = event.decision or "", plans[event.key]
+            if made is None:
+                place, number = plan.decide()
+                decided[id] = (event.key, place)
+                self._mine.put(id, number)
+                self._placed.put(id, place)  # until the order is known
+            else:
+                decided.pop(id, None)
+                placed = self._placed.take(id)
+                answers.append((event, made, placed, plan.answer(_number(self._mine.take(id)))))
+        followed = {key: plan.follow(steps) for key, plan in plans.items()}
+        for event, made, placed, at in answers:
+            found, deltas = followed[event.key]
+            order = found.orders[placed] if type(placed) is int else placed
+            if type(order) is np.ndarray and (known := _clicked(event, made)) is not None:
+                shown, chance = _where(order, known[0]), -math.inf
+                if made.log_propensity is not None:
+                    chance = self._chance(made, decision_of(able[event.key], made.context, order, 1))
+                self.observe("clicks", known[1], shown, shown, made.log_propensity, chance)
+            delta = deltas[at]
+            self.observe("pair", None if delta is None else float(found.weights[at] @ delta))
+        for id, (key, place) in decided.items():  # what is not answered yet
+            order = followed[key][0].orders[place]
+            self._placed.settle(id, order.copy() if type(order) is np.ndarray else None)
 
     def _saw_clicks(
         self, old: list[int], shown: list[int], greedy: list[int], drawn: float | None, chance: float
@@ -170,7 +221,8 @@ class ClickEvaluator(CoactiveEvaluator):
 
     def mine(self, event: Line, made: Decision) -> Decision:
         """What it decided when the log did."""
-        return self.anew(event.key, self._mine.take(event.decision or ""), made)
+        mine = self._mine.take(event.decision or "")
+        return self.anew(event.key, mine if isinstance(mine, Decision) else None, made)
 
     def learn(self, event: Line, decision: Decision, better: Any) -> None:
         """Those that learn from clicks as such hear them as such."""
@@ -249,6 +301,34 @@ def clicks_of(event: Line, made: Decision) -> Clicks | None:
         known = event.__dict__["its clicks"] = (told, Clicks(np.asarray(told)[:count].tolist()))
     clicks: Clicks = known[1]
     return clicks
+
+
+def _clicked(event: Line, made: Decision) -> tuple[list[int], list[int]] | None:
+    """The documents that were clicked, and their places in the list that was shown; None if nothing tells of clicks."""
+    if "clicked" not in event.feedback or not isinstance(made.action, np.ndarray):
+        return None
+    if (known := event.__dict__.get("its clicked")) is None or known[0] is not made:  # once for all learners
+        told, count = event.told(), len(event.feedback["clicked"])
+        front = told[:count].tolist() if type(told) is np.ndarray and told.dtype == np.int64 else []
+        if len(front) != count or len(set(front)) < count or min(front, default=0) < 0:
+            clicks = clicks_of(event, made)
+            front = [] if clicks is None else clicks.documents.tolist()
+        known = event.__dict__["its clicked"] = (made, (front, _where(made.action, front)))
+    found: tuple[list[int], list[int]] = known[1]
+    return found
+
+
+def _where(order: Any, documents: list[int]) -> list[int]:
+    """The places of some documents in a list."""
+    if len(order) > _SHORT:
+        places: list[int] = _places(order)[documents].tolist()
+        return places
+    ranked = order.tolist()
+    return [ranked.index(document) for document in documents]
+
+
+def _number(mine: Decision | int | None) -> int | None:
+    return mine.number if isinstance(mine, Decision) else mine
 
 
 def as_curve(text: str) -> FloatArray:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ from smidgen.service.loops.lesson import Lesson
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
-    from smidgen.service.store.recording import Line
+    from smidgen.service.store.lines import Line
 
 T = TypeVar("T")
 
@@ -60,6 +60,25 @@ class Waiting(Generic[T]):
     def get(self, id: str) -> T | None:
         """What was remembered."""
         return self._found.get(id)
+
+    def settle(self, id: str, value: T | None) -> None:
+        """Remember something else of a decision, if it is still remembered; its turn stays."""
+        if id in self._found:
+            self._found[id] = value
+
+
+class Steps(list[tuple["Line", Decision | None]]):
+    """Some decisions of a log and answers to decisions, in their order: the event, and the decision that it answers.
+
+    Attributes
+    ----------
+    shared
+        What one evaluator worked out of them and others need too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared: dict[Any, Any] = {}
 
 
 class Companion:
@@ -100,6 +119,8 @@ class Evaluator(ABC):
     """
 
     measure: str
+    #: Whether it can be told of several events together: nothing that it does on the way depends on its companion.
+    patient: ClassVar[bool] = False
 
     def __init__(self, blueprint: Blueprint) -> None:
         self.blueprint = blueprint
@@ -120,6 +141,14 @@ class Evaluator(ABC):
     @abstractmethod
     def answered(self, event: Line, made: Decision) -> None:
         """Feedback on a decision was learnt."""
+
+    def follow(self, steps: Steps) -> None:
+        """Several decisions and answers, one after the other."""
+        for event, made in steps:
+            if made is None:
+                self.decided(event)
+            else:
+                self.answered(event, made)
 
     def passed(self, id: str, *, answered: bool) -> None:
         """A decision of a key that is looked at elsewhere, or its answer: it takes its place among those remembered."""

@@ -23,7 +23,7 @@ from smidgen.service.refusals import Impossible
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
-    from smidgen.service.store.recording import Line
+    from smidgen.service.store.lines import Line
 
 
 #: So many items that wait for their relevance are kept whole; of earlier ones the filter is asked again.

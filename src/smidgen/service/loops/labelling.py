@@ -20,7 +20,7 @@ from smidgen.service.messages import ModelBody
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
-    from smidgen.service.store.recording import Line
+    from smidgen.service.store.lines import Line
 
 
 def label_names(model: ModelBody, added: Sequence[str] = ()) -> list[str]:

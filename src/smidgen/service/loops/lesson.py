@@ -45,6 +45,11 @@ class Lesson:
     shown: Any = None
     chance: float | None = None
 
+    @property
+    def by_itself(self) -> bool:
+        """Whether it is about no decision: it teaches nothing, or says what it is the answer to."""
+        return self.answer is None or self.context is not None
+
     def give(self, learner: Learner, decision: Decision | None) -> None:
         """Teach it to a learner whose own decision on the same request this is; a refusal changes nothing."""
         if self.answer is None:

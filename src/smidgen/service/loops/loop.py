@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -35,8 +35,7 @@ COMMON = DecisionBody.__struct_fields__
 REHEARSED = 5
 
 
-@dataclass(frozen=True)
-class Reaction:
+class Reaction(NamedTuple):
     """Feedback in the learner's own terms.
 
     Attributes
@@ -209,9 +208,8 @@ class Loop(ABC):
             if getattr(body, name) is None:
                 raise Impossible(f"{name} is missing", self._wanted())
 
-    def react(self, learner: Learner, decision: Decision, ids: Sequence[str], body: FeedbackBody) -> Reaction:
-        """What the learner is told, if the feedback is of this loop and the learner takes it."""
-        given = body.given()
+    def react(self, learner: Learner, decision: Decision, ids: Sequence[str], given: Mapping[str, Any]) -> Reaction:
+        """What the learner is told, if the fields that were given are of this loop and the learner takes them."""
         if len(given) != 1:
             raise Impossible(f"the feedback has {len(given)} fields ({', '.join(given) or 'none'})", self._takes())
         ((field, value),) = given.items()
@@ -221,10 +219,11 @@ class Loop(ABC):
             msgspec.convert(given, self.feedback)
         except msgspec.ValidationError as error:
             raise wrong_form(error, given) from error
-        if not self.takes(self.kinds[field], learner.card):
-            send = [name for name, kind in self.kinds.items() if self.takes(kind, learner.card)]
+        card = learner.card
+        if not self.takes(self.kinds[field], card):
+            send = [name for name, kind in self.kinds.items() if self.takes(kind, card)]
             raise Impossible(
-                f"{type(learner).__name__} learns from {learner.card.feedback_in_words}, not from {field}",
+                f"{type(learner).__name__} learns from {card.feedback_in_words}, not from {field}",
                 f"send {', or '.join(send)}",
             )
         return self.reaction(learner, decision, ids, field, value)

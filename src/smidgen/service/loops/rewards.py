@@ -22,7 +22,7 @@ from smidgen.structures import Choice
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
-    from smidgen.service.store.recording import Line
+    from smidgen.service.store.lines import Line
 
 #: A model of the rewards of labels looks at no more numbers than this in one decision.
 MODELLED = 20_000
@@ -209,7 +209,7 @@ class RewardEvaluator(Evaluator):
 
     def names(self, event: Line) -> list[Any]:
         """The names of what can be shown."""
-        return event.ids
+        return list(event.ids)
 
     def figures(self) -> list[Estimate]:
         """The estimates that this log allows."""

@@ -61,6 +61,8 @@ from smidgen.service.messages.past import (
     RetainBody,
     RetainedReply,
     RollbackBody,
+    SlotRetained,
+    SlotUndone,
     UndoingReply,
     UndoneReply,
 )
@@ -135,6 +137,8 @@ __all__ = [
     "ShadowOf",
     "Share",
     "ShownReply",
+    "SlotRetained",
+    "SlotUndone",
     "Story",
     "TasteReply",
     "TaughtReply",

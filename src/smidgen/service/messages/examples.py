@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.service.messages.decisions import DecisionBody
 from smidgen.service.messages.fields import AT_ONCE, Id
@@ -26,7 +26,8 @@ class ExamplesBody(Message, kw_only=True):
 
 
 class TaughtReply(Struct, kw_only=True):
-    """How many examples were taught, and the model's version."""
+    """How many examples were taught, and the model's version; if it has several slots, that of this one."""
 
     taught: int
     model_version: int
+    slot: int | UnsetType = UNSET

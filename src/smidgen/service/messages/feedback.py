@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.service.messages.fields import AT_ONCE
 from smidgen.service.messages.message import Message
@@ -14,12 +14,12 @@ from smidgen.service.messages.refused import ErrorDetail
 class FeedbackBody(Message):
     """What the user did: one of the fields that the loop has."""
 
-    def given(self, but: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The fields that were sent, but for some."""
+    def given(self) -> dict[str, Any]:
+        """The fields that were sent, but for the decision that they are about."""
         return {
             name: value
             for name in self.__struct_fields__
-            if (value := getattr(self, name)) is not UNSET and name not in but
+            if (value := getattr(self, name)) is not UNSET and name != "decision"
         }
 
 
@@ -30,10 +30,11 @@ class SeveralBody(Message, kw_only=True):
 
 
 class FeedbackReply(Struct, kw_only=True):
-    """What became of the feedback."""
+    """What became of the feedback; of a model with several slots, ``slot`` says whose version it is."""
 
     status: Literal["learnt", "duplicate", "late"]
     model_version: int
+    slot: int | UnsetType = UNSET
 
 
 class SeveralReply(Struct, kw_only=True):

@@ -16,6 +16,8 @@ Record = dict[str, float | str | bool | list[Any] | dict[str, Any] | None]
 #: How many decisions one call may ask for, how many candidates a decision may have, how many labels a model.
 ROWS = CANDIDATES = 10_000
 LABELS = 100_000
+#: How many slots a model may have.
+SLOTS = 64
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 #: After how many seconds events are folded and erased: a minute at least.

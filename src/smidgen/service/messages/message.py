@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -14,8 +15,11 @@ class Message(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=Tr
     """The root of all bodies."""
 
 
-def digest(body: Message) -> bytes:
-    """A body's hash, by which the same one is known again; MessagePack writes numbers far quicker than JSON."""
+def digest(body: Message | dict[str, Any]) -> bytes:
+    """The hash of a body, or of its fields, by which the same one is known again.
+
+    MessagePack writes numbers far quicker than JSON.
+    """
     try:
         return hashlib.sha256(msgspec.msgpack.encode(body, order="deterministic")).digest()[:16]
     except OverflowError as error:

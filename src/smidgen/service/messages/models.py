@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.service.messages.candidates import Variant
-from smidgen.service.messages.fields import CANDIDATES, LABELS, Age, Id, Name, Seconds, Share
+from smidgen.service.messages.fields import CANDIDATES, LABELS, SLOTS, Age, Id, Name, Seconds, Share
 from smidgen.service.messages.insight import BestReply, ExaminationReply, PerturbationReply, Quality
 from smidgen.service.messages.message import Message
 from smidgen.service.messages.past import BaseReply, UndoingReply
@@ -70,7 +70,7 @@ class ModelBody(Message):
     shadow_of: Of | Name | None = None
     challenger_of: Of | Name | None = None
     keep_texts: bool | None = None
-    slots: Annotated[int, Meta(ge=1, le=1024)] = 1
+    slots: Annotated[int, Meta(ge=1, le=SLOTS)] = 1
 
 
 class AmendBody(Message):
@@ -110,7 +110,9 @@ class ModelReply(Struct, kw_only=True):
     rank ``perturbation`` and ``examination``, or in its place ``unexamined``, the reason why it is not known.
 
     ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
-    that were in memory since the start. ``shadow`` and ``challenger`` are the models that stand beside it.
+    that were in memory since the start. ``shadow`` and ``challenger`` are the models that stand beside it. Of a model
+    with several ``slots``, figures are over all of them, ``model_version`` is the sum of ``slot_versions``, and
+    ``base`` sums up where their logs begin.
     """
 
     name: str
@@ -147,6 +149,8 @@ class ModelReply(Struct, kw_only=True):
     challenger: str | None
     agreement: Agreement | None
     candidates: list[Variant] | None = None
+    slots: int = 1
+    slot_versions: list[int] | None = None
     best: BestReply | None = None
     perturbation: PerturbationReply | None = None
     examination: ExaminationReply | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,37 +11,16 @@ from smidgen import records
 from smidgen.learners import learners
 from smidgen.service.messages import AmendBody
 from smidgen.service.models.building import Blueprint, once
-from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import Era, LearnerCache, Served
+from smidgen.service.models.served import Era, Served
 from smidgen.service.models.terms import Terms, exploring, told_of
 from smidgen.service.models.trials import OWN
+from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
-from smidgen.service.store.protocol import Store
 
 
-class Amending:
-    """The amendments of all models.
-
-    Parameters
-    ----------
-    models, store, learners
-        Whose settings they are, where they are written, who goes on under them.
-    recent
-        The decisions that wait for feedback in memory.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(
-        self, models: Registry, store: Store, learners: LearnerCache, recent: Recent, clock: Callable[[], float]
-    ) -> None:
-        self._models = models
-        self._store = store
-        self._learners = learners
-        self._recent = recent
-        self._clock = clock
+class Amending(Commands):
+    """The amendments of all models."""
 
     def take(self, name: str, body: AmendBody) -> None:
         """Put what was sent in force; what says nothing new changes nothing."""
@@ -53,10 +31,11 @@ class Amending:
         if not given:
             raise Impossible("there is nothing to change", f"send one of {', '.join(AmendBody.__struct_fields__)}")
         _refuse_others(model, given)
-        self._amend(model, given)
         common = {name: value for name, value in given.items() if name not in OWN}
-        for other in model.beside if common else ():
-            self._amend(other, common)
+        for part in model.parts:
+            self._amend(part, given)
+            for other in part.beside if common else ():
+                self._amend(other, common)
 
     def _amend(self, model: Served, given: dict[str, Any]) -> None:
         terms = _terms(model.blueprint, given)

@@ -80,7 +80,7 @@ def planned(reading: Reading, model: Served, before: float, now: float) -> Plan 
     slot, rewritten = model.slot, model.rewritten
     counts, old = reading.counts(slot), reading.base(slot)
     first, last = old.seq if old is not None else 0, counts.seq if counts is not None else 0
-    passed = _passed(reading, slot, first, _last_before(reading, slot, first, last, before))
+    passed = _passed(reading, slot, first, last_before(reading, slot, first, last, before))
     seq = passed.last
     made = reading.event(slot, seq) if seq > first and passed.anything else None
     if made is None:
@@ -98,7 +98,7 @@ def planned(reading: Reading, model: Served, before: float, now: float) -> Plan 
     if model.keyed:
         known = {key for (key,) in reading.look("keys", slot, prefix="", limit=1 << 31)}
         keys = tuple(sorted(known & passed.keys if not passed.amendments else known))
-        keys = (*keys, None) if model.blueprint.grouped else keys  # what they share
+        keys = (*keys, None) if model.origin.grouped else keys  # what they share
     carried = tuple(carry(reading, slot, reading.crossing(slot, seq, now, seq)))
     return Plan(base, carried, keys, last, rewritten)
 
@@ -150,7 +150,7 @@ def _folded(reading: Reading, model: Served, key: str | None, gone: Undone, seq:
     return follow(learner, changes, gone, key, start)[0]
 
 
-def _last_before(reading: Reading, slot: int, first: int, last: int, before: float) -> int:
+def last_before(reading: Reading, slot: int, first: int, last: int, before: float) -> int:
     """The last event before a time, by halving; the times of erased events are not known."""
     low, high = first, last + 1  # up to low all are older, from high on none
     while high - low > 1:

@@ -91,7 +91,7 @@ class Deciding:
     def _one(self, model: Served, key: str | None, context: Any) -> Answer:
         held, group = self._learners.get(model, key), self._learners.group(model)
         start, learner = self._learners.begin(model, key, held), held.learner
-        self._undo.note(learner.withdraw, learner.decisions)
+        self._undo.note(self._learners.withdraw, model.slot, key, learner, learner.decisions)
         if group is None:
             return Answer(model, learner, learner.decide(context))
         decision, names = group.decide(learner, context, held.known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +18,14 @@ from smidgen.service.loops import knob_bodies
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.group import Group
-from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.served import Served
 from smidgen.service.models.terms import Terms
+from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
-from smidgen.service.store.protocol import Reading, Store
-from smidgen.service.store.recording import FileRecording, rebuild
+from smidgen.service.store.protocol import Reading
+from smidgen.service.store.rebuilding import rebuild_all
+from smidgen.service.store.recording import FileRecording
 
 #: Learners by key; None is the key of a model without keys.
 Learners = dict[str | None, Learner]
@@ -39,48 +40,34 @@ class Brought(NamedTuple):
         The settings.
     learners
         By key; None is the key of a model without keys.
-    group
-        What the keys share, if they do.
+    groups
+        What the keys of each slot share, if they do.
     names
         Of hashed features.
     """
 
     blueprint: Blueprint
     learners: Learners
-    group: Group | None = None
+    groups: Mapping[int, Group] = {}
     names: Sequence[str] = ()
 
 
-class Bringing:
-    """What is brought in, for all models.
-
-    Parameters
-    ----------
-    models, store, learners
-        Where models are entered, where it is written, who learns on.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(self, models: Registry, store: Store, learners: LearnerCache, clock: Callable[[], float]) -> None:
-        self._models = models
-        self._store = store
-        self._learners = learners
-        self._clock = clock
+class Bringing(Commands):
+    """What is brought in, for all models."""
 
     def copy(self, name: str, to: str, *, learnt: bool) -> None:
         """Make a model with the settings of another, and, if it is asked for, with what that one has learnt."""
         source = self._models.get(name)
         if to in self._models.by_name:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
-        made = self._models.begin(to, source.blueprint.alone(), self._clock())
-        if learnt and made.hashed is not None and source.hashed is not None and not source.keyed:
-            made.hashed.add(source.hashed.told())
-        if learnt:
-            self._share(made, self._learners.group(source), f"a copy of {name}")
-            for key in keys_of(self._store, source):
-                self._imported(made, key, self._learners.get(source, key).learner, f"a copy of {name}")
-            self._store.derive(made.slot, source.slot, source.seq)
+        new = self._models.begin(to, source.blueprint.alone(), self._clock())
+        for made, part in zip(new.parts, source.parts, strict=True) if learnt else ():
+            if made.hashed is not None and part.hashed is not None and not part.keyed:
+                made.hashed.add(part.hashed.told())
+            self._share(made, self._learners.group(part), f"a copy of {name}")
+            for key in keys_of(self._store, part):
+                self._imported(made, key, self._learners.get(part, key).learner, f"a copy of {name}")
+            self._store.derive(made.slot, part.slot, part.seq)
 
     def fill(self, name: str, brought: Brought, source: str) -> None:
         """Make a model of learners that were brought, or fill an empty one that has the same settings."""
@@ -91,13 +78,20 @@ class Bringing:
             raise Conflict(f"the model {name!r} is not empty", "choose another name")
         elif model.blueprint.record() != blueprint.record() or model.keyed != blueprint.body.keyed:
             raise Conflict(f"the model {name!r} has other settings", "choose another name, or make it alike")
+        elif blueprint.body.slots not in (1, len(model.parts)):
+            raise Conflict(
+                f"the model {name!r} has {len(model.parts)} slots, and what is brought {blueprint.body.slots}",
+                "choose another name, or make it alike; only what had one slot is spread over others",
+            )
         elif model.blueprint.shared != blueprint.shared:
             raise Conflict(f"the keys of {name!r} share other things", "choose another name, or make it alike")
         if model.hashed is not None and not model.keyed:
             model.hashed.add(brought.names)
-        self._share(model, brought.group, source)
+        self._models.hold(*model.parts)
+        for part in model.parts:  # what was shared by the keys of one slot is known to all
+            self._share(part, brought.groups.get(part.part if blueprint.body.slots > 1 else 0), source)
         for key, learner in brought.learners.items():
-            self._imported(model, key, learner, source)
+            self._imported(model.of(key), key, learner, source)
 
     def _share(self, model: Served, group: Group | None, source: str) -> None:
         """What the keys share, as an event of its own, ahead of theirs."""
@@ -150,8 +144,14 @@ def from_log(content: bytes) -> Brought:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.ndjson"
         path.write_bytes(content)
-        found = rebuild(FileRecording(path))
-    if found.blueprint is None:
-        raise Impossible("the log makes no model", "export it from its start")
-    keys = sorted(found.numbers.keys() | found.learners.keys(), key=lambda key: key or "")
-    return Brought(found.blueprint, {key: found.learner(key) for key in keys}, found.group, list(found.hashed))
+        found = rebuild_all(FileRecording(path))
+    first = found.get(0)
+    if first is None or first.blueprint is None or len(found) != first.blueprint.body.slots:
+        raise Impossible("the log makes no model", "export it from its start, with all slots of its model")
+    learners = {
+        key: slot.learner(key)
+        for slot in found.values()
+        for key in sorted(slot.numbers.keys() | slot.learners.keys(), key=lambda key: key or "")
+    }
+    groups = {slot: each.group for slot, each in found.items() if each.group is not None}
+    return Brought(first.blueprint, learners, groups, list(first.hashed))

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from smidgen import geometry, records
-from smidgen.errors import InvalidRecord, SmidgenError
+from smidgen import records
+from smidgen.errors import InvalidRecord
 from smidgen.features import Vectorizer
 from smidgen.knobs import Knobs
 from smidgen.learners import Card, Learner, cards, learners
@@ -20,16 +20,11 @@ from smidgen.service.loops.loop import Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.loops.vectors import Vectors
 from smidgen.service.messages import ByName, ModelBody
-from smidgen.service.models import resolving, sharing
+from smidgen.service.models import objects, resolving, sharing
 from smidgen.service.models.cost import Cost
 from smidgen.service.models.sharing import Shared
-from smidgen.service.models.sizes import REFUSALS, refuse_huge
 from smidgen.service.models.terms import SILENCE_S, WINDOW_S, Terms, exploring
 from smidgen.service.refusals import Impossible
-
-#: How many objects and lists may stand inside one another in a setting.
-DEEPEST = 8
-_SPACES = ("Ball", "Box", "Simplex", "L1Ball")
 
 
 class Blueprint:
@@ -62,10 +57,9 @@ class Blueprint:
         if unknown := params.keys() - accepted.keys():
             raise Impossible(f"{self.kind} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}")
         exploring(terms, params, accepted, self.kind)
-        if any(_deeper(value, DEEPEST) for value in params.values()):
-            raise Impossible(f"the params are nested more than {DEEPEST} deep", "see the learner's documentation")
+        objects.refuse_deep(params)
         if "learner" in accepted:
-            _refuse_missing(self.kind, params, accepted)
+            objects.refuse_missing(self.kind, params, accepted)
         sized, takes = params, accepted
         if (inner := _inner(params)) is not None:  # the features are those of the learner inside
             sized = params["learner"] = dict(params["learner"])
@@ -80,10 +74,7 @@ class Blueprint:
         if body.labels is not None:
             once("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
-        _refuse_missing(self.kind, params, accepted)
-        params = {name: _built(value) for name, value in params.items()}
-        refuse_huge(self._type, params)
-        made = self._first(params)
+        made = objects.made(self._type, params)
         if features is not None:
             made = around(features, made)
         # a vectorizer bounds the numbers itself
@@ -134,6 +125,7 @@ class Blueprint:
         self.shared = shared
         self._each = inside(self._made) if shared.names else self._made  #: of which every key has one
         self.size = len(self._each.to_bytes()) if self.body.keyed else 0
+        self.grouped = shared.names or self.shared_start is not None  #: whether the keys have anything in common
 
     @property
     def each(self) -> Learner:
@@ -144,11 +136,6 @@ class Blueprint:
     def shared_start(self) -> str | None:
         """How a newcomer among the keys begins, if it does not begin with nothing: see `Learner.shared_start`."""
         return inside(self._made).shared_start if self.shared.start else None
-
-    @property
-    def grouped(self) -> bool:
-        """Whether the keys have anything in common."""
-        return self.shared.names or self.shared_start is not None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -211,20 +198,13 @@ class Blueprint:
         if self.features is None:
             return self
         params = {**self.body.params, "dim": self.dim}
-        body = msgspec.structs.replace(self.body, learner=self.kind, params=params, features=None)
+        changes = {"params": params, "features": None, "candidates": None}  # what a flag keeps are records
+        body = msgspec.structs.replace(self.body, learner=self.kind, **changes)
         return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), self.terms, guarded=False)
 
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""
         return inside(learner)
-
-    def _first(self, params: dict[str, Any]) -> Learner:
-        try:
-            return self._type(**params)
-        except SmidgenError:
-            raise
-        except REFUSALS as error:
-            raise Impossible(f"{self.kind} refuses its arguments: {error}", "see smidgen learners") from error
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
         if name not in accepted:
@@ -251,18 +231,6 @@ def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
 def fitting(loop: str) -> list[str]:
     """The learners of a loop that the service can build."""
     return [name for name, card in cards.items() if loops[loop].fits(card)]
-
-
-def _refuse_missing(kind: str, given: dict[str, Any], accepted: Any) -> None:
-    """Say which argument is missing before the constructor does, in Python's words."""
-    for name, parameter in accepted.items():
-        if name not in given and parameter.default is inspect.Parameter.empty:
-            raise Impossible(f"{kind} needs {name}", f'give "{name}" among its settings')
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inside is not None and (levels == 0 or any(_deeper(each, levels - 1) for each in inside))
 
 
 def _inner(params: dict[str, Any]) -> type[Learner] | None:
@@ -309,7 +277,7 @@ def _space(body: ModelBody, loop: type[Loop]) -> Any:
     """Where the points of a tuner lie: its knobs, or, if a learner is to be found for it, the space in its params."""
     given = body.params.get("space")
     if body.knobs is None:
-        return _built(given) if body.learner is None else None
+        return objects.built(given) if body.learner is None else None
     if "space" not in loop.facts:
         raise Impossible(f"knobs does not belong to the loop {loop.name}", "leave knobs out, or make a model of tune")
     if given is not None:
@@ -340,24 +308,3 @@ def _dim(body: ModelBody, loop: type[Loop]) -> int | None:
         raise Impossible("features has no name in it", "name at least one, or leave features out")
     once("features", body.features)
     return len(body.features)
-
-
-def _built(value: Any) -> Any:
-    """Settings that are objects: ``{"type": "Ball", …}`` for a space, or the name of a learner."""
-    if not isinstance(value, dict) or "type" not in value:
-        return value
-    kind = value["type"]
-    target = getattr(geometry, kind) if kind in _SPACES else learners.get(kind) if isinstance(kind, str) else None
-    if target is None:
-        knobs = '; knobs stand beside "params", as "knobs"' if kind == Knobs.__name__ else ""
-        raise Impossible(f"there is no {kind!r} to build", f"choose {', '.join(_SPACES)} or a learner{knobs}")
-    arguments = {name: _built(argument) for name, argument in value.items() if name != "type"}
-    _refuse_missing(kind, arguments, inspect.signature(target).parameters)
-    if issubclass(target, Learner):
-        refuse_huge(target, arguments)
-    try:
-        return target(**arguments)
-    except SmidgenError:
-        raise
-    except REFUSALS as error:
-        raise Impossible(f"{kind} refuses its arguments: {error}", "see the documentation of it") from error

@@ -38,7 +38,7 @@ def catch_up(store: Store, model: Served, key: str | None, held: Held, changes: 
         changes = store.changes(model.slot, max(held.seq, held.looked), key)
     held.learner, last = follow(held.learner, changes, _NOTHING, key)
     held.learner.reserve(model.counts.number if key is None else store.last_number(model.slot, key))
-    held.seq, held.looked = max(held.seq, last), model.seq
+    held.seq, held.looked = max(held.seq, last), model.caught  # what the open batch wrote may be undone
     if held.learner.guarded:
         model.scaled[key] = held.learner.guarded
 

@@ -77,6 +77,20 @@ class Entrance:
         if slots:
             self._take(slots)
 
+    def expect(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
+        """Take what commands will be about, as far as that is known: the model's name of each, and its decisions.
+
+        It waits for what the first one wants, if nothing is held; of the rest, what is free is taken.
+        """
+        named: list[list[int | str]] = [[*self._alone(name), *about] for name, about in wanted]
+        if named:
+            self._store.expect(named[0], [each for one in named[1:] for each in one])
+
+    def _alone(self, name: str | None) -> list[int]:
+        """The slots that any command about a model takes; which of several it takes, its key will say."""
+        model = self._models.by_name.get(name or "")
+        return sorted(_family(model)) if model is not None and len(model.parts) == 1 else []
+
     def enter(self, *models: Served) -> bool:
         """Take the slots of models and of those that stand beside them; whether there was news in any."""
         news = False

@@ -13,7 +13,7 @@ from smidgen.learners.amending import add_classes, amended
 from smidgen.learners.records.around import inside, takes_records
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import begun
-from smidgen.service.models.keyed_rows import Begun, begin, read, told_to
+from smidgen.service.models.keyed_rows import Begun, Change, begin, read, told_to
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 from smidgen.service.store.protocol import Reading
@@ -24,6 +24,8 @@ Step = Callable[[Learner, Decision | None, Any, str | None], Learner]
 STEPS: dict[str, Step] = {}
 #: What closes a decision that was shown.
 HEARD = ("feedback", "expired")
+#: So many answers are read together at most, with decisions of so many bytes; fewer than some are read one by one.
+TOGETHER, MOST, FEWEST = 256, 1 << 20, 4
 
 
 def step(*types: str) -> Callable[[Step], Step]:
@@ -141,19 +143,50 @@ def follow(
     -------
     The learner, and the number of the last event, 0 if there was none.
     """
-    seq = 0
+    seq = size = 0
+    together: list[tuple[Event, Event]] = []
     for event, made in changes:
         if start is not None and event.seq >= start.seq:  # the settings of that time are in force
             begin(learner, start.start)
             start = None
         seq = event.seq
         counts = event.made not in undone if event.made is not None else event.type == "amended"
-        if counts and event.type != ERASED:
-            decision, told = told_to(learner, read(learner, event, made))
-            learner = take(learner, event.type, seq, decision, told, key)
+        if not counts or event.type == ERASED:
+            continue
+        if made is not None and event.type in HEARD and start is None:
+            together.append((event, made))
+            size += len(made.body or b"")
+            if len(together) < TOGETHER and size < MOST:
+                continue
+        learner = _all_heard(learner, together, key)
+        together, size = [], 0
+        if made is None or event.type not in HEARD or start is not None:
+            learner = _taken(learner, event, made, key)
+    learner = _all_heard(learner, together, key)
     if start is not None:
         begin(learner, start.start)
     return learner, seq
+
+
+def _taken(learner: Learner, event: Event, made: Event | None, key: str | None) -> Learner:
+    """The learner after an event."""
+    decision, told = told_to(learner, read(learner, event, made))
+    return take(learner, event.type, event.seq, decision, told, key)
+
+
+def _all_heard(learner: Learner, answers: Sequence[tuple[Event, Event]], key: str | None) -> Learner:
+    """The learner after answers, each with its decision: read together, and learnt in their order."""
+    try:
+        read = bodies.read_answers(learner, answers) if len(answers) >= FEWEST else []
+    except InvalidRecord:  # the verbs learn up to the one that is at fault
+        read = []
+    pairs = [told_to(learner, Change("feedback", made, told, body.places)) for made, body, told in read]
+    if not pairs or any(isinstance(told, Lesson) for _, told in pairs):
+        for event, made in answers:
+            learner = _taken(learner, event, made, key)
+        return learner
+    learner.learn_many(*zip(*pairs, strict=True))
+    return learner
 
 
 class Undone:

@@ -6,8 +6,6 @@ archived or not, forgets it too. What a copy was told of the key itself goes wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from smidgen.service.messages import ForgottenReply
@@ -15,43 +13,14 @@ from smidgen.service.models import groups
 from smidgen.service.models.fold import undone
 from smidgen.service.models.group import Group, fold
 from smidgen.service.models.hashed_names import PLACE, HashedNames
-from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.served import Served
+from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Impossible, Retained, Unknown
 from smidgen.service.store import bodies
-from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import Store
 
 
-class Forgetting:
-    """What is forgotten, of all models.
-
-    Parameters
-    ----------
-    models, store, log, learners
-        Whose keys they are, where events are erased, how they are read, who learnt from them.
-    recent
-        The decisions that wait for feedback in memory.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(
-        self,
-        models: Registry,
-        store: Store,
-        log: EventLog,
-        learners: LearnerCache,
-        recent: Recent,
-        clock: Callable[[], float],
-    ) -> None:
-        self._models = models
-        self._store = store
-        self._log = log
-        self._learners = learners
-        self._recent = recent
-        self._clock = clock
+class Forgetting(Commands):
+    """What is forgotten, of all models."""
 
     def _let_go(self, model: Served, key: str) -> None:
         """Keep nothing of it in memory."""
@@ -65,7 +34,7 @@ class Forgetting:
 
         What a base state holds of the key goes only if ``drop_base`` says so.
         """
-        model = self._models.get(name)
+        model = self._models.get(name, [key]).of(key)
         if not model.keyed:
             raise Impossible("this model has no keys", "only what belongs to a key can be forgotten")
         beside = list(model.followers)  # taught of the key's decisions, and deciding beside them
@@ -78,7 +47,7 @@ class Forgetting:
             self._leave_base(one, key, drop_base)
         erased = {one.name: self._erase(one, key) for one in family}
         count = sum(erased.pop(one.name, 0) for one in (model, *beside))
-        return ForgottenReply(forgotten=count, model_version=model.version, copies=erased)
+        return ForgottenReply(forgotten=count, model_version=model.version, copies=erased, slot=model.told_slot)
 
     def _erase(self, model: Served, key: str) -> int:
         known = self._learners.group(model)
@@ -126,7 +95,7 @@ class Forgetting:
         """
         if self._store.base_state(model.slot, key) is None:
             return
-        if model.blueprint.grouped:
+        if model.origin.grouped:  # no base passes a promotion
             raise Retained(
                 f"events of key {key!r} of the model {model.name!r} are in its base state, and in what its keys share",
                 "nobody can take them out of that any more; shorten retention only as far as you will not need to",

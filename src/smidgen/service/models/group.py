@@ -114,9 +114,9 @@ class Group:
             for (context, answer), places in zip(told, change.places or [None] * len(told), strict=True):
                 self._absorb(context, places, change.names)
                 self._teach(context, answer, places)
-        elif isinstance(told, Lesson) and (told.answer is None or told.context is not None):
+        elif isinstance(told, Lesson) and told.by_itself:
             if told.answer is not None:
-                self._absorb(told.context, change.places, change.names)
+                self._absorb(told.context, change.places, ())  # the names of its decision may be of another table
                 self._teach(told.context, told.answer, change.places)
         elif change.decision is not None:
             self._absorb(change.decision.context, change.places, change.names)

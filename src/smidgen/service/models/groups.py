@@ -38,7 +38,7 @@ def recovered(
     """
     gone = undone(reading, model.slot)
     found = state_of(reading, model, gone) if without is None else None
-    group, seq = found if found is not None else first_of(reading, model)
+    group, seq = found if found is not None else first_of(reading, model, gone)
     last = [seq]
     changes = _passing(reading.changes(model.slot, seq), without, last)
     group = fold(group, model.blueprint, changes, gone, model.since)
@@ -51,25 +51,34 @@ def recovered(
 
 
 def at(reading: Reading, model: Served, gone: Undone, seq: int) -> Group:
-    """What the keys of a model shared after an event, but for the mean of their weights, which the keys make up."""
-    group, first = first_of(reading, model)
+    """What the keys of a model shared after an event that lies before all promotions.
+
+    But for the mean of their weights, which the keys make up.
+    """
+    group, first = _based(reading, model)
     changes = itertools.takewhile(lambda change: change[0].seq <= seq, reading.changes(model.slot, first))
-    return fold(group, model.blueprint, changes, gone)
+    return fold(group, model.origin, changes, gone)
 
 
-def first_of(reading: Reading, model: Served) -> tuple[Group, int]:
-    """What a log begins with: nothing shared, or what was shared at its base."""
-    if model.past and model.past[-1].by == "promoted":
-        return Group(model.blueprint), model.since - 1  # a base never passes a promotion
+def first_of(reading: Reading, model: Served, gone: Undone) -> tuple[Group, int]:
+    """What the present settings of a log begin with: nothing shared, or what was shared at its base."""
+    for era in reversed(model.past):
+        if era.by == "promoted" and era.version not in gone:
+            return Group(model.blueprint), era.until - 1  # a base never passes a promotion
+    return _based(reading, model)
+
+
+def _based(reading: Reading, model: Served) -> tuple[Group, int]:
+    """What a log begins with, by the settings that its model was made with."""
     if (base := reading.base(model.slot)) is None:
-        return Group(model.blueprint), 0
+        return Group(model.origin), 0
     found = reading.base_state(model.slot, None)
     if found is None or not found.sound:
         raise StorageFailed(
             f"what the keys of {model.name!r} share is damaged in its base state, and its events are erased",
             "restore a backup: smidgen restore FILE --force",
         )
-    return Group.from_bytes(found.state, model.blueprint, f"the base state of {model.name}"), base.seq
+    return Group.from_bytes(found.state, model.origin, f"the base state of {model.name}"), base.seq
 
 
 def state_of(reading: Reading, model: Served, gone: Undone) -> tuple[Group, int] | None:

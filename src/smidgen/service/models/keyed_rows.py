@@ -75,11 +75,13 @@ def told_to(learner: Learner, change: Change) -> tuple[Decision | None, Any]:
         return decision, told
     if isinstance(told, Lesson):
         where = change.places
+        if told.by_itself:  # its decision may be of other settings, and the places are not of that
+            if isinstance(told.context, Encoded):
+                told = replace(told, context=as_context(told.context, columns_of(told.context, where)))
+            return None, told
         if decision is not None and isinstance(decision.context, Encoded):
             told = replace(told, answer=by_position(told.answer, decision.context))
             decision = on_columns(learner, decision, columns_of(decision.context, where))
-        if isinstance(told.context, Encoded):
-            told = replace(told, context=as_context(told.context, columns_of(told.context, where)))
         return decision, told
     if change.type == "taught":
         given = zip(told, change.places or [None] * len(told), strict=True)

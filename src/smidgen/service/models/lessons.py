@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,42 +13,29 @@ from smidgen.service.models.cost import Budget
 from smidgen.service.models.group import Group
 from smidgen.service.models.hashed_names import named_in
 from smidgen.service.models.keyed_rows import Change
-from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.served import Served
+from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
-from smidgen.service.store.protocol import Store
 
 
-class Lessons:
-    """The examples of all models.
-
-    Parameters
-    ----------
-    models, store, learners
-        Whose examples they are, where they are written, who learns.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(self, models: Registry, store: Store, learners: LearnerCache, clock: Callable[[], float]) -> None:
-        self._models = models
-        self._store = store
-        self._learners = learners
-        self._clock = clock
+class Lessons(Commands):
+    """The examples of all models."""
 
     def take(self, name: str, body: ExamplesBody) -> TaughtReply:
         """Teach all examples, or none; the same call again changes nothing."""
-        model = self._models.get(name)
+        model = self._models.get(name, {body.key, body.id, *(example.key for example in body.examples)})
         if model.archived_at is not None:
             raise Conflict(f"the model {name!r} is archived and learns no more", "create another")
         hashed = digest(body)
-        if body.id is not None and (known := self._store.called(model.slot, body.id)) is not None:
-            if known.hash != hashed:
-                raise Conflict(f"the id {body.id!r} was used for other examples", "use a new id for new examples")
-            return TaughtReply(taught=len(body.examples), model_version=model.version)
+        for part in model.parts if body.id is not None else ():
+            if (known := self._store.called(part.slot, body.id or "")) is not None:
+                if known.hash != hashed:
+                    raise Conflict(f"the id {body.id!r} was used for other examples", "use a new id for new examples")
+                return _taught(part, len(body.examples))
         key = _key(model, body)
+        model = model.of(key)
         lessons = self._read(model, key, body)
         held = self._learners.get(model, key)
         self._learners.changing(model, key)
@@ -72,7 +59,7 @@ class Lessons:
         )
         self._learners.changed(model, key, held, seq)
         reach("taught")
-        return TaughtReply(taught=len(lessons), model_version=model.version)
+        return _taught(model, len(lessons))
 
     def _taught(
         self, model: Served, key: str | None, group: Group, lessons: list[tuple[Any, Any]]
@@ -101,6 +88,10 @@ class Lessons:
                 budget.spend(context)
                 found.append((context, answer))
         return found
+
+
+def _taught(model: Served, count: int) -> TaughtReply:
+    return TaughtReply(taught=count, model_version=model.version, slot=model.told_slot)
 
 
 def _key(model: Served, body: ExamplesBody) -> str | None:

@@ -10,26 +10,12 @@ from smidgen.features.memory import Places
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.recent import Made
-from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache, Served
-from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import Store
+from smidgen.service.models.served import Served
+from smidgen.service.models.whole import Commands
 
 
-class Older:
-    """Teaches models what came of decisions that they made before a promotion, or before its return.
-
-    Parameters
-    ----------
-    models, store, log, learners
-        Whose decisions they are, where they lie, how they are read back, who learns.
-    """
-
-    def __init__(self, models: Registry, store: Store, log: EventLog, learners: LearnerCache) -> None:
-        self._models = models
-        self._store = store
-        self._log = log
-        self._learners = learners
+class Older(Commands):
+    """Teaches models what came of decisions that they made before a promotion, or before its return."""
 
     def taught(self, made: Made, name: str, field: str, value: Any) -> tuple[Lesson, Places | None]:
         """Teach the model's present learner, and say what it was taught; an empty lesson, if it can be taught nothing.

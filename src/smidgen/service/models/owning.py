@@ -62,21 +62,12 @@ class Owning:
         held = self._owned.get(slot)
         return held[0] if held is not None and time.monotonic() < held[1] else None
 
-    def any(self) -> bool:
-        """Whether this worker owns anything."""
-        now = time.monotonic()
-        return any(until > now for _, until in self._owned.values())
-
     def renew(self) -> list[int]:
         """Ask for all slots that are free, and go on owning those that are its own; those that are new."""
-        now, new, owned = time.monotonic(), [], dict[int, tuple[int, float]]()
-        for slot in self._slots():
-            if (epoch := self._store.lease(slot, self.name, self._seconds)) is not None:
-                owned[slot] = (epoch, now + self._seconds)
-                if slot not in self._owned or self._owned[slot][0] != epoch:
-                    new.append(slot)
-        self._owned = owned
-        return new
+        until, before = time.monotonic() + self._seconds, self._owned
+        granted = self._store.lease(self.name, self._seconds, *self._slots())
+        self._owned = {slot: (epoch, until) for slot, epoch in granted.items()}
+        return [slot for slot, epoch in granted.items() if slot not in before or before[slot][0] != epoch]
 
     def start(self, news: Callable[[list[int]], None]) -> None:
         """Renew in a thread of its own, however busy the writer is; ``news`` is told of slots that are new."""
@@ -90,8 +81,7 @@ class Owning:
             self._thread.join()
         owned, self._owned = self._owned, {}
         try:
-            for slot in owned:
-                self._store.leave(slot, self.name)
+            self._store.leave(self.name, *owned)
         except StorageFailed as error:  # then they run out
             _log.warning("leases could not be given back: %s", error)
 

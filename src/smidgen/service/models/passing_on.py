@@ -11,37 +11,23 @@ from smidgen.errors import NotTeachable, SmidgenError
 from smidgen.features.memory import Carried
 from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.older import Older, by_itself
-from smidgen.service.models.recent import Made, Recent
-from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.recent import Made
+from smidgen.service.models.served import Served
+from smidgen.service.models.whole import Commands, Whole
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
-from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import DecisionRow, Told
 
 _log = logging.getLogger("smidgen.service")
 
 
-class PassingOn:
-    """Teaches those who stand beside a model what came of its decisions, in the same command.
+class PassingOn(Commands):
+    """Teaches those who stand beside a model what came of its decisions, in the same command."""
 
-    Parameters
-    ----------
-    models, store, log, learners
-        Who stands where, where it is written, how decisions are read back, who learns.
-    recent
-        The decisions that wait in memory.
-    """
-
-    def __init__(self, models: Registry, store: Store, log: EventLog, learners: LearnerCache, recent: Recent) -> None:
-        self._models = models
-        self._store = store
-        self._log = log
-        self._learners = learners
-        self._recent = recent
-        self._older = Older(models, store, log, learners)
+    def __init__(self, whole: Whole) -> None:
+        super().__init__(whole)
+        self._older = Older(whole)
 
     def take(self, shown: Made, id: str, field: str, value: Any, hash: bytes, at: float) -> None:
         """Pass on what was learnt of a decision: the feedback that came, or the silence that was worth so much."""
@@ -67,7 +53,8 @@ class PassingOn:
             return
         self._learners.changing(other, shown.key)
         group = self._learners.group(other)
-        places = group.places(own) if group is not None and present else None
+        about = own.context if lesson.context is None else lesson.context
+        places, names = group.places_of(about) if group is not None else None, names if present else ()
         try:
             self._learners.learn(other, shown.key, held, Change("taught", own, lesson, places, names))
         except NotTeachable:
@@ -95,3 +82,20 @@ class PassingOn:
             return made.decision, made.names
         told = self._log.decision(other, row.seq)
         return told.decision, told.names
+
+
+class Hearing(Commands):
+    """What comes of decisions: learnt by the model that made them, and passed on to those who stand beside it.
+
+    Parameters
+    ----------
+    whole
+        What the commands work with.
+    passing_on
+        Teaches those who stand beside the model.
+    """
+
+    def __init__(self, whole: Whole, passing_on: PassingOn) -> None:
+        super().__init__(whole)
+        self._older = Older(whole)
+        self._passing_on = passing_on

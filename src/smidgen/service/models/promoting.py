@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 import numpy as np
 
@@ -12,37 +10,17 @@ from smidgen.learners import Learner
 from smidgen.service.messages import PromotedReply
 from smidgen.service.models.bringing import keys_of
 from smidgen.service.models.building import canonical
-from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry, resolved
-from smidgen.service.models.served import Era, LearnerCache, Served
+from smidgen.service.models.registry import resolved
+from smidgen.service.models.served import Era, Served
 from smidgen.service.models.terms import Terms, told_of
+from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Conflict, Impossible
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
-from smidgen.service.store.protocol import Store
 
 
-class Promoting:
-    """The promotions of all models.
-
-    Parameters
-    ----------
-    models, store, learners
-        Who stands where, where it is written, who learns on.
-    recent
-        The decisions that wait for feedback in memory.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(
-        self, models: Registry, store: Store, learners: LearnerCache, recent: Recent, clock: Callable[[], float]
-    ) -> None:
-        self._models = models
-        self._store = store
-        self._learners = learners
-        self._recent = recent
-        self._clock = clock
+class Promoting(Commands):
+    """The promotions of all models."""
 
     def take(self, name: str) -> PromotedReply:
         """Promote a shadow or a challenger into the place of its champion; it stays what it is, beside."""
@@ -53,7 +31,15 @@ class Promoting:
         for each in (other, champion):
             if each.archived_at is not None:
                 raise Conflict(f"the model {each.name!r} is archived", "only models that decide can be promoted")
-        blueprint, before = other.blueprint.alone(), champion.blueprint
+        for part, place in zip(other.parts, champion.parts, strict=True):
+            self._promote(part, place)
+        self._recent.clear()
+        reach("promoted")
+        return PromotedReply(champion=champion.name, model_version=champion.versions)
+
+    def _promote(self, other: Served, champion: Served) -> None:
+        """Promote a model, or one slot of it."""
+        name, blueprint, before = other.name, other.blueprint.alone(), champion.blueprint
         learner = None if champion.keyed else self._learners.get(other, None).learner.to_bytes()
         told = {
             "settings": blueprint.each,
@@ -80,9 +66,6 @@ class Promoting:
             self._learners.enter(champion, Learner.from_bytes(learner, f"the model {name}"), seq)
         else:
             self._with_keys(champion, other, now)
-        self._recent.clear()
-        reach("promoted")
-        return PromotedReply(champion=champion.name, model_version=champion.version)
 
     def _with_keys(self, champion: Served, other: Served, now: float) -> None:
         """Each key has an event of its own, so that it can be forgotten by itself."""

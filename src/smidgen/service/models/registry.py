@@ -13,6 +13,7 @@ from smidgen.service.models.building import Blueprint, canonical
 from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.served import Era, Served
 from smidgen.service.models.sharing import Shared
+from smidgen.service.models.spreading import name_and_part, row_names
 from smidgen.service.models.stories import find
 from smidgen.service.models.terms import Terms, read, told_of
 from smidgen.service.models.trials import champion_of, filled, joined, named, refuse_second
@@ -60,7 +61,8 @@ class Registry:
             model.saved = newest.seq if newest is not None else 0
             self._name_columns(model)
             model.caught = model.seq
-            self.by_name[model.name] = self.by_slot[model.slot] = model
+            self.by_slot[model.slot] = model
+        self.by_name = gathered(self.by_slot.values())
 
     def refresh(self) -> None:
         """Read the rows of the models anew, and take over what others changed; models in memory stay the objects."""
@@ -76,8 +78,8 @@ class Registry:
                 self._name_columns(model)
                 _link(model, row.resolved, by_slot.values())
             model.blueprint, model.past = blueprint, eras(row.resolved)
-            model.name, model.archived_at = row.name, row.archived_at
-        self.by_slot, self.by_name = by_slot, {model.name: model for model in by_slot.values()}
+            model.archived_at, (model.name, model.part) = row.archived_at, name_and_part(row.name)
+        self.by_slot, self.by_name = by_slot, gathered(by_slot.values())
 
     def _name_columns(self, model: Served) -> None:
         if model.hashed is not None and model.blueprint.dim is not None:
@@ -89,15 +91,18 @@ class Registry:
             raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
         return model
 
-    def get(self, name: str) -> Served:
-        """The model of this name; where others write too, it is entered, so that it is as it is."""
+    def get(self, name: str, keys: Iterable[str | None] | None = None) -> Served:
+        """The model of this name; where others write too, it is entered, so that it is as it is.
+
+        Of a model with several slots it is the first, and all are entered, or, if there are keys, only theirs.
+        """
         if (entrance := self.entrance) is None:
             return self.known(name)
         if name not in self.by_name:
             entrance.look()
         while True:
             model = self.known(name)
-            entrance.enter(model)
+            entrance.enter(*(model.parts if keys is None else [model.of(key) for key in keys]))
             if self.by_name.get(name) is model:  # nobody has given the name to another
                 return model
 
@@ -117,17 +122,17 @@ class Registry:
 
     def settled(self, body: ModelBody) -> ModelBody:
         """The settings, with what they leave to a champion."""
-        if body.slots > 1:
-            raise Impossible(
-                f"slots is {body.slots}, and all keys of a model share one log here",
-                "leave it out; keys that must spread go into several models",
-            )
         body = named(body)
-        if (champion := champion_of(body)) is None:
-            return body
-        if (found := self.by_name.get(champion)) is None:
-            raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
-        return filled(body, found)
+        if (champion := champion_of(body)) is not None:
+            if (found := self.by_name.get(champion)) is None:
+                raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
+            body = filled(body, found)
+        if body.slots > 1 and not body.keyed:
+            raise Impossible(
+                f"slots is {body.slots}, and the model has no keys to spread over them",
+                'leave slots out, or make the model with "keyed": true',
+            )
+        return body
 
     def create(self, name: str, body: ModelBody, now: float) -> bool:
         """Make a model; False if it is there already, with the same settings."""
@@ -159,26 +164,33 @@ class Registry:
 
     def begin(self, name: str, blueprint: Blueprint, now: float) -> Served:
         """Enter a new model; what was amended since its settings were made is amended here too."""
-        model = self.enter(name, blueprint, now)
+        parts: list[Served] = []
+        for row in row_names(name, blueprint.body.slots):
+            parts.append(model := self._enter(row, blueprint, now))
+            model.parts = parts
         told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
         if told["settings"] or told["labels"]:
             content = bodies.write({"changes": {}, "learn": records.encode(told)})
-            self._store.append(model.slot, "amended", now, content)
-        return model
+            for each in parts:
+                self._store.append(each.slot, "amended", now, content)
+        self.by_name[name] = parts[0]
+        return parts[0]
 
-    def enter(self, name: str, blueprint: Blueprint, now: float) -> Served:
-        """Enter a new model with settings that were checked."""
-        content, found = canonical(blueprint.body), resolved(blueprint)
+    def _enter(self, row_name: str, blueprint: Blueprint, now: float) -> Served:
+        """Enter a new model, or one slot of it, with settings that were checked."""
+        content, found, (name, part) = canonical(blueprint.body), resolved(blueprint), name_and_part(row_name)
         if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
-            found["leader"] = self.by_name[leader].id  # names may change, once it is archived
-        row = self._store.create(name, content, found, now)
+            found["leader"] = self.by_name[leader].parts[part].id  # names may change, once it is archived
+        row = self._store.create(row_name, content, found, now)
         if self.entrance is not None:
             self.entrance.made(row.slot)
         told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
+        if row_name != name:
+            told["slot"] = part
         self._store.append(row.slot, "created", now, bodies.write(told))
         model = _served(row, blueprint, self._store.counts(row.slot))
-        _link(model, found, self.by_name.values())
-        self.by_name[name] = self.by_slot[row.slot] = model
+        _link(model, found, self.by_slot.values())
+        self.by_slot[row.slot] = model
         self._undo.note(self._leave, name, row.slot)
         return model
 
@@ -193,25 +205,25 @@ class Registry:
 
     def archive(self, name: str, now: float) -> None:
         """No more decisions; the log stays."""
-        model = self.get(name)
-        if model.archived_at is None:
-            self._store.archive(model.id, now)
-            self._rows.pop(model.id, None)
-            self._store.append(model.slot, "archived", now, None)
-            model.archived_at = now
-            self._undo.note(setattr, model, "archived_at", None)
+        for model in self.get(name).parts:
+            if model.archived_at is None:
+                self._store.archive(model.id, now)
+                self._rows.pop(model.id, None)
+                self._store.append(model.slot, "archived", now, None)
+                model.archived_at = now
+                self._undo.note(setattr, model, "archived_at", None)
 
     def revive(self, name: str, now: float) -> None:
         """An archived model decides again, and goes on where it was."""
-        model = self.get(name)
-        if model.archived_at is not None:
-            if model.leader is not None:
-                refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
-            self._store.revive(model.id)
-            self._rows.pop(model.id, None)
-            self._store.append(model.slot, "revived", now, None)
-            self._undo.note(setattr, model, "archived_at", model.archived_at)
-            model.archived_at = None
+        for model in self.get(name).parts:
+            if model.archived_at is not None:
+                if model.leader is not None:
+                    refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
+                self._store.revive(model.id)
+                self._rows.pop(model.id, None)
+                self._store.append(model.slot, "revived", now, None)
+                self._undo.note(setattr, model, "archived_at", model.archived_at)
+                model.archived_at = None
 
     def rename(self, name: str, to: str, now: float) -> None:
         """Give an archived model another name, so that its own is free."""
@@ -221,21 +233,23 @@ class Registry:
         self._meet(to)
         if to in self.by_name:
             raise Conflict(f"there is a model {to!r} already", "choose another name")
-        self._store.rename(model.id, to)
-        self._rows.pop(model.id, None)
-        self._store.append(model.slot, "renamed", now, bodies.write({"from": name, "to": to}))
+        for part, row in zip(model.parts, row_names(to, len(model.parts)), strict=True):
+            self._store.rename(part.id, row)
+            self._rows.pop(part.id, None)
+            self._store.append(part.slot, "renamed", now, bodies.write({"from": name, "to": to}))
         self._call(model, to)
         self._undo.note(self._call, model, name)
 
     def _call(self, model: Served, name: str) -> None:
         """Know a model by another name."""
         del self.by_name[model.name]
-        model.name = name
+        for part in model.parts:
+            part.name = name
         self.by_name[name] = model
 
     def _leave(self, name: str, slot: int) -> None:
-        model = self.by_name.pop(name)
-        del self.by_slot[slot]
+        self.by_name.pop(name, None)
+        model = self.by_slot.pop(slot)
         if model.leader is not None:
             model.leader.followers.remove(model)
 
@@ -294,14 +308,26 @@ def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
 
 
 def served(reading: Reading) -> list[Served]:
-    """The models of a store, in the order of their making, without their learners."""
-    found: dict[str, Served] = {}
+    """The models of a store, in the order of their making, each slot of theirs, without their learners."""
+    found: list[Served] = []
     for row in reading.models():
         blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
-        found[row.name] = model = _served(row, blueprint, reading.counts(row.slot))
+        found.append(model := _served(row, blueprint, reading.counts(row.slot)))
         model.past = eras(row.resolved)
-        _link(model, row.resolved, found.values())
-    return list(found.values())
+        _link(model, row.resolved, found)
+    gathered(found)
+    return found
+
+
+def gathered(models: Iterable[Served]) -> dict[str, Served]:
+    """The first slot of each model by its name, those of one model made known to one another."""
+    found: dict[str, list[Served]] = {}
+    for model in sorted(models, key=lambda each: each.part):
+        found.setdefault(model.name, []).append(model)
+    for parts in found.values():
+        for model in parts:
+            model.parts = parts
+    return {name: parts[0] for name, parts in found.items()}
 
 
 def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> None:
@@ -315,13 +341,15 @@ def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> Non
 
 def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:
     hashed = blueprint.loop.vectors.hashed and blueprint.dim is not None
+    name, part = name_and_part(row.name)
     return Served(
         row.id,
-        row.name,
+        name,
         row.slot,
         blueprint,
         row.created_at,
         row.archived_at,
         counts if counts is not None else Counts(),
         hashed=HashedNames(blueprint.dim or 1) if hashed else None,
+        part=part,
     )

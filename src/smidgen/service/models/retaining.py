@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from smidgen.service.messages import RetainedReply
+import msgspec
+
+from smidgen.service.messages import RetainedReply, SlotRetained
 from smidgen.service.models.bases import Plan, carry
-from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import Served
+from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Busy
 from smidgen.service.store.bases import BaseState, Carried
-from smidgen.service.store.protocol import Store
 
 #: How many learners are staged in one command, and about how many events are erased in one batch.
 STAGED, TIDIED = 64, 500
 
 
-class Retention:
-    """The bases of all models.
+class Retention(Commands):
+    """The bases of all models."""
 
-    Parameters
-    ----------
-    models, store
-        Whose logs they are, and where it is written.
-    recent
-        The decisions that wait for feedback in memory.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(self, models: Registry, store: Store, recent: Recent, clock: Callable[[], float]) -> None:
-        self._models = models
-        self._store = store
-        self._recent = recent
-        self._clock = clock
-
-    def stage(self, name: str, states: Sequence[BaseState], *, first: bool) -> None:
+    def stage(self, model: Served, states: Sequence[BaseState], *, first: bool) -> None:
         """Write states aside; the first ones drop what an attempt that failed has left."""
-        model = self._models.get(name)
+        self._models.hold(model)
         if first:
             self._store.unstage(model.slot)
         self._store.stage(model.slot, states)
 
-    def take(self, name: str, plan: Plan) -> RetainedReply:
+    def take(self, model: Served, plan: Plan) -> RetainedReply:
         """Put a base in force whose states are staged."""
-        model, base = self._models.get(name), plan.base
+        self._models.hold(model)
+        base = plan.base
         if model.rewritten != plan.rewritten:
-            raise Busy(f"the past of {name!r} was changed meanwhile", "try again")
+            raise Busy(f"the past of {model.name!r} was changed meanwhile", "try again")
         old = self._store.base(model.slot)
         carried = self._carried(model, plan)
         self._store.rebase(model.slot, base, carried, self._clock())
@@ -61,9 +46,9 @@ class Retention:
             model_version=model.version,
         )
 
-    def nothing(self, name: str) -> RetainedReply:
+    def nothing(self, model: Served) -> RetainedReply:
         """There is nothing old enough."""
-        model = self._models.get(name)
+        self._models.hold(model)
         base = self._store.base(model.slot)
         return RetainedReply(
             base=base.seq if base is not None else 0,
@@ -72,6 +57,15 @@ class Retention:
             kept=len(self._store.carried(model.slot)),
             model_version=model.version,
         )
+
+    @staticmethod
+    def together(slots: Sequence[RetainedReply]) -> RetainedReply:
+        """Where the log of a model begins, told from its slots."""
+        if len(slots) == 1:
+            return slots[0]
+        each = [msgspec.convert(slot, SlotRetained, from_attributes=True) for slot in slots]
+        sums = {name: sum(getattr(one, name) for one in each) for name in SlotRetained.__struct_fields__}
+        return RetainedReply(slots=each, **sums)
 
     def _carried(self, model: Served, plan: Plan) -> list[Carried]:
         """What the plan carries, and what events that came since are about."""

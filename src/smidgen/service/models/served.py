@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from smidgen.errors import SmidgenError
@@ -25,6 +26,7 @@ from smidgen.service.models.hashed_names import KIND as NAMES
 from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.keyed_rows import Change, begin, begun, told_to
 from smidgen.service.models.progress import Progress
+from smidgen.service.models.spreading import slot_of
 from smidgen.service.models.starts import first_of
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.protocol import Reading, Store
@@ -81,6 +83,8 @@ class Served:
         All that were made to stand beside it, archived ones too.
     past
         The settings that it had before another model was promoted into its place, or before that was taken back.
+    part, parts
+        Which slot of its model this is, and all of them in order: one, unless the model was made with more.
     caught, others
         The event up to which this worker has heeded what others wrote, and the last one that was news to it; 0 where
         nobody else writes.
@@ -101,8 +105,37 @@ class Served:
     leader: Served | None = None
     followers: list[Served] = field(default_factory=list)
     past: tuple[Era, ...] = ()
+    part: int = 0
+    parts: list[Served] = field(default_factory=list)
     caught: int = 0
     others: int = 0
+
+    def __post_init__(self) -> None:
+        self.parts = self.parts or [self]
+
+    def of(self, key: str | None) -> Served:
+        """The part of its model where a key is at home."""
+        return self if key is None or len(self.parts) == 1 else self.parts[slot_of(key, len(self.parts))]
+
+    @property
+    def in_slot(self) -> dict[str, int]:
+        """What is told beside a version, or a number of an event, where these count per slot."""
+        return {} if self.told_slot is UNSET else {"slot": self.part}
+
+    @property
+    def label(self) -> str:
+        """What it is called among slots."""
+        return f"{self.name} (slot {self.part})" if len(self.parts) > 1 else self.name
+
+    @property
+    def told_slot(self) -> int | UnsetType:
+        """The same as a field of a reply."""
+        return self.part if len(self.parts) > 1 else UNSET
+
+    @property
+    def versions(self) -> int:
+        """How often the weights of its model have changed, in all slots."""
+        return sum(part.version for part in self.parts)
 
     @property
     def beside(self) -> list[Served]:
@@ -134,8 +167,19 @@ class Served:
         return self.past[-1].until if self.past else 0
 
     def present(self, seq: int) -> bool:
-        """Whether a decision is of its present settings, or of the same ones at an earlier time."""
-        return seq > self.since or self.at(seq).record() == self.blueprint.record()
+        """Whether a decision is of its present settings, or of the same ones at an earlier time.
+
+        What was promoted has names of its own, whatever its settings are: a decision on others is not of them.
+        """
+        if seq > self.since:
+            return True
+        now = self.blueprint.record()
+        same: bool = self.at(seq).record() == now
+        if self.blueprint.features is None or not same:
+            return same
+        begun = [True, *(era.by == "promoted" for era in self.past)]  # the rest came back by a rollback
+        alike = [new and era.blueprint.record() == now for new, era in zip(begun, self.past, strict=False)]
+        return not begun[-1] and sum(alike) == 1
 
     def era(self, seq: int) -> int:
         """How many settings it had before those by which the decision of an event was made."""
@@ -272,9 +316,15 @@ class LearnerCache:
         if found is not None and (seen := self._grouped[model.slot]) < model.others:
             found = self._catch_up_group(model, found, seen)
         if found is None:
-            found = self._groups[model.slot] = groups.recovered(self._store, model, self.rebuilt)
-            self._grouped[model.slot] = model.seq
+            found = groups.recovered(self._store, model, self.rebuilt)
+            self._hold_group(model, found)
         return found
+
+    def _hold_group(self, model: Served, group: Group) -> None:
+        """Hold what the keys of a model share as of now; the open batch may have written, and may be undone."""
+        self._groups[model.slot], self._grouped[model.slot] = group, model.seq
+        if self._store.shared and model.seq > model.caught:
+            self.undo.note(self._groups.pop, model.slot, None)
 
     def _catch_up(self, model: Served, key: str | None, held: Held) -> Held | None:
         """Let a learner take what others wrote; None if it is to be read anew, since others began with it."""
@@ -306,7 +356,7 @@ class LearnerCache:
         except BaseException:
             self.leave_all(model.slot)
             raise
-        self._groups[model.slot], self._grouped[model.slot] = group, model.seq
+        self._hold_group(model, group)
         return group
 
     def rebuilt(self, model: Served, key: str) -> Learner:
@@ -339,6 +389,7 @@ class LearnerCache:
         self.undo.note(self._groups.pop, model.slot, None)
         group.take(change)
         group.moved(before, held.learner)
+        held.new = held.new and not held.learner.rounds
         if change.names:
             told_now = np.array([place for place, _, _ in change.names], np.uint32)
             held.known = np.union1d(held.known, told_now)
@@ -347,6 +398,13 @@ class LearnerCache:
         """The names of the columns that a learner of a model reads, if they come from records."""
         group = self.group(model)
         return group.table if group is not None and group.table is not None else vectorizer_of(learner)
+
+    def withdraw(self, slot: int, key: str | None, learner: Learner, number: int) -> None:
+        """Take back the numbers of decisions that were undone; one read since, in the place of the learner, goes."""
+        learner.withdraw(number)
+        held = self._plain.get(slot) if key is None else self._keyed.get((slot, key))
+        if held is not None and held.learner is not learner:
+            self._drop(slot, key)
 
     def changing(self, model: Served, key: str | None) -> None:
         """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
@@ -405,7 +463,7 @@ class LearnerCache:
         if learner.guarded:
             model.scaled[key] = learner.guarded
         new = start is not None and start.seq == 0 and not learner.rounds and model.blueprint.shared_start is not None
-        looked = model.seq if upto is None and self.holds(model.slot) else seq
+        looked = max(seq, model.caught) if upto is None and self.holds(model.slot) else seq
         return Held(learner, seq, model.blueprint.size, new=new, looked=looked)
 
     def amended(self, model: Served, told: dict[str, Any]) -> None:
@@ -420,23 +478,23 @@ class LearnerCache:
                 change(plain.learner)
             self.leave(model, None)
             return
-        held: list[tuple[str | None, Held | None]] = [] if model.keyed else [(None, self._plain.get(model.slot))]
-        held += [(key, found) for (slot, key), found in self._keyed.items() if slot == model.slot]
-        for key, found in held:
-            self.changing(model, key)
-            if found is not None:
-                found.learner = change(found.learner)
+        self.undo.note(self.leave_all, model.slot)
+        for held in (
+            [each for (slot, _), each in self._keyed.items() if slot == model.slot] if plain is None else [plain]
+        ):
+            held.learner = change(held.learner)
         if (group := self.group(model)) is not None:
-            self.undo.note(self._groups.pop, model.slot, None)
             group.amend(told)
 
     def leave(self, model: Served, key: str | None) -> None:
         """Let go of a learner whose past was changed, or of all learners of a model with keys."""
-        keys = [own for slot, own in self._keyed if slot == model.slot] if model.keyed and key is None else [key]
+        if model.keyed and key is None:
+            self.leave_all(model.slot)
+            self.undo.note(self.leave_all, model.slot)  # who recovers one within this batch reads what may be undone
+            return
         self.leave_group(model)
-        for each in keys:
-            self._drop(model.slot, each)
-            self.undo.note(self._drop, model.slot, each)  # who recovers it within this command reads what is undone
+        self._drop(model.slot, key)
+        self.undo.note(self._drop, model.slot, key)
 
     def leave_all(self, slot: int) -> None:
         """Let go of all that is in memory of a slot: others changed its past."""

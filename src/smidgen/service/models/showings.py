@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from smidgen.service.messages import ShownReply
-from smidgen.service.models.registry import Registry
 from smidgen.service.models.stories import refuse_beside
-from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import Store
+from smidgen.service.models.whole import Commands
 
 
-class Showings:
-    """The showings of all decisions.
-
-    Parameters
-    ----------
-    models, store, log
-        Whose decisions they are, where it is written, how decisions are found.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(self, models: Registry, store: Store, log: EventLog, clock: Callable[[], float]) -> None:
-        self._models = models
-        self._store = store
-        self._log = log
-        self._clock = clock
+class Showings(Commands):
+    """The showings of all decisions."""
 
     def take(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count, if its window is open; once is enough, and twice does no harm."""

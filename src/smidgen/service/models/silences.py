@@ -2,81 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Container
 
 from smidgen import records
 from smidgen.service.models.keyed_rows import Change
-from smidgen.service.models.older import Older
-from smidgen.service.models.passing_on import PassingOn
-from smidgen.service.models.recent import Made, Recent
-from smidgen.service.models.registry import Registry
-from smidgen.service.models.served import LearnerCache
+from smidgen.service.models.passing_on import Hearing
+from smidgen.service.models.recent import Made
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach
-from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import DecisionRow, Expiry
 
+#: How long others leave silence to the owner of a slot, in seconds.
+PATIENCE_S = 0.5
 #: In the place of the digest of feedback, where there was none.
 _SILENT = bytes(16)
 
 
-class Silences:
-    """The decisions of all models that nobody answered.
-
-    Parameters
-    ----------
-    models, store, log, learners
-        Whose decisions they are, where silence is written, how decisions are read back, who learns.
-    recent
-        The decisions that wait for feedback in memory.
-    passing_on
-        Teaches those who stand beside the model.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(
-        self,
-        models: Registry,
-        store: Store,
-        log: EventLog,
-        learners: LearnerCache,
-        recent: Recent,
-        passing_on: PassingOn,
-        clock: Callable[[], float],
-    ) -> None:
-        self._passing_on = passing_on
-        self._older = Older(models, store, log, learners)
-        self._models = models
-        self._store = store
-        self._log = log
-        self._learners = learners
-        self._recent = recent
-        self._clock = clock
+class Silences(Hearing):
+    """The decisions of all models that nobody answered."""
 
     def due(self, limit: int) -> list[DecisionRow]:
         """Decisions whose windows are over and whose silence is to be learnt, in the order of their ends."""
         return self._store.due(self._clock(), limit)
 
-    def before(self, decision: str) -> None:
-        """Learn the silence of a decision whose window is over, and of those of its slot that ended before it."""
+    def before(self, decision: str, refused: Container[str]) -> None:
+        """Learn the silence of a decision whose window is over, and of those of its slot that ended before it.
+
+        But for those that their learner has refused.
+        """
         row, now = self._store.decision(decision), self._clock()
         if row is None or not row.due or row.expires_at >= now or row.slot not in self._models.by_slot:
             return
         end = row.expires_at, row.seq
-        for each in self._store.due(now):
-            if each.slot == row.slot and (each.expires_at, each.seq) < end:
+        rows = [each for each in self._store.due(now) if each.slot == row.slot and (each.expires_at, each.seq) < end]
+        for each in [*rows, row]:
+            if each.id not in refused:
                 self.take(each)
-        self.take(row)
 
     def take(self, row: DecisionRow) -> None:
         """Learn what silence is worth, as an event of the log."""
         model = self._models.by_slot[row.slot]
-        if self._models.hold(model):  # others may have answered it, or erased it
-            now = self._store.decision(row.id)
-            if now is None or not now.due:
-                return
+        self._models.hold(model)
+        if self._store.shared and ((now := self._store.decision(row.id)) is None or not now.due):
+            return  # others have learnt it, or answered it, or erased it
         told = self._log.decision(model, row.seq)
         held, loop = self._learners.get(model, told.key), model.blueprint.loop
         reaction = loop.unanswered()

@@ -65,7 +65,8 @@ def filled(body: ModelBody, champion: Served) -> ModelBody:
         changes["feedback"] = made.feedback
     if body.loop == Loop.TUNE and "space" in made.body.params:
         params.setdefault("space", made.body.params["space"])
-    return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, **changes)
+    slots = body.slots if body.slots > 1 else made.body.slots
+    return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, slots=slots, **changes)
 
 
 def joined(name: str, body: ModelBody, champion: Served) -> Blueprint:
@@ -101,6 +102,7 @@ def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
     facts: list[tuple[str, Any, Any]] = [
         ("loop", body.loop, theirs.body.loop),
         ("keyed", body.keyed, theirs.body.keyed),
+        ("slots", body.slots, theirs.body.slots),
         ("features", *(_form(each) for each in (blueprint, theirs))),
         ("labels", own, labels),
         ("keep_texts", body.keep_texts is not False, theirs.body.keep_texts is not False),

@@ -6,21 +6,25 @@ only adds what came meanwhile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from smidgen.learners import Learner
-from smidgen.service.messages import UndoneReply
+from smidgen.service.clock import stamp
+from smidgen.service.messages import SlotUndone, UndoneReply
+from smidgen.service.models.bases import last_before
 from smidgen.service.models.fold import Undone, follow, rewinds, undone
 from smidgen.service.models.progress import Progress
-from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry
 from smidgen.service.models.served import Era, LearnerCache, Served
 from smidgen.service.models.starts import first_of
 from smidgen.service.models.stories import find, refuse_beside
+from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Conflict, Erased, Impossible, Retained
 from smidgen.service.store.log import EventLog
-from smidgen.service.store.protocol import Reading, Store
+from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import DecisionRow, Verdict
 
 #: The version of an event that is still to come.
@@ -34,43 +38,20 @@ class Folded(NamedTuple):
     ----------
     learner, seq
         The learner, and the last event that went into it.
+    version
+        The version that is gone back to, or undone.
     rewritten
         How often the past of its model had been changed when the fold began.
     """
 
     learner: Learner
     seq: int
+    version: int
     rewritten: int
 
 
-class Undoing:
-    """What takes back, for all models.
-
-    Parameters
-    ----------
-    models, store, log, learners
-        Whose events they are, where it is written, how decisions are found, who learns anew.
-    recent
-        The decisions that wait for feedback in memory.
-    clock
-        Seconds since 1970.
-    """
-
-    def __init__(
-        self,
-        models: Registry,
-        store: Store,
-        log: EventLog,
-        learners: LearnerCache,
-        recent: Recent,
-        clock: Callable[[], float],
-    ) -> None:
-        self._models = models
-        self._store = store
-        self._log = log
-        self._learners = learners
-        self._recent = recent
-        self._clock = clock
+class Undoing(Commands):
+    """What takes back, for all models."""
 
     def retract(self, id: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
         """Undo what was learnt of a decision; it is open again until its window ends."""
@@ -95,24 +76,47 @@ class Undoing:
                 self._store.retracted(other.slot, other.id, now, key)
                 self._learners.leave(self._models.by_slot[other.slot], key)
                 self._models.by_slot[other.slot].rewritten += 1
-        return UndoneReply(model_version=verdict.version)
+        return UndoneReply(model_version=verdict.version, slot=model.told_slot)
 
-    def roll_back(self, name: str, version: int, ready: Folded | None = None) -> UndoneReply:
-        """Go back to the weights of a version; what came after stays in the log, and counts no more."""
+    def roll_back(
+        self, name: str, version: int | None, ready: Folded | None = None, *, then: float | None = None
+    ) -> UndoneReply:
+        """Go back to the weights of a version, or of a moment; what came after stays in the log, and counts no more."""
         model = self._models.get(name)
+        if (version is None) == (then is None):
+            raise Impossible("a rollback goes to a version or to a time", "give one of the two")
+        if then is not None and then > self._clock():
+            raise Impossible(f"the time is {stamp(then)}, and that is still to come", "give one that has passed")
+        if version is not None and len(model.parts) > 1:
+            raise Impossible(
+                f"the model {name!r} has {len(model.parts)} slots, and each counts versions of its own",
+                'give the moment to go back to, e.g. {"time": "2026-11-17T12:00:00Z"}',
+            )
+        made: list[SlotUndone] = []
+        for part in model.parts:
+            to = version if version is not None else version_then(self._store, part, then or 0.0)
+            made.append(SlotUndone(to=to, model_version=self._roll_back(part, to, ready)))
+        if len(made) > 1:
+            return UndoneReply(model_version=model.versions, slots=made)
+        return UndoneReply(model_version=model.version, to=UNSET if then is None else made[0].to)
+
+    def _roll_back(self, model: Served, version: int, ready: Folded | None) -> int:
+        """The same of a model, or of one slot of it; the version that this makes."""
         if (base := self._store.base(model.slot)) is not None and version < base.floor:
             raise Retained(
-                f"version {version} lies under the base of {name!r}, whose events retention has folded and erased",
-                f"choose one from {base.floor} to {model.version}",
+                f"version {version} lies under the base of {model.name!r}, whose events retention has folded and"
+                " erased",
+                f"choose one from {base.floor} to {model.version}, or a time after {stamp(base.at)}",
             )
         verdict = self._store.rolled_back(model.slot, version, self._clock())
         if verdict.status == "unknown":
             raise Impossible(f"there is no version {version}", f"choose one from 0 to {verdict.version}")
-        ready = ready if ready is not None and ready.rewritten == model.rewritten else None
+        if ready is not None and (ready.rewritten, ready.version) != (model.rewritten, version):
+            ready = None
         model.rewritten += 1
         self._return(model, version, verdict)
         self._learn_anew(model, None, verdict, ready)
-        return UndoneReply(model_version=verdict.version)
+        return verdict.version
 
     def _return(self, model: Served, version: int, verdict: Verdict) -> None:
         """Put the settings of that version in force again, if another model was promoted since."""
@@ -141,6 +145,17 @@ class Undoing:
         learner, _ = follow(ready.learner, self._store.changes(model.slot, ready.seq), gone)
         self._learners.enter(model, learner, verdict.seq)
         model.saved = -_NEXT  # a snapshot is due: those before the event may hold what is undone
+
+
+def version_then(reading: Reading, model: Served, then: float) -> int:
+    """The version that was in force at a moment, in seconds since 1970: that of the last event until then."""
+    base = reading.base(model.slot)
+    first = base.seq if base is not None else 0
+    seq = last_before(reading, model.slot, first, model.seq, math.nextafter(then, math.inf))
+    if seq == first:
+        since = f"its log begins at {stamp(base.at)}" if base is not None else f"it was made {stamp(model.created_at)}"
+        raise Impossible(f"nothing is known of {model.name!r} at {stamp(then)}: {since}", "choose a later time")
+    return reading.version_at(model.slot, seq)
 
 
 def find_to_undo(
@@ -184,4 +199,4 @@ def folded(
     if progress is not None:
         changes = progress.watch(changes, seq, model.seq)
     learner, last = follow(learner, changes, gone)
-    return Folded(learner, max(seq, last), rewritten)
+    return Folded(learner, max(seq, last), version, rewritten)

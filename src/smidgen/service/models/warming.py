@@ -83,7 +83,7 @@ def recover(engine: Engine, warming: Warming, stopped: Callable[[], bool]) -> No
     Keyed learners come when they are asked for; what they share comes now. A model that
     cannot be recovered is told of, and refuses on its own.
     """
-    living, learners = [model for model in engine.models.values() if model.archived_at is None], engine.learners
+    living, learners = [model for model in engine.slots.values() if model.archived_at is None], engine.learners
 
     def shared(model: Served) -> None:
         learners.group(engine.enter(model))
@@ -118,7 +118,7 @@ def rehearse(blueprint: Blueprint, stopped: Callable[[], bool] = lambda: False) 
             twin, decision = _written(twin, decision, blueprint)
         try:
             reader = blueprint.reader(twin)
-            reaction = loop.react(reader, decision, ids, _reaction(blueprint, reader, answer, ids, number))
+            reaction = loop.react(reader, decision, ids, _reaction(blueprint, reader, answer, ids, number).given())
             twin.learn(decision, reaction.learn)
             learnt += 1
         except SmidgenError:  # nothing can be said of this decision: an item that was dropped, say

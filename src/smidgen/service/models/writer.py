@@ -9,17 +9,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from smidgen.service.models.engine import SWEPT, Engine
+from smidgen.service.models.engine import Engine
+from smidgen.service.models.job import Done, Job, Settled, nobody, settle
+from smidgen.service.models.upkeep import SWEPT
 from smidgen.service.refusals import Busy, StorageFailed, Taken
 
 T = TypeVar("T")
-#: Who waits for commands: called on the event loop with their answer, or with why there is none.
-Done = Callable[[Any, Exception | None], None]
 #: How often windows are looked after when nobody asks for anything.
 WATCH_S = 0.5
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
@@ -33,51 +32,6 @@ QUICK_S = 0.002
 #: How long the event loop runs commands itself before it looks up again.
 TURN_S = 0.005
 _log = logging.getLogger("smidgen.service")
-
-
-@dataclass(slots=True)
-class _Job:
-    """Commands that belong together.
-
-    Attributes
-    ----------
-    commands, each
-        What is to be done, and whether each is answered for itself.
-    done
-        Who waits.
-    at_hand
-        Says whose learner is needed, if it and all else is in memory now, so that the commands may be quick.
-    about
-        The decisions that they are about, as far as that is known.
-    told
-        The answers so far.
-    wanted, tries
-        The slots that it could not have, and how often that was.
-    """
-
-    commands: Sequence[Callable[[], Any]]
-    each: bool
-    done: Done
-    at_hand: Callable[[], str | None] | None = None
-    about: Sequence[str] = ()
-    told: list[Any] = field(default_factory=list)
-    wanted: set[int] = field(default_factory=set)
-    tries: int = 0
-
-    def answer(self) -> _Answer:
-        """What the caller is told once it lasts."""
-        if self.each:
-            return _Answer(self.done, self.told, None)
-        (answer,) = self.told
-        return _Answer(self.done, None, answer) if isinstance(answer, Exception) else _Answer(self.done, answer, None)
-
-
-class _Answer(NamedTuple):
-    """What somebody is told after the commit."""
-
-    done: Done
-    answer: Any
-    refused: Exception | None
 
 
 class Writer:
@@ -115,7 +69,7 @@ class Writer:
         self.engine = engine
         self._limit = limit
         self._largest = largest
-        self._queued: deque[_Job] = deque()
+        self._queued: deque[Job] = deque()
         self._busy = False  # whether the thread has the engine
         self._turning = False  # whether the event loop is about to look at what is queued
         self._quick: set[str] = set()  # models whose commands are
@@ -151,7 +105,7 @@ class Writer:
 
     async def _asked(self, commands: Sequence[Callable[[], Any]], about: Sequence[str], *, each: bool) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._enter(_Job(commands, each, partial(_settle, future), about=about))
+        self._enter(Job(commands, each, partial(settle, future), about=about))
         return await future
 
     def put(
@@ -165,7 +119,7 @@ class Writer:
 
         ``at_hand`` says which model's learner it needs, if that is in memory; ``about`` which decisions.
         """
-        self._enter(_Job((command,), False, done, at_hand, about))
+        self._enter(Job((command,), False, done, at_hand, about))
 
     def own(self, slots: list[int]) -> None:
         """Look after slots that are this worker's from now on; any thread may say so."""
@@ -204,10 +158,10 @@ class Writer:
 
     def _own(self, slots: list[int]) -> None:
         if not self._closing:
-            self._queued.append(_Job([lambda: self.engine.owned(slots)], False, _nobody))
+            self._queued.append(Job([lambda: self.engine.owned(slots)], False, nobody))
             self._soon()
 
-    def _enter(self, job: _Job) -> None:
+    def _enter(self, job: Job) -> None:
         self.open()
         if len(self._queued) >= self._limit:
             raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
@@ -236,7 +190,7 @@ class Writer:
             some = [self._queued.popleft() for _ in range(min(len(self._queued), self._largest))]
             self._hand_over(partial(self._all, some))
 
-    def _here(self) -> list[_Job] | None:
+    def _here(self) -> list[Job] | None:
         """Run what is quick and comes first; None if that is nothing, or if something else comes before it."""
         engine = self.engine
         if (
@@ -247,7 +201,7 @@ class Writer:
             or not engine.begin_at_once()
         ):
             return None
-        some: list[_Job] = []
+        some: list[Job] = []
         try:
             begun, until = time.thread_time(), time.perf_counter() + TURN_S
             for job in islice(self._queued, self._largest):
@@ -266,7 +220,7 @@ class Writer:
             self._queued.popleft()
         return some
 
-    def _is_quick(self, job: _Job) -> bool:
+    def _is_quick(self, job: Job) -> bool:
         return job.at_hand is not None and job.at_hand() in self._quick
 
     def _hand_over(self, work: Callable[[], None]) -> None:
@@ -281,7 +235,7 @@ class Writer:
             self._hand_over(self._idling)
         self._watch = self._loop.call_later(self._patience, self._look)
 
-    def _tell(self, answers: list[_Answer], aside: Sequence[_Job], *, free: bool) -> None:
+    def _tell(self, answers: list[Settled], aside: Sequence[Job], *, free: bool) -> None:
         """Answer those who still wait; ``free`` says that the thread has let go of the engine.
 
         What another worker was in the way of comes first.
@@ -317,11 +271,8 @@ class Writer:
             self.engine.look()
 
     def _sweeps(self) -> bool:
-        """Whether windows are looked after now: where there are others, by who owns slots, and not with every batch."""
-        if not self._shared:
-            return True
-        owning = self.engine.owning
-        return time.monotonic() - self._swept >= SWEEP_S and owning is not None and owning.any()
+        """Whether windows are looked after now: where there are others, not with every batch."""
+        return not self._shared or time.monotonic() - self._swept >= SWEEP_S
 
     def _overdue(self) -> bool:
         """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
@@ -338,10 +289,10 @@ class Writer:
             self.able = self.able and not self._shared
             return False
 
-    def _all(self, batch: list[_Job]) -> None:
+    def _all(self, batch: list[Job]) -> None:
         """Run commands and commit."""
-        done: list[_Job] = []
-        aside: list[_Job] = []
+        done: list[Job] = []
+        aside: list[Job] = []
         try:
             if self._stale:
                 self._undo()
@@ -351,17 +302,18 @@ class Writer:
             if self._sweeps():
                 more = self.engine.sweep() == SWEPT  # windows that are over come before what is asked now
                 self._swept = 0.0 if more else time.monotonic()
-            told = 0 if again or (batch and len(batch[0].about) > 1) else 1  # once a slot is held, it waits for nobody
+            told = [(job.at_hand() if job.at_hand else None, job.about) for job in batch] if self._shared else []
+            first = 0 if again or (told and any(told[0])) else 1  # once a slot is held, it waits for nobody
             for place, job in enumerate(batch):
-                if self._shared and place == told:
-                    self.engine.store.expect([id for each in batch[place:] for id in each.about])
+                if told and place == first:
+                    self.engine.expect(told[first:])
                 (done if self._timed(job) else aside).append(job)
         except Exception as error:
             self._failed(error, batch)
         else:
             self._finish(done, aside)
 
-    def _finish(self, done: list[_Job], aside: Sequence[_Job] = ()) -> None:
+    def _finish(self, done: list[Job], aside: Sequence[Job] = ()) -> None:
         """Commit what was done, and answer."""
         try:
             self.engine.commit()
@@ -379,19 +331,19 @@ class Writer:
                 _log.warning("no snapshots: %s", error)
             self._post([], free=True)
 
-    def _failed(self, error: Exception, jobs: list[_Job]) -> None:
+    def _failed(self, error: Exception, jobs: list[Job]) -> None:
         refusal = _refusal(error)
         self.able = self.able and not isinstance(refusal, StorageFailed)
         self._abandon()
-        self._post([_Answer(job.done, None, refusal) for job in jobs], free=True)
+        self._post([Settled(job.done, None, refusal) for job in jobs], free=True)
 
-    def _post(self, answers: list[_Answer], aside: Sequence[_Job] = (), *, free: bool) -> None:
+    def _post(self, answers: list[Settled], aside: Sequence[Job] = (), *, free: bool) -> None:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(partial(self._tell, answers, aside, free=free))
 
     # In whichever has the engine
 
-    def _timed(self, job: _Job) -> bool:
+    def _timed(self, job: Job) -> bool:
         """Run a job, and note whether its model is quick; whether it is done."""
         name, begun = job.at_hand() if job.at_hand is not None else None, time.thread_time()
         done = self._did(job)
@@ -399,30 +351,24 @@ class Writer:
             self._quick.add(name)
         return done
 
-    def _did(self, job: _Job) -> bool:
+    def _did(self, job: Job) -> bool:
         """Run the commands of a job; whether all is done, or another worker is in the way of the rest."""
-        for command in job.commands[len(job.told) :]:
+        attempt, told = self.engine.attempt, job.told
+        for command in job.commands[len(told) :]:
             try:
-                job.told.append(self._attempt(command))
+                told.append(attempt(command))
             except Taken as error:
                 job.wanted |= self.engine.wanted
                 job.tries += 1
                 if job.tries < TRIES:
                     return False
-                job.told.append(Busy(error.problem, "try again in a moment"))
+                told.append(Busy(error.problem, "try again in a moment"))
+            except Exception as error:
+                if _of_disk(error):  # then the whole batch is refused
+                    raise
+                told.append(error)
             self.commands += 1
         return True
-
-    def _attempt(self, command: Callable[[], Any]) -> Any:
-        """A command's answer, or its refusal; if the disk refuses, the whole batch does."""
-        try:
-            return self.engine.attempt(command)
-        except Taken:
-            raise
-        except Exception as error:
-            if _of_disk(error):
-                raise
-            return error
 
     def _abandon(self) -> None:
         """Undo the batch; if even that fails, the next batch tries again before it does anything."""
@@ -435,20 +381,6 @@ class Writer:
         self._stale = True
         self.engine.abandon()
         self._stale = False
-
-
-def _nobody(answer: Any, refused: Exception | None) -> None:
-    """Nobody waits: who owns the slots next tries again."""
-
-
-def _settle(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:
-    """Tell one who waits, if he still does."""
-    if future.done():
-        return
-    if refused is None:
-        future.set_result(answer)
-    else:
-        future.set_exception(refused)
 
 
 def _of_disk(error: Exception) -> bool:

@@ -27,12 +27,12 @@ export function recentCard(model, loop) {
     table, empty);
   let [shown, before, last] = ["", 0, 0];
   const update = async () => {
-    const { decisions } = await get(`${path(model.name)}/recent.json?before=${before}`);
-    empty.hidden = decisions.length > 0 || before > 0;
+    const { decisions, older: next } = await get(`${path(model.name)}/recent.json?before=${before}`);
+    empty.hidden = decisions.length > 0 || before !== 0;
     table.hidden = !empty.hidden;
     older.hidden = decisions.length < 12;
     newest.hidden = before === 0;
-    last = decisions.at(-1)?.seq ?? 0;
+    last = next;
     const content = JSON.stringify(decisions);
     if (content === shown) return;
     shown = content;

@@ -19,7 +19,8 @@ from smidgen.service.models.fold import Undone
 from smidgen.service.models.registry import resolved
 from smidgen.service.replay.texts import NdjsonLog
 from smidgen.service.store.formats import LOG as FORMAT
-from smidgen.service.store.recording import Line, Recording
+from smidgen.service.store.lines import Line
+from smidgen.service.store.recording import Recording
 
 #: What is to be said of the log's own learner.
 OTHERS = (
@@ -98,7 +99,7 @@ class DsjsonRecording(Recording):
         """None: every answer follows its decision."""
         return None
 
-    def undone(self) -> Undone:
+    def undone(self, slot: int | None = None) -> Undone:
         """Nothing is taken back."""
         return Undone()
 

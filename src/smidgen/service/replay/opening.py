@@ -12,9 +12,10 @@ from smidgen.errors import InvalidRecord
 from smidgen.service.replay.parquet import LINE, ParquetLog, opened
 from smidgen.service.replay.recordings import FilesRecording
 from smidgen.service.replay.texts import LogFile, NdjsonLog
+from smidgen.service.store.database_recording import recording_of
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.places import Place
-from smidgen.service.store.recording import DatabaseRecording, Recording
+from smidgen.service.store.recording import Recording
 
 #: Files of a folder that are read as a log.
 ENDINGS = (".parquet", ".ndjson", ".jsonl", ".dsjson", ".json")
@@ -49,7 +50,7 @@ def recorded(name: str, data: Place) -> Iterator[Recording]:
     """The log of that name: files if there are any, else that of a model."""
     if not (files := files_of(Path(name))):
         with Inspection(data) as seen:
-            yield DatabaseRecording(seen, seen.model(name))
+            yield recording_of(seen, seen.model(name))
         return
     kinds = {kind_of(each) for each in files}
     if kinds == {"dsjson"}:

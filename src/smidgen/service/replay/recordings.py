@@ -10,7 +10,8 @@ from smidgen.service.models.fold import Undone
 from smidgen.service.replay.places import Places
 from smidgen.service.replay.texts import LogFile
 from smidgen.service.store.events import REWINDS
-from smidgen.service.store.recording import Line, Recording, parse
+from smidgen.service.store.lines import Line, parse
+from smidgen.service.store.recording import Recording
 
 _FILE = 48  # the bits of a place within its file
 _REWINDS = tuple(name.encode() for name in REWINDS)
@@ -36,16 +37,19 @@ class FilesRecording(Recording):
 
     def lines(self) -> Iterator[Line]:
         """The events in order."""
-        last = 0
+        last: dict[int | None, int] = {}
         for number, file in enumerate(self._files):
+            begun = set[int | None]()
             for count, (place, text) in enumerate(file.lines(), 1):
                 event = parse(text, f"line {count} of {file.path}")
-                if count == 1 and number and event.seq != last + 1:
+                before = last.get(event.slot, 0)
+                if event.slot not in begun and number and event.seq != before + 1:
                     raise InvalidRecord(
-                        f"{file.path} begins with event {event.seq}, and the one before it ends with {last}",
+                        f"{file.path} begins with event {event.seq}, and the one before it ends with {before}",
                         "give all pieces of the log, each once",
                     )
-                last = event.seq
+                begun.add(event.slot)
+                last[event.slot] = event.seq
                 if event.type == "decision" and event.decision is not None:
                     self._places.put(event.decision, (number << _FILE) | place)
                 yield event
@@ -64,13 +68,13 @@ class FilesRecording(Recording):
         """How many events there are."""
         return sum(file.count() for file in self._files)
 
-    def undone(self) -> Undone:
+    def undone(self, slot: int | None = None) -> Undone:
         """What was taken back, in all of the log."""
         rewinds: list[tuple[str, int, int]] = []
         for file in self._files:
             for text in file.holding(*_REWINDS):
                 event = parse(text, f"a line of {file.path}")
-                if event.type in REWINDS and event.model_version is not None:
+                if event.type in REWINDS and event.model_version is not None and event.slot == slot:
                     rewinds.append((event.type, event.model_version, event.version))
         return Undone(rewinds)
 
@@ -81,10 +85,11 @@ class FilesRecording(Recording):
 
 
 def _in_order(files: Sequence[LogFile]) -> list[LogFile]:
-    """Files by the number of their first event; those without any are left out."""
-    begun: list[tuple[int, Path, LogFile]] = []
+    """Files by the number of their first event, or, if it is that of a slot, by its time; empty ones are left out."""
+    begun: list[tuple[str, int, Path, LogFile]] = []
     for file in files:
         first = next(file.lines(), None)
         if first is not None:
-            begun.append((parse(first[1], f"line 1 of {file.path}").seq, file.path, file))
-    return [file for _, _, file in sorted(begun, key=lambda each: each[:2])]
+            event = parse(first[1], f"line 1 of {file.path}")
+            begun.append(("" if event.slot is None else event.at, event.seq, file.path, file))
+    return [file for *_, file in sorted(begun, key=lambda each: each[:3])]

@@ -12,7 +12,7 @@ import msgspec
 #: So many observations are packed together.
 BLOCK = 10_000
 
-#: The number of an event, who observed, what, and the values.
+#: The place of an event in the log, who observed, what, and the values.
 Observation = tuple[int, int, str, list[Any]]
 
 _packer, _unpacker = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[Observation])
@@ -24,7 +24,7 @@ class Tape:
     Attributes
     ----------
     seq
-        The number of the event that is being read.
+        How many events were read before the one that is being read.
     """
 
     def __init__(self) -> None:

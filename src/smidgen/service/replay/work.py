@@ -85,8 +85,7 @@ def by_keys(settings: dict[str, Any]) -> Iterator[int | bytes]:
             evaluator.tape = lambda what, values, who=number: tape.add(who, what, values)
 
         def read() -> Iterator[Any]:
-            for line in lines:
-                tape.seq = line.seq
+            for tape.seq, line in enumerate(lines):  # numbers of events are those of their slot
                 yield line
 
         yield from now_and_then(followed(bench, read()))

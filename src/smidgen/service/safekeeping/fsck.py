@@ -214,9 +214,9 @@ class _Check:
 
     def _replay(self, model: Served) -> None:
         """Learn the log again, and compare."""
-        done = audit_model(self._seen, model, lambda count: self._progress(model.name, count, model.seq))
+        done = audit_model(self._seen, model, lambda count: self._progress(model.label, count, model.seq))
         for problem in done.problems:
-            self._found.add("replay", f"model {model.name}", problem, soundness.RESTORE)
+            self._found.add("replay", f"model {model.label}", problem, soundness.RESTORE)
 
     def _made(self, row: ModelRow, where: str) -> bool:
         """Whether the model's learner can be made; without it, what was written aside cannot be read."""

@@ -141,5 +141,12 @@ def read_value(content: bytes, seq: int) -> Any:
         raise _unreadable(seq, error) from error
 
 
+def read_answers(learner: Learner, answers: Sequence[tuple[Event, Event]]) -> list[tuple[Decision, FeedbackBody, Any]]:
+    """The decisions of answers, the bodies of the answers, and what the learner was told: many at once, sooner."""
+    heard = [read_feedback(event.body, event.seq) for event, _ in answers]
+    decisions = learner.recall_many([read_decision(made.body, made.seq).record for _, made in answers])
+    return list(zip(decisions, heard, records.decode_many([each.learn for each in heard]), strict=True))
+
+
 def _unreadable(seq: int, error: BaseException) -> InvalidRecord:
     return InvalidRecord(f"event {seq} cannot be read: {error}", "restore the database from a backup")

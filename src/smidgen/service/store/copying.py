@@ -14,12 +14,13 @@ import msgspec
 from smidgen.service.models.registry import served
 from smidgen.service.models.served import Served, state_problem
 from smidgen.service.refusals import StorageFailed
+from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.events import Chain
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.lock import in_use, only_one
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.places import Database, Place, open_store
-from smidgen.service.store.recording import DatabaseRecording, Rebuilding, rebuild
+from smidgen.service.store.rebuilding import Rebuilding, rebuild
 from smidgen.service.store.sql_models import SQLModels
 from smidgen.service.store.sql_reads import SQLReads
 from smidgen.service.store.sql_tables import TABLES

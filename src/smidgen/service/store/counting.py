@@ -29,7 +29,7 @@ class Counting:
         """Others have moved a slot: put its counts into the object that is held."""
         live = self._live.setdefault(slot, counts)
         if live is not counts:
-            _copy(counts, live)
+            put(counts, live)
         return live
 
     def touch(self, slot: int) -> None:
@@ -75,9 +75,10 @@ class Counting:
             if before is None:
                 self._live.pop(slot, None)
                 continue
-            _copy(before, self._live[slot])
+            put(before, self._live[slot])
 
 
-def _copy(of: Counts, to: Counts) -> None:
+def put(of: Counts, to: Counts) -> None:
+    """Give counts the values of others."""
     for name, value in msgspec.structs.asdict(of).items():
         setattr(to, name, value)

@@ -58,8 +58,8 @@ class Inspection:
         return self.reading
 
     def models(self) -> list[Served]:
-        """The models, in the order of their making."""
-        return served(self.reading)
+        """The models, in the order of their making: of each its first slot, which knows the others."""
+        return [model for model in served(self.reading) if model.part == 0]
 
     def model(self, name: str) -> Served:
         """The model of this name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from smidgen.service.models.served import Served
 
 Reply = dict[str, Any]
+#: So many events are read together at most: few enough that what is made of them does not burden the collector.
+SOME = 256
+#: The bytes of their bodies, after which no more are read together.
+MOST = 4 << 20
 _KEPT = 64  # learners that read records back, by model and key
 
 
@@ -32,8 +36,8 @@ class DecisionEvent(NamedTuple):
     ----------
     number
         The learner's own number of it.
-    at, expires_at
-        When it was made, and when its window ends.
+    at
+        When it was made.
     key
         Whose learner made it.
     reply
@@ -50,7 +54,6 @@ class DecisionEvent(NamedTuple):
 
     number: int
     at: float
-    expires_at: float
     key: str | None
     reply: Reply
     ids: list[Any]
@@ -134,10 +137,26 @@ class EventLog:
         """What the event of a decision says, the reply told anew."""
         body = bodies.read_decision(event.body, event.seq)
         decision = bodies.recall(self._learner(model, event), body.record, event.seq)
-        ids, expires = list(body.ids), event.at + body.window_s
-        told = reply(event.decision or "", model.name, body.model_version, decision, expires)
-        told |= model.at(event.seq).loop.answer(decision, ids)
-        return DecisionEvent(body.number, event.at, expires, event.key, told, ids, decision, body.shared, body.beside)
+        ids, said = list(body.ids), self.reply(model, event, body, decision)
+        return DecisionEvent(body.number, event.at, event.key, said, ids, decision, body.shared, body.beside)
+
+    def reply(self, model: Served, event: Event, body: bodies.DecisionBody, decision: Decision) -> Reply:
+        """What the app was told of a decision, told anew."""
+        told = reply(event.decision or "", model, body.model_version, decision, event.at + body.window_s)
+        return told | model.at(event.seq).loop.answer(decision, list(body.ids))
+
+    def decided(self, model: Served, events: Sequence[Event]) -> list[tuple[bodies.DecisionBody, Decision]]:
+        """The bodies and the records of decisions: many at once, sooner."""
+        read = [bodies.read_decision(event.body, event.seq) for event in events]
+        found: list[Decision | None] = [None] * len(events)
+        by_learner: dict[int, tuple[Learner, list[int]]] = {}
+        for i, event in enumerate(events):
+            learner = self._learner(model, event)
+            by_learner.setdefault(id(learner), (learner, []))[1].append(i)
+        for learner, some in by_learner.values():
+            for i, decision in zip(some, learner.recall_many([read[i].record for i in some]), strict=True):
+                found[i] = decision
+        return [(body, decision) for body, decision in zip(read, found, strict=True) if decision is not None]
 
     def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
         """The model's next events as lines of JSON; fewer than asked for, if they are large."""
@@ -159,6 +178,7 @@ class EventLog:
             return
         carried, told = self.reading.carried(model.slot), bodies.read_fields(base.body, base.seq)
         head: dict[str, Any] = {"seq": base.seq, "type": "base", "decision": None, "key": None, "at": stamp(base.at)}
+        head |= model.in_slot
         told["amendments"] = [records.pack(bodies.read_value(each, base.seq)) for each in told.get("amendments", ())]
         counts = {"version": base.version, "decisions": base.decisions, "late": base.late, "kept": len(carried)}
         yield msgspec.json.encode(head | told | counts)
@@ -176,13 +196,18 @@ class EventLog:
         return row.status if row is not None and row.feedback_seq is not None and row.feedback_seq <= seq else None
 
     def all_events(self, model: Served, after: int = 0) -> Iterator[Event]:
-        """All events after one, read some at a time."""
-        return self.events_of(model.slot, after)
+        """All events after one, read some at a time; all slots of a model at once take no more memory than one."""
+        return self.events_of(model.slot, after, MOST // len(model.parts))
 
-    def events_of(self, slot: int, after: int = 0) -> Iterator[Event]:
-        """All events of a slot after one, read some at a time."""
-        while chunk := self.reading.events(slot, after):
-            yield from chunk
+    def events_of(self, slot: int, after: int = 0, most: int = MOST) -> Iterator[Event]:
+        """All events of a slot after one, read so many bytes at a time."""
+        for some in self.some_events(slot, after, most):
+            yield from some
+
+    def some_events(self, slot: int, after: int = 0, most: int = MOST) -> Iterator[list[Event]]:
+        """The same, as many together as are read."""
+        while chunk := self.reading.events(slot, after, SOME, most):
+            yield chunk
             after = chunk[-1].seq
 
     def line(self, model: Served, event: Event, status: str | None = None) -> bytes:
@@ -196,6 +221,7 @@ class EventLog:
             "decision": event.decision,
             "key": event.key,
             "at": stamp(event.at),
+            **model.in_slot,
         }
         more = {"status": status} if status is not None else {}
         return msgspec.json.encode(head | self._fields(model, event) | more)
@@ -243,11 +269,12 @@ class EventLog:
         return found
 
 
-def reply(name: str, model: str, version: int, decision: Decision, expires_at: float) -> Reply:
+def reply(name: str, model: Served, version: int, decision: Decision, expires_at: float) -> Reply:
     """What the app is told of every decision; the loop's answer goes beside it."""
     return {
         "decision": name,
-        "model": model,
+        "model": model.name,
+        **model.in_slot,
         "model_version": version,
         "explored": decision.explored,
         "propensity": decision.propensity,
@@ -258,6 +285,15 @@ def reply(name: str, model: str, version: int, decision: Decision, expires_at: f
 def answered(event: Event) -> Answered:
     """What the event of a feedback says."""
     body = bodies.read_feedback(event.body, event.seq)
+    return _answered(event, body, bodies.read_value(body.learn, event.seq))
+
+
+def all_answered(events: Sequence[Event]) -> list[Answered]:
+    """The same of many, sooner."""
+    read = [bodies.read_feedback(event.body, event.seq) for event in events]
+    return list(map(_answered, events, read, records.decode_many([body.learn for body in read])))
+
+
+def _answered(event: Event, body: bodies.FeedbackBody, learn: Any) -> Answered:
     status = "learnt" if event.made is not None else "late"
-    learn = bodies.read_value(body.learn, event.seq)
     return Answered(event.at, body.feedback, status, learn, event.made, body.places)

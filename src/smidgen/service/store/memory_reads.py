@@ -48,11 +48,11 @@ class MemoryReads(MemoryBases):
             row = self._tables.decisions.get(id)
             return row if row is not None and self._tables.seen(row.slot, row.seq) else None
 
-    def requested(self, slot: int, request: str) -> DecisionRow | None:
-        """The decision that the app asked for under this id of its own."""
+    def requested(self, slot: int, request: str, *others: int) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own, in a slot or in others."""
         with self._lock:
-            id = self._tables.requests.get((slot, request))
-            return self.decision(id) if id is not None else None
+            ids = (self._tables.requests.get((each, request)) for each in (slot, *others))
+            return next((found for id in ids if id is not None and (found := self.decision(id)) is not None), None)
 
     def beside(self, decision: str) -> list[DecisionRow]:
         """The decisions that were made beside this one, by slot."""

@@ -48,13 +48,13 @@ class MemoryRetaining(MemoryWrites):
             tables.carried[slot] = kept
 
         self._do(enter)
-        return self._tell(slot, self._after(slot), fresh, fresh.seq - old, at)
+        return self._tell(slot, self._touched(slot), fresh, fresh.seq - old, at)
 
     def drop_base_state(self, slot: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions."""
         if (base := self.base(slot)) is None:
             return
-        counts, events = self._after(slot), self._tables.events[slot]
+        counts, events = self._touched(slot), self._tables.events[slot]
         mine = {kept.seq for kept in self.carried(slot) if events[kept.seq - 1].key == key}
         rows = [row for row in self._tables.decisions.values() if row.slot == slot and row.seq in mine]
         counts.decisions -= len(mine)
@@ -74,7 +74,7 @@ class MemoryRetaining(MemoryWrites):
         """Write the event that has the digest of a base."""
         digest = base_digest(base, [state.digest for state in self.base_states(slot)], self.carried(slot))
         told = {"base": base.seq, "version": base.version, "events": events, "digest": digest}
-        return self._append(slot, counts, RETAINED, 1, at, None, None, None, msgspec.msgpack.encode(told))
+        return self._append(slot, counts, RETAINED, at, msgspec.msgpack.encode(told))
 
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""

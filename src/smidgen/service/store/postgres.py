@@ -225,17 +225,17 @@ class PostgresStore(PostgresSlots):
         (((number,),),) = self._side.ask(call("SELECT number FROM catalogue"))
         return int(number)
 
-    def lease(self, slot: int, owner: str, seconds: float) -> int | None:
-        """Own a slot, or go on owning it, for so long; None while somebody else does."""
-        return self._leases.lease(slot, owner, seconds)
+    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
+        """Own slots, or go on owning them, for so long; those that somebody else owns are left out."""
+        return self._leases.lease(owner, seconds, *slots)
 
     def leases(self) -> list[LeaseRow]:
         """Who owns which slot until when, by slot."""
         return self._leases.leases()
 
-    def leave(self, slot: int, owner: str) -> None:
-        """Own a slot no more."""
-        self._leases.leave(slot, owner)
+    def leave(self, owner: str, *slots: int) -> None:
+        """Own slots no more."""
+        self._leases.leave(owner, *slots)
 
     # Reading
 

@@ -36,7 +36,7 @@ class Wires:
             with self._lock:
                 while self._free:
                     wire = self._free.pop()
-                    if wire.open:
+                    if wire.open and wire.quiet:
                         return wire
                     wire.close()
             return Wire(self._address, reading=True)

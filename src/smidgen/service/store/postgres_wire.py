@@ -108,6 +108,11 @@ class Wire:
         """Whether it can still be used, as far as one knows without asking."""
         return self._connection.status == pq.ConnStatus.OK
 
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing has come unasked while nobody used it; a server that goes away says so."""
+        return not self._poll.poll(0)
+
     def close(self) -> None:
         """Let go of it."""
         self._connection.finish()
@@ -221,6 +226,8 @@ class Wire:
             "default_transaction_read_only": "on" if reading else "off",
             "jit": "off",
         }
+        if not reading:  # a writer finds all by keys: plans are made once, and never for tables as small as they were
+            wanted |= {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
         setting = "SELECT set_config($1, $2, false)"
         calls = [Sent(setting, [name.encode(), value.encode()], [1, 1]) for name, value in wanted.items()]
         kept = Sent(

@@ -66,8 +66,8 @@ class Reading(BaseReading, Protocol):
         """A decision by its id; any text may be asked for."""
         ...
 
-    def requested(self, slot: int, request: str) -> DecisionRow | None:
-        """The decision that the app asked for under this id of its own."""
+    def requested(self, slot: int, request: str, *others: int) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own, in a slot or in others."""
         ...
 
     def beside(self, decision: str) -> list[DecisionRow]:

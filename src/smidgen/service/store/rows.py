@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -64,6 +65,14 @@ class Counts(msgspec.Struct):
     number: int = 0
     chain: bytes = START
     answered: int = 0
+
+
+def pooled(counts: Sequence[Counts]) -> Counts:
+    """How far slots are together; the chain is that of the first."""
+    if len(counts) == 1:
+        return counts[0]
+    names = [name for name in Counts.__struct_fields__ if name != "chain"]
+    return Counts(chain=counts[0].chain, **{name: sum(getattr(each, name) for each in counts) for name in names})
 
 
 class Asked(NamedTuple):

@@ -25,11 +25,11 @@ class Sharing(Protocol):
         """
         ...
 
-    def expect(self, decisions: Sequence[str]) -> None:
-        """A hint: the open batch will be about these decisions; their slots are entered where that takes no waiting.
+    def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
+        """A hint: the open batch will be about these slots and about these decisions; their slots are entered.
 
-        A store far away fetches them together, in one round trip. Any text may be given. The batch should hold
-        nothing yet; then it waits, as `enter` does.
+        A store far away fetches them together, in one round trip. Any text may be given. It waits, as `enter` does, for
+        what comes first, if the batch holds nothing yet, and never for what comes then.
         """
         ...
 
@@ -45,11 +45,11 @@ class Sharing(Protocol):
         """The types of the events of a slot after one, each once: what others wrote, for one who wrote that one."""
         ...
 
-    def lease(self, slot: int, owner: str, seconds: float) -> int | None:
-        """Own a slot, or go on owning it, for so long; None while somebody else does.
+    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
+        """Own slots, or go on owning them, for so long; those that somebody else owns are left out.
 
-        The number is the epoch: it grows each time the owner changes, and lasts at once, whatever batch is open. Any
-        thread may ask.
+        The numbers are the epochs: one grows each time the owner changes, and lasts at once, whatever batch is open.
+        Any thread may ask.
         """
         ...
 
@@ -57,6 +57,6 @@ class Sharing(Protocol):
         """Who owns which slot until when, by slot; those that have run out too. Any thread may ask."""
         ...
 
-    def leave(self, slot: int, owner: str) -> None:
-        """Own a slot no more, so that another need not wait; nothing, if somebody else owns it."""
+    def leave(self, owner: str, *slots: int) -> None:
+        """Own slots no more, so that another need not wait; nothing of those that somebody else owns."""
         ...

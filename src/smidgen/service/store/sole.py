@@ -18,7 +18,7 @@ class Sole:
     def enter(self, *slots: int) -> None:
         """All slots are the writer's."""
 
-    def expect(self, decisions: Sequence[str]) -> None:
+    def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
         """What is near need not be fetched."""
 
     def catalogue(self) -> int:
@@ -29,13 +29,13 @@ class Sole:
         """Nobody else wrote anything."""
         return set()
 
-    def lease(self, slot: int, owner: str, seconds: float) -> int | None:
+    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
         """Whoever asks is the one writer."""
-        return 1
+        return dict.fromkeys(slots, 1)
 
     def leases(self) -> list[LeaseRow]:
         """There is nobody to tell of."""
         return []
 
-    def leave(self, slot: int, owner: str) -> None:
-        """There is nobody to leave it to."""
+    def leave(self, owner: str, *slots: int) -> None:
+        """There is nobody to leave them to."""

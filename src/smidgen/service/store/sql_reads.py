@@ -6,6 +6,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -53,7 +54,7 @@ _VERSION_AT = (
 )
 _EVENT = f"{EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
 DECISION_BY_ID = f"{DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
-_REQUESTED = f"{DECISIONS} WHERE slot = ? AND request = ? AND {SEEN.format(table='decisions')}"
+_REQUESTED = f"{DECISIONS} WHERE request = ? AND slot IN ({{slots}}) AND {SEEN.format(table='decisions')}"
 _NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
 _BESIDE = f"{DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
 _KEYS_NUMBER = (
@@ -64,6 +65,12 @@ _DUE = (
     f"{DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
     " ORDER BY expires_at, slot, seq LIMIT ?"
 )
+
+
+@lru_cache(maxsize=256)
+def _requested(slots: int) -> str:
+    """The question for the app's own id in so many slots."""
+    return _REQUESTED.format(slots=", ".join("?" * slots))
 
 
 class SQLReads(SQLBases):
@@ -103,9 +110,9 @@ class SQLReads(SQLBases):
             return None
         return decision_of(self._row(DECISION_BY_ID, (bytes.fromhex(id),)))
 
-    def requested(self, slot: int, request: str) -> DecisionRow | None:
-        """The decision that the app asked for under this id of its own."""
-        return decision_of(self._row(_REQUESTED, (slot, request)))
+    def requested(self, slot: int, request: str, *others: int) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own, in a slot or in others."""
+        return decision_of(self._row(_requested(1 + len(others)), (request, slot, *others)))
 
     def beside(self, decision: str) -> list[DecisionRow]:
         """The decisions that were made beside this one, by slot."""

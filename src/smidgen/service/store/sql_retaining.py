@@ -111,8 +111,7 @@ class SQLRetaining(SQLWrites):
         states = [digest for (digest,) in self._rows(_DIGESTS, (slot, base.seq))]
         digest = base_digest(base, states, self.carried(slot))
         told = {"base": base.seq, "version": base.version, "events": events, "digest": digest}
-        body = msgspec.msgpack.encode(told)
-        return self._append(slot, self._touched(slot), RETAINED, 1, at, None, None, None, body)
+        return self._append(slot, self._touched(slot), RETAINED, at, msgspec.msgpack.encode(told))
 
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""

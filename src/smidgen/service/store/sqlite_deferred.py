@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from smidgen.service.store.schema import told
@@ -20,8 +21,9 @@ from smidgen.service.store.sqlite_asking import SQLiteTelling
 
 #: In the order in which they are written, with the place of the decision's id among their values.
 _DEFERRED = {EVENT: None, DECISION: 0, CLOSE: -1}
-#: How many rows may wait.
-MOST = 2048
+#: How many rows may wait, and how many of them one statement writes.
+MOST, TOGETHER = 2048, 50
+_TOGETHER = {sql: sql + f", {sql[sql.rindex('(') :]}" * (TOGETHER - 1) for sql in (EVENT, DECISION)}
 
 
 class SQLiteDeferred(SQLiteTelling):
@@ -42,7 +44,8 @@ class SQLiteDeferred(SQLiteTelling):
 
     def mark(self) -> None:
         """A command begins."""
-        self._marks, self._saved = tuple(len(rows) for rows in self._waiting.values()), False
+        events, decisions, closings = self._waiting.values()
+        self._marks, self._saved = (len(events), len(decisions), len(closings)), False
 
     def unmark(self) -> None:
         """The command is done."""
@@ -87,8 +90,14 @@ class SQLiteDeferred(SQLiteTelling):
     def _write(self, sql: str, rows: Sequence[Any]) -> None:
         if not rows:
             return
+        many, changed, written = _TOGETHER.get(sql), 0, 0
         with told():
-            changed = self.connection.executemany(sql, rows).rowcount
+            while many is not None and len(rows) - written >= TOGETHER:
+                some = list(chain.from_iterable(rows[written : written + TOGETHER]))
+                changed += self.connection.execute(many, some).rowcount
+                written += TOGETHER
+            if written < len(rows):
+                changed += self.connection.executemany(sql, rows[written:]).rowcount
         if changed != len(rows):  # an answer to a decision that has one: nothing of the batch may last
             raise RuntimeError(f"{len(rows) - changed} of {len(rows)} rows do not fit what the store holds")
 

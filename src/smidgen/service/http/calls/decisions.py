@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from smidgen.service.http.call import DECISION, MODEL, Call
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import explained, model_name, reply, service
+from smidgen.service.http.running import explained, model_name, reply, service, shown
 from smidgen.service.http.schemas import decision, decisions
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import Story
@@ -20,17 +20,25 @@ from smidgen.service.models.stories import tell
 async def decide(request: Request) -> Response:
     """POST /v1/models/{name}/decisions."""
     here, name = service(request), model_name(request)
-    await here.rights(request, "decide", name, quick=True)
+    rights = await here.rights(request, "decide", name, quick=True)
     body = await json_body(request, loops.decision, here.options.max_body)
-    return reply(await here.writer.do(lambda: here.engine.decide(name, body)), 201)
+    command = here.granted(rights, shown(request), "decide", lambda _: here.engine.decide(name, body), name)
+    return reply(await here.writer.do(command), 201)
 
 
 async def decide_batch(request: Request) -> Response:
     """POST /v1/models/{name}/decisions:batch."""
     here, name = service(request), model_name(request)
-    await here.rights(request, "decide", name, quick=True)
+    rights = await here.rights(request, "decide", name, quick=True)
     body = await json_body(request, loops.batch, here.options.max_body)
-    return reply({"decisions": await here.writer.do(lambda: here.engine.decide_batch(name, body))}, 201)
+    asked = here.engine.decide_in_steps(name, body)
+    step = here.granted(rights, shown(request), "decide", lambda _: asked(), name)
+    made = await here.writer.do(step)
+    if made is None:
+        async with here.large:  # one at a time: what is decided waits in memory until all is
+            while made is None:
+                made = await here.writer.do(step)
+    return reply({"decisions": made}, 201)
 
 
 async def tell_story(request: Request) -> Response:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,11 +11,12 @@ from smidgen.errors import SmidgenError
 from smidgen.service.http.call import DECISION, Call
 from smidgen.service.http.codes import detail
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import reply, service
+from smidgen.service.http.running import reply, service, shown
 from smidgen.service.http.schemas import results
 from smidgen.service.http.tokens import require
 from smidgen.service.loops.registry import loops
 from smidgen.service.messages import ErrorReply, FeedbackReply, SeveralReply, ShownReply
+from smidgen.service.refusals import NotAllowed, OutOfScope
 
 
 async def give_feedback(request: Request) -> Response:
@@ -26,7 +26,8 @@ async def give_feedback(request: Request) -> Response:
     require(rights, "feedback", rights.model)
     body = await json_body(request, loops.feedback, here.options.max_body)
     id = request.path_params["id"]
-    answer = await here.writer.do(lambda: here.engine.feedback(id, body, rights.model), [id])
+    command = here.granted(rights, shown(request), "feedback", lambda own: here.engine.feedback(id, body, own))
+    answer = await here.writer.do(command, [id])
     here.metrics.count("feedback", answer.status)
     return reply(answer, 202 if answer.status == "late" else 200)
 
@@ -37,7 +38,8 @@ async def show(request: Request) -> Response:
     rights = await here.bearer(request, quick=True)
     require(rights, "feedback", rights.model)
     id = request.path_params["id"]
-    answer = await here.writer.do(lambda: here.engine.shown(id, rights.model))
+    command = here.granted(rights, shown(request), "feedback", lambda own: here.engine.shown(id, own))
+    answer = await here.writer.do(command)
     return reply(answer, 202 if answer.status == "late" else 200)
 
 
@@ -48,15 +50,14 @@ async def give_many(request: Request) -> Response:
     require(rights, "feedback", rights.model)
     body = await json_body(request, loops.several, here.options.max_body)
 
-    def command(one: Any) -> Callable[[], FeedbackReply]:
-        fields = loops.feedback(**one.given(but=("decision",)))
-        return lambda: here.engine.feedback(one.decision, fields, rights.model)
-
+    header = shown(request)
+    commands = [
+        here.granted(rights, header, "feedback", partial(here.engine.feedback, one.decision, one))
+        for one in body.feedback
+    ]
     found: list[FeedbackReply | ErrorReply] = []
-    for answer in await here.writer.do_each(
-        [command(one) for one in body.feedback], [one.decision for one in body.feedback]
-    ):
-        if isinstance(answer, SmidgenError):
+    for answer in await here.writer.do_each(commands, [one.decision for one in body.feedback]):
+        if isinstance(answer, SmidgenError) and not isinstance(answer, NotAllowed | OutOfScope):
             found.append(ErrorReply(error=detail(answer)))
             continue
         if isinstance(answer, Exception):

@@ -24,7 +24,7 @@ async def forget(request: Request) -> Response:
     key, base = request.path_params["key"], request.query_params.get("base")
     if base not in (None, "drop"):
         raise BadRequest(f"base is {base!r}", 'say "drop", or leave it out')
-    async with here.past.work(here, here.engine.model(name), Progress("forget")):
+    async with here.past.work(here, here.engine.model(name).of(key), Progress("forget")):
         answer = await here.writer.do(lambda: here.engine.forget(name, key, drop_base=base == "drop"))
         for _ in range(TRIES):  # a reader beside it may be in the way for a moment
             if not (here.engine.unclean or here.engine.untidy):

@@ -37,7 +37,7 @@ async def show_metrics(request: Request) -> Response:
         known, gauges = lags(here, rights.model), list[tuple[str, dict[str, int | str], int]]()
         if here.engine.store.shared:
             told: dict[str, int | str] = {"worker": here.options.worker}
-            owned = sum(here.engine.owns(model.slot) for model in models)
+            owned = sum(here.engine.owns(part.slot) for model in models for part in model.parts)
             gauges = [("smidgen_workers", {}, len(notes(here))), ("smidgen_slots_owned", told, owned)]
             gauges += [("smidgen_lag_events", {**told, "model": name}, lag) for name, _, lag in known]
         return here.metrics.text(notes(here), [(name, counts) for name, counts, _ in known], found, gauges)

@@ -16,7 +16,7 @@ async def show_taste(request: Request) -> Response:
     here, name = service(request), model_name(request)
     await any_right(request, name)
     key = request.query_params.get("key")
-    return reply(await here.writer.do(lambda: taste_of(here.engine, here.engine.entered(name), key)))
+    return reply(await here.writer.do(lambda: taste_of(here.engine, here.engine.entered_for(name, key), key)))
 
 
 CALLS = [

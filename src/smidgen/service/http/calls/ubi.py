@@ -63,7 +63,7 @@ class Page(NamedTuple):
 async def take_events(request: Request) -> Response:
     """POST /v1/ubi?actions=…."""
     here = service(request)
-    rights = await here.bearer(request, quick=True)
+    rights = await here.bearer(request)
     require(rights, "feedback", rights.model)
     media, content = await raw_body(request, (JSON, LINES), here.options.max_body)
     actions = request.query_params.get("actions")

@@ -13,7 +13,7 @@ from smidgen.service.http.running import model_name, reply, service
 from smidgen.service.http.tokens import require
 from smidgen.service.messages import RollbackBody, UndoneReply
 from smidgen.service.models.progress import Progress
-from smidgen.service.models.undoing import find_to_undo, folded
+from smidgen.service.models.undoing import find_to_undo, folded, version_then
 
 
 async def retract(request: Request) -> Response:
@@ -37,10 +37,12 @@ async def roll_back(request: Request) -> Response:
     await here.rights(request, "admin", name)
     body = await json_body(request, RollbackBody, here.options.max_body)
     model, ready = await here.writer.do(lambda: here.engine.entered(name)), None
-    async with here.past.work(here, model, Progress("rollback")) as progress:
-        if body.version <= model.version:
-            ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", body.version), progress)
-        return reply(await here.writer.do(lambda: here.engine.roll_back(name, body.version, ready)))
+    version, then = body.version, body.then
+    async with here.past.work_on_all(here, model, Progress("rollback")) as progress:
+        to = version_then(here.reading, model, then) if then is not None and not model.keyed else version
+        if to is not None and to <= model.version:
+            ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", to), progress)
+        return reply(await here.writer.do(lambda: here.engine.roll_back(name, version, ready, then=then)))
 
 
 CALLS = [
@@ -57,7 +59,7 @@ CALLS = [
         path=MODEL + ":rollback",
         answer=roll_back,
         name="rollBack",
-        summary="go back to the weights of a version, by replay",
+        summary="go back to the weights of a version, or of a moment, by replay",
         body=RollbackBody,
         reply=UndoneReply,
     ),

@@ -20,7 +20,7 @@ async def show_weights(request: Request) -> Response:
     await any_right(request, name)
     limit, key = whole_number(request, "limit") or WEIGHTS, request.query_params.get("key")
     limit = min(limit, MOST_WEIGHTS)
-    return reply(await here.writer.do(lambda: by_name(here.engine, here.engine.entered(name), key, limit)))
+    return reply(await here.writer.do(lambda: by_name(here.engine, here.engine.entered_for(name, key), key, limit)))
 
 
 CALLS = [

@@ -1,0 +1,21 @@
+"""Times are told to the millisecond, as the standard library tells them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from smidgen.service.clock import stamp
+
+SECONDS = st.floats(-1e9, 1e11)
+
+
+@given(st.one_of(SECONDS, SECONDS.map(lambda seconds: round(seconds) - 5e-7), SECONDS.map(round)))
+@example(0.9999995)
+@example(-0.25)
+@example(1_795_000_000.9999999)
+def test_a_time_is_told_as_the_library_tells_it(seconds: float) -> None:
+    told = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    assert stamp(seconds) == told.replace("+00:00", "Z")

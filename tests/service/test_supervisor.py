@@ -1,0 +1,39 @@
+"""Workers behind one socket: who listens when."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_SCRIPT = """
+import os, signal, sys, time
+from smidgen.service.http.supervisor import Supervisor
+
+
+def work(number, wait, able):
+    if wait is None:
+        time.sleep(0.3)
+        if sys.argv[1] == "dies":
+            print("the first is gone", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        print("the first can decide", flush=True)
+        able()
+    else:
+        wait()
+        print("another listens", flush=True)
+        able()
+    signal.sigwait({signal.SIGTERM})
+
+
+sys.exit(Supervisor(work, 2, lambda: os.kill(os.getpid(), signal.SIGTERM)).run() or 0)
+"""
+
+
+@pytest.mark.parametrize(("fate", "said"), [("lives", "the first can decide"), ("dies", "the first is gone")])
+def test_nobody_listens_beside_one_that_cannot_decide_yet(fate: str, said: str) -> None:
+    run = subprocess.run([sys.executable, "-c", _SCRIPT, fate], capture_output=True, text=True, timeout=60, check=False)
+    first, *others = run.stdout.splitlines()
+    assert (run.returncode, first) == (0, said), run.stderr
+    assert others == ["another listens"] * (1 if fate == "lives" else 2)
