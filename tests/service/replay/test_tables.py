@@ -11,6 +11,7 @@ import pytest
 
 import smidgen
 from smidgen.errors import InvalidArgument, SmidgenError
+from smidgen.jobs import answers
 from smidgen.jobs.here import Here
 from smidgen.service.replay import table_sweep, tables
 from smidgen.service.replay.sweep import replay
@@ -142,3 +143,22 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, how: dict[str, Any]) -> 
     log = write(tmp_path / "t.parquet", features=[[1.0], [2.0]], label=["a", "b"])
     with pytest.raises(InvalidArgument):
         replay(log, [], data=NOWHERE, **how)
+
+
+def test_dear_learners_are_shared_out_sooner_and_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    log = write(tmp_path / "t.parquet", features=rng.normal(size=(40, 60)).tolist(), label=["a", "b", "c", "d"] * 10)
+    monkeypatch.setattr(table_sweep, "WORTH", 100)
+    seen: list[list[list[str]]] = []
+
+    def noted(where: Any, tasks: list[Any], progress: Any) -> list[bytes]:
+        seen.append([task.settings["learners"] for task in tasks])
+        return answers(where, tasks, progress)
+
+    monkeypatch.setattr(table_sweep, "answers", noted)
+    light, dear = ["Banditron", "Banditron:gamma=0.1", "MulticlassPerceptron"], "Confidit:covariance=full"
+    replay(log, light, data=NOWHERE, jobs=2)
+    replay(log, [dear], data=NOWHERE, jobs=2)
+    replay(log, [*light, dear], data=NOWHERE, jobs=2)
+    # 40 rows of three light learners are worth one process of 100, those of a dear one are worth several
+    assert seen == [[light], [[dear]], [[dear], light]]

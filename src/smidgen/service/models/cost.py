@@ -51,6 +51,10 @@ class Cost:
         matrix = numbers if numbers > 4 * max(1, features) * self.classes else 0
         self.each = matrix + (features if card.draws else 0)
 
+    def of(self, numbers: int) -> int:
+        """How many multiplications a decision on so many numbers takes."""
+        return numbers * self.classes + self.each
+
 
 class Budget:
     """What is left for one request of a model."""
@@ -66,7 +70,7 @@ class Budget:
             self._name(context)
         size = touched(context, crossed=self._cost.crossed)
         self._numbers -= size
-        self._work -= size * self._cost.classes + self._cost.each
+        self._work -= self._cost.of(size)
         if self._more < len(self._names):
             raise Impossible(
                 f"the records hold more than {NAMES} names: fields, categories, words and crosses of them",

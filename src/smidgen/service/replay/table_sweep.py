@@ -23,8 +23,10 @@ from smidgen.service.replay.table_work import Bits, blueprint_of
 from smidgen.service.replay.tables import Table
 from smidgen.service.replay.work import Piece
 
-#: So many rows, each once for every learner, are worth a process.
+#: So much work is worth a process: rows, each once for every learner; a dear row counts as several.
 WORTH = 500_000
+#: So many multiplications more make a row twice as dear.
+DEAR = 5_000
 OWN_RUN = (
     "the table has the answers of all rows: each learner plays a run of its own, and hears what it would have heard"
 )
@@ -48,12 +50,13 @@ def replay(
     made = {spec: blueprint_of(table, spec) for spec in given}  # refuses what makes no sense
     if split == "key" and not table.keyed:
         raise InvalidArgument("the table has no column key to split by", "leave the split out, or split by learner")
+    dear = {spec: 1 + each.cost.of(table.dim) / DEAR for spec, each in made.items()}
     if backend == "processes":
-        jobs = max(1, min(jobs, table.rows * len(given) // WORTH))
+        jobs = max(1, min(jobs, int(table.rows * sum(dear.values()) / WORTH)))
     path = str(Path(log).absolute())
     piece = Piece(log=path, data="", learners=given, own_too=False, modules=list(modules))
     keyed = split == "key" or (split == "auto" and table.keyed and len(given) < jobs)
-    pieces = by_key(piece, jobs) if keyed else by_learner(piece, jobs)
+    pieces = by_key(piece, jobs) if keyed else by_learner(piece, jobs, dear)
     tasks = [Task(f"{table_work.__name__}:{table_work.played.__name__}", msgspec.to_builtins(each)) for each in pieces]
     total = table.rows * len(tasks)
     told = answers(place_of_work(backend, jobs), tasks, None if progress is None else lambda at: progress(at, total))
