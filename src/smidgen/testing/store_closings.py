@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from smidgen.service.store.events import Chain
+from smidgen.service.store import bodies
+from smidgen.service.store.events import KEPT, Chain
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Expiry
 from smidgen.testing.laws import hold
@@ -119,6 +120,7 @@ def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
     rewinds = store.rewinds(row.slot)
     hold([(event.type, event.made) for event in rewinds] == [("retracted", 2)], "what takes back can be asked for")
     hold(rewinds[0].decision == name and rewinds[0].key == "k", "it says of whom")
+    hold(bodies.read_fields(rewinds[0].body, 0).get("columns") == KEPT, "and that names keep their columns")
     counts = store.counts(row.slot)
     hold(counts is not None and counts.answered == 1, "what was taken back is not answered")
 
