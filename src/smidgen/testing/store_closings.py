@@ -58,6 +58,17 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
     event = store.event(row.slot, told[0].seq or 0)
     kept = (event.type, event.made, event.body) if event is not None else None
     hold(kept == ("expired", 2, b"silence 2001"), "the event says which version it made")
+    unlearnt = batch(store, lambda: store.expired(row.slot, [_silence(2000, refused=True), _silence(2000)]))
+    hold(
+        [(verdict.status, verdict.version) for verdict in unlearnt] == [("late", 2), ("duplicate", 2)],
+        "silence that was refused is written once, and makes no version",
+    )
+    closed, event = store.decision(f"{2000:024x}"), store.event(row.slot, unlearnt[0].seq or 0)
+    hold(
+        closed is not None and (closed.status, closed.version, closed.due) == ("refused", None, False),
+        "the decision says that it was refused, and is not due",
+    )
+    hold(event is not None and (event.type, event.made) == ("expired", None), "so does its event")
     late = batch(store, lambda: store.answered(row.slot, [feedback(2001, at=102.0), feedback(2001, at=103.0)]))
     hold([verdict.status for verdict in late] == ["late", "late"], "feedback after learnt silence is late")
     hold(late[0].seq is not None and late[1].seq is None, "it is written once")

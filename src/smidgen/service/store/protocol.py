@@ -257,7 +257,7 @@ class Store(Reading, Retaining, Sharing, Protocol):
     def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
         """Write that windows closed without feedback, where that is so and still to be learnt.
 
-        The verdict of one that is not due is ``"duplicate"``.
+        The verdict of one that is not due is ``"duplicate"``, of one that was refused ``"late"``.
         """
         ...
 

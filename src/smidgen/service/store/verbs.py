@@ -100,10 +100,12 @@ class Verbs(ABC):
             return Verdict("unknown", None, counts.version)
         if not made.due or row.at <= made.expires_at:
             return Verdict("duplicate", None, counts.version)
-        verdict = self._learnt(slot, counts, "expired", row.at, row.body, row.decision, row.key)
-        self._close(row, counts.seq, None, counts.version)
+        counts.version += not row.refused
+        version = None if row.refused else counts.version
+        seq = self._append(slot, counts, "expired", row.at, row.body, row.decision, row.key, version)
+        self._close(row, seq, None, version)
         reach("expiry-appended")
-        return verdict
+        return Verdict("late" if row.refused else "learnt", seq, counts.version)
 
     def taught(self, slot: int, row: Told) -> Verdict:
         """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
