@@ -76,8 +76,6 @@ def test_late_feedback_swallows_no_silence_however_many_windows_are_over() -> No
     late = engine.attempt(lambda: engine.feedback(made[-2], told(reward=1.0)))
     engine.commit()
     assert (late.status, late.model_version) == ("late", SWEPT + 3)  # in the order of the windows
-    engine._refused.add(made[-1])  # as if its learner could not take it
-    assert engine.feedback(made[-1], told(reward=1.0)).status == "late"
     assert types(engine).count("expired") == SWEPT + 3
 
 

@@ -112,11 +112,15 @@ class Book:
             if self.capacity <= place < self.capacity + self.dim:
                 self.crowded[place - self.capacity] = True
             return
-        while len(self.names) <= place:
-            self._append(HOLE)
+        self.reserve(place + 1)
         if self.names[place] == HOLE and name not in self.ids:
             self.names[place], self.ids[name] = name, place
             self.columns[place] = self._column(name, place)
+
+    def reserve(self, count: int) -> None:
+        """Let so many places be taken, if only by nobody who is known."""
+        while len(self.names) < min(count, self.capacity):
+            self._append(HOLE)
 
     def forgotten(self, ids: IntArray) -> IntArray:
         """The columns of ids that stand for names without a place."""

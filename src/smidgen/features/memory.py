@@ -48,11 +48,15 @@ class Memory:
 
     def absorb(self, encoded: Encoded, ids: IntArray) -> None:
         """Learn names, numbers and words; ``ids`` is what `planned` gave."""
+        self.note(encoded, ids)
+        self._count(encoded, ids, encoded.slots, encoded.raw)
+
+    def note(self, encoded: Encoded, ids: IntArray) -> None:
+        """Learn names only; ``ids`` is what `planned` gave."""
         self.book.add(encoded.names)
         for place in encoded.new_numbers.tolist():
             if ids[place] < self.book.capacity:
                 self._expect(encoded.names[place], int(ids[place]))
-        self._count(encoded, ids, encoded.slots, encoded.raw)
 
     def places(self, encoded: Encoded, ids: IntArray) -> Places:
         """The places that new names, and new numbers among them, get if this is learnt now; for `absorb_at`."""
@@ -74,11 +78,10 @@ class Memory:
         names, slots = self.book.names, self.scaling.slots
         return [(i, names[i], slots.get(names[i], -1)) for i in new if i < len(names) and names[i] != HOLE]
 
-    def places_in_use(self, columns: NDArray[np.bool_]) -> Carried:
-        """The names that have one of these columns for their own: id, name, slot of a number."""
-        slots, dim = self.scaling.slots, self.book.dim
-        named = enumerate(self.book.names[:dim])
-        return [(i, name, slots.get(name, -1)) for i, name in named if name != HOLE and columns[i]]
+    def known(self) -> Carried:
+        """Every name that is known, where it is: id, name, slot of a number."""
+        slots = self.scaling.slots
+        return [(i, name, slots.get(name, -1)) for i, name in enumerate(self.book.names) if name != HOLE]
 
     def adopt(self, carried: Carried) -> frozenset[int]:
         """Let names have the places that a log says; gives the slots that are others' by now."""
@@ -91,17 +94,31 @@ class Memory:
 
     def absorb_at(self, encoded: Encoded, places: Places, carried: Carried) -> None:
         """Learn names, numbers and words at the places that the log says."""
-        others = self.adopt(carried)
-        ids, slots = np.array(places[0], np.int64), places[1]
-        for name, place in zip(encoded.names, places[0], strict=True):
-            self.book.put(name, place)
-        for place, slot in zip(encoded.new_numbers.tolist(), slots, strict=True):
-            if slot >= 0:
-                self._put_number(encoded.names[place], places[0][place], slot)
+        others = self.note_at(encoded, places, carried)
         mine = np.array(
             [slot not in others and slot < len(self.scaling.paths) for slot in encoded.slots.tolist()], bool
         )
-        self._count(encoded, ids, encoded.slots[mine], encoded.raw[mine])
+        self._count(encoded, np.array(places[0], np.int64), encoded.slots[mine], encoded.raw[mine])
+
+    def note_at(self, encoded: Encoded, places: Places, carried: Carried) -> frozenset[int]:
+        """Learn names only, at the places that the log says; gives the slots that are others' by now."""
+        others, (ids, slots) = self.adopt(carried), places
+        for name, place in zip(encoded.names, ids, strict=True):
+            self.book.put(name, place)
+        for place, slot in zip(encoded.new_numbers.tolist(), slots, strict=True):
+            if slot >= 0:
+                self._put_number(encoded.names[place], ids[place], slot)
+        return others
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """How many places are taken, and how many slots of numbers, whether or not their names are known."""
+        return len(self.book), len(self.scaling.paths)
+
+    def reserve(self, extent: tuple[int, int]) -> None:
+        """Give no name a place that was another's before: those of names that are gone stay empty."""
+        self.book.reserve(extent[0])
+        self.scaling.reserve(extent[1])
 
     def _count(self, encoded: Encoded, ids: IntArray, slots: IntArray, raw: Any) -> None:
         """Numbers, words, and what was clipped or had no place."""

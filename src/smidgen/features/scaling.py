@@ -123,11 +123,15 @@ class Scaling:
 
     def put(self, path: str, place: int, slot: int) -> bool:
         """Let a number have this very slot; says no where another has it, or where the number has another."""
-        while len(self.paths) <= slot:
-            self._append(HOLE, -1)
+        self.reserve(slot + 1)
         if self.paths[slot] == HOLE and path not in self.slots:
             self.paths[slot], self.slots[path], self.ids[slot] = path, slot, place
         return self.paths[slot] == path
+
+    def reserve(self, count: int) -> None:
+        """Let so many slots be taken, if only by nobody who is known."""
+        while len(self.paths) < count:
+            self._append(HOLE, -1)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Places in the book, statistics, and how many values were clipped."""

@@ -189,9 +189,9 @@ class Vectorizer(Versioned):
         """The names of columns of their own that stand in what was encoded and are not among those known."""
         return self._memory.carried(encoded, known)
 
-    def places_in_use(self, columns: NDArray[np.bool_]) -> Carried:
-        """The names that have one of these columns for their own, where they are."""
-        return self._memory.places_in_use(columns)
+    def known(self) -> Carried:
+        """Every name that is known, where it is."""
+        return self._memory.known()
 
     def adopt(self, carried: Carried) -> None:
         """Let names have the places that somebody says."""
@@ -204,6 +204,23 @@ class Vectorizer(Versioned):
         told again by who had not told them yet.
         """
         self._memory.absorb_at(encoded, places, carried)
+
+    def note(self, encoded: Encoded) -> None:
+        """Learn the names of what was encoded, and nothing else."""
+        self._memory.note(encoded, self.planned(encoded)[0])
+
+    def note_at(self, encoded: Encoded, places: Places, carried: Carried = ()) -> None:
+        """The same at the places that a log says."""
+        self._memory.note_at(encoded, places, carried)
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """How many places are taken, and how many slots of numbers, whether or not their names are known."""
+        return self._memory.extent
+
+    def reserve(self, extent: tuple[int, int]) -> None:
+        """Give no name a place that was another's before, in what had this extent."""
+        self._memory.reserve(extent)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that has been learnt, as arrays."""

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from smidgen.service.store.events import Chain
+from smidgen.service.store import bodies
+from smidgen.service.store.events import KEPT, Chain
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import Expiry
 from smidgen.testing.laws import hold
@@ -57,6 +58,17 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
     event = store.event(row.slot, told[0].seq or 0)
     kept = (event.type, event.made, event.body) if event is not None else None
     hold(kept == ("expired", 2, b"silence 2001"), "the event says which version it made")
+    unlearnt = batch(store, lambda: store.expired(row.slot, [_silence(2000, refused=True), _silence(2000)]))
+    hold(
+        [(verdict.status, verdict.version) for verdict in unlearnt] == [("late", 2), ("duplicate", 2)],
+        "silence that was refused is written once, and makes no version",
+    )
+    closed, event = store.decision(f"{2000:024x}"), store.event(row.slot, unlearnt[0].seq or 0)
+    hold(
+        closed is not None and (closed.status, closed.version, closed.due) == ("refused", None, False),
+        "the decision says that it was refused, and is not due",
+    )
+    hold(event is not None and (event.type, event.made) == ("expired", None), "so does its event")
     late = batch(store, lambda: store.answered(row.slot, [feedback(2001, at=102.0), feedback(2001, at=103.0)]))
     hold([verdict.status for verdict in late] == ["late", "late"], "feedback after learnt silence is late")
     hold(late[0].seq is not None and late[1].seq is None, "it is written once")
@@ -119,6 +131,7 @@ def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
     rewinds = store.rewinds(row.slot)
     hold([(event.type, event.made) for event in rewinds] == [("retracted", 2)], "what takes back can be asked for")
     hold(rewinds[0].decision == name and rewinds[0].key == "k", "it says of whom")
+    hold(bodies.read_fields(rewinds[0].body, 0).get("columns") == KEPT, "and that names keep their columns")
     counts = store.counts(row.slot)
     hold(counts is not None and counts.answered == 1, "what was taken back is not answered")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from smidgen.decision import Decision
 from smidgen.features import Vectorizer
+from smidgen.features.memory import Carried
 from smidgen.learners.base import Learner
 from smidgen.learners.records.explanation import Contributions
 from smidgen.learners.records.pipeline import Pipeline
@@ -39,6 +40,14 @@ def on_rows(learner: Learner, decision: Decision) -> Decision:
 def rows_of(learner: Learner, context: Any) -> Any:
     """A context as the learner that reads the rows has it."""
     return learner.context_within(context) if isinstance(learner, Pipeline) else context
+
+
+def know(learner: Learner, context: Any = None, names: Carried = ()) -> None:
+    """Let the vectorizer in front of a learner know the names of a context, or names where they are; nothing else."""
+    if isinstance(learner, Pipeline):
+        learner.features.adopt(names)
+        if context is not None:
+            learner.note(context)
 
 
 def contributions(learner: Learner, decision: Decision) -> Contributions | None:

@@ -145,6 +145,10 @@ class Pipeline(Learner):
         encoded = self._front.encode(self._features, context)
         return as_context(encoded, self._features.planned(encoded)[1])
 
+    def note(self, context: Any) -> None:
+        """Learn the names of a record, or of candidates, and nothing else: they keep the columns that they get."""
+        self._features.note(self._front.encode(self._features, context))
+
     def run(self, records: Any, y: Any) -> History:
         """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
 

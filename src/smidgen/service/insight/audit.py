@@ -214,7 +214,7 @@ class _Auditor:
         self._take_decision(event)
         self._found.under -= 1
         if event.status is not None and event.decision is not None:
-            self._answered[event.decision] = "expired" if event.status == "expired" else "feedback"
+            self._answered[event.decision] = "expired" if event.status in ("expired", "refused") else "feedback"
             self._before.add(event.decision)
             self._waiting.discard(event.decision)
 
@@ -231,7 +231,7 @@ class _Auditor:
             self._problem(f"event {event.seq} holds a record that cannot be read: {error.problem}")
 
     def _take_answer(self, event: Line) -> None:
-        """Feedback, or silence that was learnt; feedback after that is late and changes nothing."""
+        """Feedback, or silence; feedback after that is late and changes nothing."""
         found, id = self._found, event.decision or ""
         after_silence = event.type == "feedback" and event.status == "late" and self._answered.get(id) == "expired"
         if id in self._answered and not after_silence:
@@ -248,6 +248,9 @@ class _Auditor:
             found.learnt += 1
             if not event.changes:
                 self._problem(f"event {event.seq} was learnt and yet has no version")
+        elif event.status == "refused" and event.type == "expired":
+            if event.changes:
+                self._problem(f"event {event.seq} was refused and yet has the version {event.model_version}")
         else:
             self._problem(f"event {event.seq} has the status {event.status!r}")
         self._answered[id] = "late answer" if after_silence else event.type

@@ -11,15 +11,17 @@ from zlib import crc32
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
-from smidgen.learners import Learner
-from smidgen.learners.records.around import on_rows, rows_of
+from smidgen.features.memory import Carried
+from smidgen.service.insight.record_rows import RowsOfRecords
 from smidgen.service.insight.shared_rows import ALONE, SharedRows
 from smidgen.service.insight.specs import other_body
 from smidgen.service.loops.evaluator import Companion, Evaluator, Steps
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import Blueprint
-from smidgen.service.models.fold import STEPS, Undone, take
+from smidgen.service.models.fold import STEPS
 from smidgen.service.models.keyed_rows import begin
+from smidgen.service.models.rewinds import Kept, Undone
+from smidgen.service.store.events import ERASED, REWINDS
 from smidgen.service.store.lines import Line, as_bytes
 from smidgen.service.store.recording import Recording
 
@@ -88,7 +90,7 @@ class Bench:
         self.own = own
         self._recording = recording
         self._looked = Looked() if looked is None else looked
-        self._undone: dict[int | None, Undone] = {}
+        self._undone: dict[int | None, tuple[Undone, Kept]] = {}
         self.tape: Callable[[str, tuple[Any, ...]], None] | None = None
         self._recent: OrderedDict[str, Line] = OrderedDict()
         self.evaluators, self._about = _evaluators(own.bare(), others)
@@ -98,7 +100,7 @@ class Bench:
         self.companion = Companion() if evaluator is None else evaluator.companion_of(own)
         for each in self.evaluators.values():
             each.companion, each.moves = self.companion, own.features is not None
-        self._tables: dict[int | None, _RowsOfRecords | SharedRows] = {}
+        self._tables: dict[int | None, RowsOfRecords | SharedRows] = {}
         self.decisions = self.answered = self.back = self.elsewhere = self._labels = 0
         self.measures = array("d")
         self._steps = Steps()
@@ -117,29 +119,45 @@ class Bench:
             self._amended(event)
         elif event.model_version is None:
             return
-        elif event.model_version in self._gone(event.slot):
+        elif event.model_version in self._gone(event.slot)[0]:
             self.back += heard
+            self._taken_back(event)
         elif heard:
             self._answered(event)
         elif type == "taught":
             self._taught(event)
-        elif event.type in ("imported", "promoted"):
-            self.elsewhere += 1
-            if event.type in STEPS and (rows := self._rows(event.slot)) is not None:
+        elif type in ("imported", "promoted") or (type == ERASED and event.places is not None):
+            self.elsewhere += type != ERASED
+            if type in STEPS and (rows := self._rows(event.slot)) is not None:
                 rows.take(event, None)
 
-    def _gone(self, slot: int | None) -> Undone:
-        """What was taken back of a slot."""
+    def _gone(self, slot: int | None) -> tuple[Undone, Kept]:
+        """What was taken back of a slot, and what stays of it."""
         if slot not in self._undone:
-            self._undone[slot] = self._recording.undone(slot)
+            undone = self._recording.undone(slot)
+            self._undone[slot] = undone, Kept(undone)
         return self._undone[slot]
 
-    def _rows(self, slot: int | None) -> _RowsOfRecords | SharedRows | None:
+    def _taken_back(self, event: Line) -> None:
+        """Let names keep their columns that an event told and that was taken back."""
+        kept, rows = self._gone(event.slot)[1], self._rows(event.slot)
+        if kept.has(event.type, event.model_version or 0) and rows is not None:
+            line, made = self._made(event)
+            rows.keep(event, made, _names(event, line))
+
+    def _made(self, event: Line) -> tuple[Line | None, Decision | None]:
+        """The decision that an event is about, if any."""
+        if event.decision is None or event.type in REWINDS:
+            return None, None
+        line = self._recent.get(event.decision) or self._recording.decision(event.decision)
+        return line, None if line is None else line.__dict__.get("as it was made") or line.made()
+
+    def _rows(self, slot: int | None) -> RowsOfRecords | SharedRows | None:
         """The rows of a slot's records, if the log has records."""
         if self.own.features is None:
             return None
         if slot not in self._tables:
-            self._tables[slot] = SharedRows(self.own) if self.own.shared.names else _RowsOfRecords(self.own)
+            self._tables[slot] = SharedRows(self.own) if self.own.shared.names else RowsOfRecords(self.own)
         return self._tables[slot]
 
     def settle(self) -> None:
@@ -226,7 +244,7 @@ class Bench:
         self.companion.answered(event, shown)
         if rows is not None:
             event.__dict__["its feedback"] = said
-            rows.take(event, made)
+            rows.take(event, made, _names(event, decision))
 
     def _measure(self, event: Line, made: Decision, told: Any, decision: Line) -> float | None:
         if event.type == "expired":
@@ -234,10 +252,7 @@ class Bench:
         return self.own.loop.logged(made, told, event.feedback, decision.reply)
 
     def _taught(self, event: Line) -> None:
-        told, made = event.told(), None
-        if event.decision is not None:
-            line = self._recent.get(event.decision) or self._recording.decision(event.decision)
-            made = None if line is None else line.__dict__.get("as it was made") or line.made()
+        told, (line, made) = event.told(), self._made(event)
         rows = self._rows(event.slot)
         shown = made if made is None or rows is None else rows.of(event.key, made)
         for evaluator in self.evaluators.values() if event.key in self._looked else ():
@@ -247,7 +262,7 @@ class Bench:
                 read = [each if rows is None else rows.context(event.key, each) for each, _ in told]
                 evaluator.taught(event.key, list(zip(read, (answer for _, answer in told), strict=True)))
         if rows is not None:
-            rows.take(event, made)
+            rows.take(event, made, _names(event, line))
 
     def _amended(self, event: Line) -> None:
         told = event.told()
@@ -262,42 +277,9 @@ class Bench:
             rows.take(event, None)
 
 
-class _RowsOfRecords:
-    """The records of a log as the rows that its own vectorizers made of them: others read the same.
-
-    The log's own learners are learnt again beside the others, so that names get the columns that they had.
-    """
-
-    def __init__(self, own: Blueprint) -> None:
-        self._own = own
-        self._learners: dict[str | None, Learner] = {}
-        self._amendments: list[Line] = []
-
-    def of(self, key: str | None, made: Decision) -> Decision:
-        """A decision on rows."""
-        return on_rows(self._learner(key), made)
-
-    def context(self, key: str | None, context: Any) -> Any:
-        """The context of an example on rows."""
-        return rows_of(self._learner(key), context)
-
-    def take(self, event: Line, made: Decision | None) -> None:
-        """Learn what the log's own learner has learnt."""
-        wide = event.type == "amended"
-        if wide:
-            self._amendments.append(event)
-        for key in list(self._learners) if wide else [event.key]:
-            learner = self._learner(key)
-            decision = None if made is None else learner.adopt(made)
-            self._learners[key] = take(learner, event.type, event.seq, decision, event.told(), key)
-
-    def _learner(self, key: str | None) -> Learner:
-        if key not in self._learners:
-            made = self._own.learner(key)
-            for event in self._amendments:
-                made = take(made, event.type, event.seq, None, event.told(), key)
-            self._learners[key] = made
-        return self._learners[key]
+def _names(event: Line, made: Line | None) -> Carried:
+    """The names that an event tells again, or the decision that it is about."""
+    return event.names if made is None else (made.shared or {}).get("names", ())
 
 
 def _plain(told: Any) -> Any:

@@ -86,7 +86,7 @@ def sentences(
         answer = log.answered(model, row.feedback_seq)
         lag = duration(answer.at - event.at)
         did = _feedback(model, answer.feedback)
-        told = f"Nobody answered: {did}." if row.status == "expired" else _reacted(did, row.position, lag)
+        told = f"Nobody answered: {did}." if row.status in ("expired", "refused") else _reacted(did, row.position, lag)
         lines.append({"at": story.feedback_at, "text": told})
     if row.beside is not None:
         taught = f"; it was taught what came of that, at version {row.version}" if row.version is not None else ""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from smidgen.decision import Decision
 from smidgen.features import Encoded
+from smidgen.features.memory import Carried
 from smidgen.learners.records.front import as_context, on_columns
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.group import Group
 from smidgen.service.models.keyed_rows import Change
-from smidgen.service.store.lines import Line
+from smidgen.service.store.events import ERASED
+from smidgen.service.store.lines import Line, as_bytes
 
 #: What is to be said of learners that are compared on such a log.
 ALONE = "newcomers among the keys began with what the others shared; of other learners every key begins with nothing"
@@ -45,11 +46,22 @@ class SharedRows:
             return context
         return as_context(context, table.planned(context)[1])
 
-    def take(self, event: Line, made: Decision | None) -> None:
+    def keep(self, event: Line, made: Decision | None, names: Carried) -> None:
+        """Let names keep their columns that an event told and that was taken back."""
+        if event.type == ERASED:
+            self._group.reserve(event.places)
+        elif event.group is not None:
+            self._group.keep_all(as_bytes(event.group), f"event {event.seq}")
+        else:
+            self._group.keep(Change(event.type, made, event.told(), event.places, names))
+
+    def take(self, event: Line, made: Decision | None, names: Carried = ()) -> None:
         """Learn the names that the log's own learners have learnt."""
         if event.type == "amended":
             self._group.amend(event.told())
+        elif event.type == ERASED:
+            self._group.reserve(event.places)
         elif event.group is not None:
-            self._group = Group.from_bytes(base64.b64decode(event.group), self._own, f"event {event.seq}")
+            self._group = Group.from_bytes(as_bytes(event.group), self._own, f"event {event.seq}")
         else:
-            self._group.take(Change(event.type, made, event.told(), event.places, event.names))
+            self._group.take(Change(event.type, made, event.told(), event.places, names))

@@ -16,10 +16,11 @@ import msgspec
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.service.models import groups
-from smidgen.service.models.fold import Undone, follow, rewinds, undone
+from smidgen.service.models.fold import follow
 from smidgen.service.models.hashed_names import told as named
 from smidgen.service.models.keyed_rows import begun
 from smidgen.service.models.progress import Progress
+from smidgen.service.models.rewinds import Undone, rewinds, undone
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.models.starts import first_of, read
 from smidgen.service.refusals import Busy
@@ -86,11 +87,7 @@ def planned(reading: Reading, model: Served, before: float, now: float) -> Plan 
     if made is None:
         return None
     version = reading.version_at(slot, seq)
-    reaching = [
-        by
-        for type, by, named in rewinds(reading, slot)
-        if by > version and (named if type == "retracted" else named + 1) <= version
-    ]
+    reaching = [each.by for each in rewinds(reading, slot) if each.first <= version < each.by]
     decisions, late = reading.under(slot, seq)
     body = _settings(reading, slot, old, passed)
     base = Base(seq, version, made.chain, now, decisions, late, max([version, *reaching]), body)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from smidgen.service.models.fold import Undone, follow
+from smidgen.service.models.fold import follow
 from smidgen.service.models.group import Group, fold
+from smidgen.service.models.rewinds import Undone
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Store
 

@@ -197,7 +197,7 @@ class Engine(Upkeep):
     def _answered(self, name: str, body: FeedbackBody, allowed: str | None) -> FeedbackReply:
         made = self._recent.get(name) if self._entrance is None else None
         if made is None or made.expires_at < self.clock():
-            self._silences.before(name, self._refused)  # who looks after windows may not have come to it yet
+            self._silences.before(name)  # who looks after windows may not have come to it yet
         return self._answers.take(name, body, allowed)
 
     def decides_at_hand(self, name: str, key: str | None) -> str | None:

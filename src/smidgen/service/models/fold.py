@@ -1,4 +1,4 @@
-"""Weights are a fold over the log: what each kind of event does to a learner, and which events count no more."""
+"""Weights are a fold over the log: what each kind of event does to a learner."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.learners.amending import add_classes, amended
-from smidgen.learners.records.around import inside, takes_records
+from smidgen.learners.records.around import inside, know, takes_records, vectorizer_of
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import begun
-from smidgen.service.models.keyed_rows import Begun, Change, begin, read, told_to
+from smidgen.service.models.keyed_rows import Begun, Change, begin, read, records_of, told_to
+from smidgen.service.models.rewinds import Kept, Undone
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
-from smidgen.service.store.protocol import Reading
 
 #: What an event does to a learner: given the decision that it is about, if any, what the learner is told, and whose
 #: learner it is.
@@ -143,7 +143,7 @@ def follow(
     -------
     The learner, and the number of the last event, 0 if there was none.
     """
-    seq = size = 0
+    seq, size, kept = 0, 0, Kept(undone)
     together: list[tuple[Event, Event]] = []
     for event, made in changes:
         if start is not None and event.seq >= start.seq:  # the settings of that time are in force
@@ -151,6 +151,10 @@ def follow(
             start = None
         seq = event.seq
         counts = event.made not in undone if event.made is not None else event.type == "amended"
+        if event.made is not None and not counts and kept.has(event.type, event.made) and takes_records(learner):
+            learner = _all_heard(learner, together, key)
+            together, size = [], 0
+            keep(learner, read(learner, event, made))
         if not counts or event.type == ERASED:
             continue
         if made is not None and event.type in HEARD and start is None:
@@ -189,56 +193,10 @@ def _all_heard(learner: Learner, answers: Sequence[tuple[Event, Event]], key: st
     return learner
 
 
-class Undone:
-    """The versions whose events count no more, because later ones took them back.
-
-    Parameters
-    ----------
-    rewinds
-        The events that take back, in order: their types, the versions that they made, and the versions that they name:
-        of ``rolled_back`` the one to go back to, of ``retracted`` the one that is undone. One that was itself taken
-        back does nothing.
-
-    Examples
-    --------
-    >>> from smidgen.service.models.fold import Undone
-    >>> undone = Undone([("retracted", 6, 2), ("rolled_back", 9, 4), ("retracted", 10, 3)])
-    >>> [version for version in range(1, 11) if version in undone]
-    [3, 5, 6, 7, 8, 9]
-    >>> undone.spoils(2), undone.spoils(4), undone.spoils(10)
-    (False, True, False)
-    """
-
-    def __init__(self, rewinds: Sequence[tuple[str, int, int]] = ()) -> None:
-        self._ranges: list[tuple[int, int, int]] = []  # first and last version undone, and the version that did it
-        for type, by, version in reversed(rewinds):
-            if by not in self:
-                self._ranges.append((version + 1, by, by) if type == "rolled_back" else (version, version, by))
-
-    def __contains__(self, version: int) -> bool:
-        return any(first <= version <= last for first, last, _ in self._ranges)
-
-    def begins_anew(self, version: int) -> bool:
-        """Whether a key that began at this version begins anew, since a rollback took back what it began with."""
-        return any(first <= version < by for first, last, by in self._ranges if last == by)
-
-    def spoils(self, version: int) -> bool:
-        """Whether a state of this version holds something that was taken back later."""
-        return any(first <= version < by for first, _, by in self._ranges)
-
-
-def rewinds(reading: Reading, slot: int) -> list[tuple[str, int, int]]:
-    """The events of a slot that take back, as `Undone` takes them."""
-    return [(event.type, event.made or 0, _version(event)) for event in reading.rewinds(slot)]
-
-
-def undone(reading: Reading, slot: int) -> Undone:
-    """What was taken back in the log of a slot."""
-    return Undone(rewinds(reading, slot))
-
-
-def _version(event: Event) -> int:
-    version = bodies.read_fields(event.body, event.seq).get("version")
-    if not isinstance(version, int):
-        raise InvalidRecord(f"event {event.seq} takes back no version", "restore the database from a backup")
-    return version
+def keep(learner: Learner, change: Change) -> None:
+    """Let a learner of records know the names of what it had learnt and was taken back: they keep their columns."""
+    if change.type == "imported":
+        other = vectorizer_of(_imported(learner, None, change.told, None))
+        know(learner, names=other.known() if other is not None else ())
+    for context, _, _ in records_of(change):
+        know(learner, context)

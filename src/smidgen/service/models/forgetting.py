@@ -10,9 +10,9 @@ import numpy as np
 
 from smidgen.service.messages import ForgottenReply
 from smidgen.service.models import groups
-from smidgen.service.models.fold import undone
 from smidgen.service.models.group import Group, fold
 from smidgen.service.models.hashed_names import PLACE, HashedNames
+from smidgen.service.models.rewinds import undone
 from smidgen.service.models.served import Served
 from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Impossible, Retained, Unknown
@@ -51,7 +51,8 @@ class Forgetting(Commands):
 
     def _erase(self, model: Served, key: str) -> int:
         known = self._learners.group(model)
-        count, verdict = self._store.forget(model.slot, key, self._clock())
+        places = known.table.extent if known is not None and known.table is not None else None
+        count, verdict = self._store.forget(model.slot, key, self._clock(), places)
         self._let_go(model, key)
         if known is not None and (brought := groups.brought(self._store, model.slot)):
             self._regroup(model, known, brought)

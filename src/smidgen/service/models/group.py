@@ -6,7 +6,7 @@ neither to be folded: its events say what it began with, and where its names hav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -23,9 +23,18 @@ from smidgen.learners.amending import add_classes, amended
 from smidgen.learners.records.front import Front, as_context
 from smidgen.service.loops.lesson import Lesson
 from smidgen.service.models.building import Blueprint
-from smidgen.service.models.fold import Undone
-from smidgen.service.models.keyed_rows import NOWHERE, TELLING, Change, example, places_in, read, told_to
+from smidgen.service.models.keyed_rows import (
+    NOWHERE,
+    TELLING,
+    Change,
+    example,
+    places_in,
+    read,
+    records_of,
+    told_to,
+)
 from smidgen.service.models.mean import Mean
+from smidgen.service.models.rewinds import Kept, Undone
 from smidgen.service.store import bodies
 from smidgen.service.store.events import ERASED, REWINDS, Event
 
@@ -110,23 +119,40 @@ class Group:
         told = change.told
         if change.type not in TELLING:
             return
+        for table, context, places, names in self._records(change):
+            table.absorb_at(context, places, names)
         if change.type == "taught" and not isinstance(told, Lesson):
             for (context, answer), places in zip(told, change.places or [None] * len(told), strict=True):
-                self._absorb(context, places, change.names)
                 self._teach(context, answer, places)
         elif isinstance(told, Lesson) and told.by_itself:
             if told.answer is not None:
-                self._absorb(told.context, change.places, ())  # the names of its decision may be of another table
                 self._teach(told.context, told.answer, change.places)
         elif change.decision is not None:
-            self._absorb(change.decision.context, change.places, change.names)
             self._learn(change)
+
+    def keep(self, change: Change) -> None:
+        """Take the names of what a key had learnt and was taken back: they keep their columns."""
+        for table, context, places, names in self._records(change):
+            table.note_at(context, places, names)
+
+    def keep_all(self, content: bytes, source: str) -> None:
+        """Take the names of what was shared and was taken back."""
+        other = Group.from_bytes(content, self._blueprint, source)
+        if self.table is not None and other.table is not None:
+            self.table.adopt(other.table.known())
+            self.table.reserve(other.table.extent)
+
+    def reserve(self, extent: Any) -> None:
+        """Let the places of names that are forgotten stay empty; ``extent`` is as the log says it."""
+        if self.table is not None and extent is not None:
+            self.table.reserve(extent)
 
     def names_of(self, columns: NDArray[np.bool_]) -> Group:
         """Another one that knows the names of these columns, where they are, and nothing else."""
         made = Group(self._blueprint)
         if self.table is not None and made.table is not None:
-            made.table.adopt(self.table.places_in_use(columns))
+            made.table.adopt([each for each in self.table.known() if each[0] < len(columns) and columns[each[0]]])
+            made.table.reserve(self.table.extent)
         return made
 
     def moved(self, before: Mapping[str, NDArray[Any]] | None, learner: Learner) -> None:
@@ -147,9 +173,11 @@ class Group:
         if self.pooled is not None and told["labels"] is not None:
             add_classes(self.pooled, *range(*told["labels"]))
 
-    def _absorb(self, context: Any, places: Any, names: Carried) -> None:
-        if self.table is not None and isinstance(context, Encoded) and context.dim == self.table.dim:
-            self.table.absorb_at(context, (places_in(context, places), (places or NOWHERE)[1]), names)
+    def _records(self, change: Change) -> Iterator[tuple[Vectorizer, Encoded, Places, Carried]]:
+        """The records of an event that the table takes: it, what was encoded, the places of names, names told again."""
+        for context, places, names in records_of(change):
+            if self.table is not None and isinstance(context, Encoded) and context.dim == self.table.dim:
+                yield self.table, context, (places_in(context, places), (places or NOWHERE)[1]), names
 
     def _learn(self, change: Change) -> None:
         if self.pooled is None:
@@ -224,18 +252,24 @@ def fold(
         From this event on these settings decide; what does not fit them before it, does not matter.
     """
     reader = blueprint.learner(None)
+    kept = Kept(gone)
     for event, made in changes:
-        if event.made is not None and event.made in gone:
+        counts = event.made is None or event.made not in gone
+        if not counts and not kept.has(event.type, event.made or 0):
             continue
         try:
             if event.type == "amended":
                 group.amend(bodies.read_told(event))
             elif event.type in ("imported", "promoted"):
                 content = bodies.read_fields(event.body, event.seq).get("group")
-                if isinstance(content, bytes):
+                if isinstance(content, bytes) and counts:
                     group = Group.from_bytes(content, blueprint, f"event {event.seq}")
+                elif isinstance(content, bytes):
+                    group.keep_all(content, f"event {event.seq}")
+            elif event.type == ERASED and event.salt is not None:
+                group.reserve(bodies.read_fields(event.body, event.seq).get("places"))
             elif event.type not in (ERASED, *REWINDS):
-                group.take(read(reader, event, made))
+                (group.take if counts else group.keep)(read(reader, event, made))
         except SmidgenError:
             if event.seq > since:
                 raise

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.service.models.fold import Undone, undone
 from smidgen.service.models.group import Group, fold
 from smidgen.service.models.mean import Mean
+from smidgen.service.models.rewinds import Undone, undone
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import bodies
 from smidgen.service.store.events import Event

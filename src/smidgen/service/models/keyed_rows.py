@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -63,6 +63,21 @@ def read(reader: Learner, event: Event, made: Event | None) -> Change:
     told = bodies.read_told(event)
     fields = bodies.read_fields(event.body, event.seq) if event.type == "taught" else {}
     return Change(event.type, decision, told, fields.get("places"), names or bodies.carried(fields, event.seq))
+
+
+def records_of(change: Change) -> Iterator[tuple[Any, Any, Carried]]:
+    """What an event tells of records: each as it was encoded, where its new names went, and names told again."""
+    told = change.told
+    if change.type not in TELLING:
+        return
+    if isinstance(told, Lesson) and told.by_itself:
+        if told.answer is not None:
+            yield told.context, change.places, ()  # the names of its decision may be of another table
+    elif change.type == "taught" and not isinstance(told, Lesson):
+        for (context, _), places in zip(told, change.places or [None] * len(told), strict=True):
+            yield context, places, change.names
+    elif change.decision is not None:
+        yield change.decision.context, change.places, change.names
 
 
 def told_to(learner: Learner, change: Change) -> tuple[Decision | None, Any]:

@@ -20,12 +20,13 @@ from smidgen.learners.storage import decode
 from smidgen.service.models import groups
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.catching_up import FAR, catch_up, catch_up_group
-from smidgen.service.models.fold import Undone, follow, take, undone
+from smidgen.service.models.fold import follow, take
 from smidgen.service.models.group import KIND, NONE, Group
 from smidgen.service.models.hashed_names import KIND as NAMES
 from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.keyed_rows import Change, begin, begun, told_to
 from smidgen.service.models.progress import Progress
+from smidgen.service.models.rewinds import Undone, undone
 from smidgen.service.models.spreading import slot_of
 from smidgen.service.models.starts import first_of
 from smidgen.service.models.undo import Undo

@@ -36,6 +36,8 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     why_not = None
     if row.status == "late":
         why_not = "the feedback came after the window: it is in the log and was not learnt"
+    elif row.status == "refused" and answer is not None:
+        why_not = f"nobody answered, and the learner refused what silence is worth: {answer.problem}"
     elif row.status is None:
         over = now > row.expires_at
         why_not = "no feedback came within the window" if over else "no feedback has come yet"

@@ -16,8 +16,9 @@ from smidgen.learners import Learner
 from smidgen.service.clock import stamp
 from smidgen.service.messages import SlotUndone, UndoneReply
 from smidgen.service.models.bases import last_before
-from smidgen.service.models.fold import Undone, follow, rewinds, undone
+from smidgen.service.models.fold import follow
 from smidgen.service.models.progress import Progress
+from smidgen.service.models.rewinds import Rewind, Undone, rewinds, undone
 from smidgen.service.models.served import Era, LearnerCache, Served
 from smidgen.service.models.starts import first_of
 from smidgen.service.models.stories import find, refuse_beside
@@ -192,7 +193,7 @@ def folded(
     if model.keyed:
         return None
     (type, version), rewritten = take_back, model.rewritten
-    gone = Undone([*rewinds(reading, model.slot), (type, _NEXT, version)])
+    gone = Undone([*rewinds(reading, model.slot), Rewind(type, _NEXT, version, keeps=True)])
     found = LearnerCache.state_of(reading, model, None, gone)
     learner, seq = found if found is not None else first_of(reading, model, None)[:2]
     changes = reading.changes(model.slot, seq)

@@ -42,7 +42,7 @@ class Upkeep(Batches):
         self._every = snapshot_every
         self._passing_on = PassingOn(self._all)
         self._silences = Silences(self._all, self._passing_on)
-        self._refused: set[str] = set()
+        self._passed: set[str] = set()  # decisions whose silence could not be looked after: not before the next start
         self.owning: Owning | None = None  #: what this worker owns, where there are others
         if self.store.shared:
             self.owning = Owning(self.store, lambda: list(self.slots), worker)
@@ -158,8 +158,8 @@ class Upkeep(Batches):
     def sweep(self, limit: int = SWEPT, patience: float = PATIENCE_S) -> int:
         """Within a batch: learn the silence of decisions whose windows are over, in the order of their ends.
 
-        Returns how many there were. One that its learner refuses is left as it is, and told in the server's log. What
-        the owner of a slot has not come to for longer than ``patience`` is learnt by anybody.
+        Returns how many there were. What the owner of a slot has not come to for longer than ``patience`` is learnt by
+        anybody.
         """
         rows = self._left(patience, limit)
         self.store.expect([row.id for row in rows[:1]], [row.id for row in rows[1:]])
@@ -170,9 +170,9 @@ class Upkeep(Batches):
                 raise
             except Taken:  # another worker writes there: next time
                 continue
-            except Exception as error:  # a guest's learner may fail in ways of its own; nobody else waits for it
-                self._refused.add(row.id)
-                _log.warning("the silence after decision %s was not learnt: %s", row.id, error)
+            except Exception as error:  # a learner that cannot be read, say; nobody else waits for it
+                self._passed.add(row.id)
+                _log.warning("the silence after decision %s was not looked after: %s", row.id, error)
         return len(rows)
 
     def overdue(self, patience: float = PATIENCE_S) -> bool:
@@ -181,8 +181,8 @@ class Upkeep(Batches):
 
     def _left(self, patience: float, limit: int = SWEPT) -> list[DecisionRow]:
         """The decisions whose silence is to be learnt by this worker: of its own slots, or left over by others."""
-        rows, now = self._silences.due(limit), self.clock()
-        known = [row for row in rows if row.id not in self._refused and row.slot in self.slots]
+        rows, now = self._silences.due(limit + len(self._passed)), self.clock()
+        known = [row for row in rows if row.id not in self._passed and row.slot in self.slots][:limit]
         return [row for row in known if self.owns(row.slot) or row.expires_at + patience < now]
 
     def sweep_all(self, stopped: Callable[[], bool] = lambda: False) -> int:

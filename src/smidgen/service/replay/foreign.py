@@ -15,8 +15,8 @@ from smidgen.learners import Feedback, Loop
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.dsjson import example
-from smidgen.service.models.fold import Undone
 from smidgen.service.models.registry import resolved
+from smidgen.service.models.rewinds import Undone
 from smidgen.service.replay.texts import NdjsonLog
 from smidgen.service.store.formats import LOG as FORMAT
 from smidgen.service.store.lines import Line

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from smidgen.errors import InvalidRecord
-from smidgen.service.models.fold import Undone
+from smidgen.service.models.rewinds import Rewind, Undone
 from smidgen.service.replay.places import Places
 from smidgen.service.replay.texts import LogFile
-from smidgen.service.store.events import REWINDS
+from smidgen.service.store.events import KEPT, REWINDS
 from smidgen.service.store.lines import Line, parse
 from smidgen.service.store.recording import Recording
 
@@ -70,12 +70,12 @@ class FilesRecording(Recording):
 
     def undone(self, slot: int | None = None) -> Undone:
         """What was taken back, in all of the log."""
-        rewinds: list[tuple[str, int, int]] = []
+        rewinds: list[Rewind] = []
         for file in self._files:
             for text in file.holding(*_REWINDS):
                 event = parse(text, f"a line of {file.path}")
                 if event.type in REWINDS and event.model_version is not None and event.slot == slot:
-                    rewinds.append((event.type, event.model_version, event.version))
+                    rewinds.append(Rewind(event.type, event.model_version, event.version, event.columns == KEPT))
         return Undone(rewinds)
 
     def close(self) -> None:

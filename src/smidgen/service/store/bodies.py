@@ -1,7 +1,7 @@
 """What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
 
 A decision's body is ``[number, model_version, window_s, ids, record, shared, beside]``; the reply is told anew from the
-record. A feedback's body is ``[feedback, learn, places]``, and so is that of silence that was learnt; whether it was
+record. A feedback's body is ``[feedback, learn, places, problem]``, and so is that of silence; whether it was
 learnt, and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the
 exported line; what a learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
 """
@@ -64,11 +64,14 @@ class FeedbackBody(msgspec.Struct, array_like=True):
         What the learner was told.
     places
         Of a keyed model that takes records: where new names of the decision went (`smidgen.features.memory.Places`).
+    problem
+        Why the learner refused it, of silence that was not learnt.
     """
 
     feedback: dict[str, Any]
     learn: bytes
     places: tuple[list[int], list[int]] | None = None
+    problem: str | None = None
 
 
 _decisions = msgspec.msgpack.Decoder(DecisionBody)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
-from smidgen.service.models.fold import Undone, undone
+from smidgen.service.models.rewinds import Undone, undone
 from smidgen.service.models.served import Served
 from smidgen.service.store.bodies import DecisionBody, read_decision
 from smidgen.service.store.events import Event

@@ -25,6 +25,8 @@ ERASED = "erased"
 #: The types of events that take back what earlier ones did; their bodies have the field ``version``:
 #: of ``rolled_back`` the version to go back to, of ``retracted`` the one that is undone.
 REWINDS = ("retracted", "rolled_back")
+#: What they say of names: those that are taken back keep their columns. At first none did, and nothing was said.
+KEPT = "kept"
 #: What the chain of a slot begins with.
 START = bytes(16)
 DIGEST = 16

@@ -39,6 +39,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     version
         Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone; of ``base`` that
         of the log's beginning.
+    columns
+        Of ``rolled_back`` and ``retracted``: whether names keep theirs (`smidgen.service.store.events.KEPT`).
     amendments, decisions, late
         Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
     shared, places, names, start, group, hashed
@@ -64,6 +66,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     learn: Any = None
     model_version: int | None = None
     version: int = 0
+    columns: str | None = None
     amendments: Sequence[Any] = ()
     decisions: int = 0
     late: int = 0

@@ -77,13 +77,15 @@ class Answered(NamedTuple):
     feedback
         What the app sent.
     status
-        ``"learnt"`` or ``"late"``.
+        ``"learnt"`` or ``"late"``; of silence ``"learnt"`` or ``"refused"``.
     learn
         What the learner was told.
     model_version
         The model's version after it was learnt.
     places
         Where new names went.
+    problem
+        Why silence was refused.
     """
 
     at: float
@@ -92,6 +94,7 @@ class Answered(NamedTuple):
     learn: Any
     model_version: int | None
     places: tuple[list[int], list[int]] | None = None
+    problem: str | None = None
 
 
 class EventLog:
@@ -243,6 +246,7 @@ class EventLog:
                 "learn": records.pack(heard.learn),
                 "model_version": heard.model_version,
                 **({} if heard.places is None else {"places": heard.places}),
+                **({} if heard.problem is None else {"problem": heard.problem}),
             }
         if event.type == ERASED and event.salt is None:
             return {"digest": (event.body or b"").hex()} | made
@@ -295,5 +299,5 @@ def all_answered(events: Sequence[Event]) -> list[Answered]:
 
 
 def _answered(event: Event, body: bodies.FeedbackBody, learn: Any) -> Answered:
-    status = "learnt" if event.made is not None else "late"
-    return Answered(event.at, body.feedback, status, learn, event.made, body.places)
+    status = "learnt" if event.made is not None else "refused" if event.type == "expired" else "late"
+    return Answered(event.at, body.feedback, status, learn, event.made, body.places, body.problem)

@@ -241,7 +241,7 @@ def _tally(tables: Tables, slot: int) -> list[tuple[Any, ...]]:
     rows = [row for row in _of(tables, slot) if tables.seen(slot, row.seq)]
     start = base.version if base is not None else 0
     learnt = sum(row.version is not None and row.version > start for row in rows)
-    late = sum(row.feedback_seq is not None and row.feedback_seq > floor and row.version is None for row in rows)
+    late = sum(row.status == "late" and (row.feedback_seq or 0) > floor for row in rows)
     lost = sum(events[row.seq - 1].decision != row.id or events[row.seq - 1].type != "decision" for row in rows)
     return [(len(rows), learnt, late, lost)]
 

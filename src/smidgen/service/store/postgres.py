@@ -179,9 +179,9 @@ class PostgresStore(PostgresSlots):
             if self._run_for("DELETE FROM states WHERE slot = ? AND seq < ? RETURNING seq", (slot, before)):
                 self._run(_SOIL)
 
-    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
-        """Erase the events of a key: what they say, its decisions, its state."""
-        told = super().forget(slot, key, at)
+    def forget(self, slot: int, key: str, at: float, places: tuple[int, int] | None = None) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state; its names leave these places empty."""
+        told = super().forget(slot, key, at, places)
         self._run(_SOIL)
         return told
 

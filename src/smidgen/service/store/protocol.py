@@ -257,7 +257,7 @@ class Store(Reading, Retaining, Sharing, Protocol):
     def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
         """Write that windows closed without feedback, where that is so and still to be learnt.
 
-        The verdict of one that is not due is ``"duplicate"``.
+        The verdict of one that is not due is ``"duplicate"``, of one that was refused ``"late"``.
         """
         ...
 
@@ -287,8 +287,11 @@ class Store(Reading, Retaining, Sharing, Protocol):
         """
         ...
 
-    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
+    def forget(self, slot: int, key: str, at: float, places: tuple[int, int] | None = None) -> tuple[int, Verdict]:
         """Erase the events of a key: what they say, its decisions, its state. How many, and the version that it makes.
+
+        ``places`` are how many places of names and of numbers are taken, where keys share them: its event says so, so
+        that nobody else gets the places of names that are gone.
 
         Numbers keep no gap: an erased event keeps its number, the digest of its content, and so the chain. After the
         commit nothing of the content is left in the store's files (`Store.cleanse`).

@@ -46,7 +46,7 @@ _TALLY = """
         SELECT coalesce(max(seq), 0), coalesce(max(version), 0) FROM bases WHERE slot = :slot
     )
     SELECT count(*), count(*) FILTER (WHERE x.version > base.version),
-        count(*) FILTER (WHERE x.feedback_seq > base.seq AND x.version IS NULL),
+        count(*) FILTER (WHERE x.feedback_seq > base.seq AND x.version IS NULL AND x.feedback_hash IS NOT NULL),
         count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
     FROM base, decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq
     WHERE x.slot = :slot AND {seen}

@@ -8,14 +8,15 @@ from smidgen import records
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.models.building import Blueprint
-from smidgen.service.models.fold import take
+from smidgen.service.models.fold import keep, take
 from smidgen.service.models.group import Group
 from smidgen.service.models.hashed_names import told
 from smidgen.service.models.keyed_rows import Change, begin, told_to
 from smidgen.service.models.mean import Mean
 from smidgen.service.models.registry import recorded
+from smidgen.service.models.rewinds import Kept
 from smidgen.service.store import formats
-from smidgen.service.store.events import REWINDS
+from smidgen.service.store.events import ERASED, REWINDS
 from smidgen.service.store.lines import Line, as_bytes
 from smidgen.service.store.recording import Recording
 
@@ -57,6 +58,7 @@ class Rebuilding:
         self._begun: set[str | None] = set()
         self.hashed: dict[str, None] = {}
         self.undone = recording.undone(slot)
+        self._kept = Kept(self.undone)
         self._origin: Blueprint | None = None
         self._wide: list[tuple[str, int, Any]] = []  # what every learner takes, also one that comes later
         self.seq = 0
@@ -86,7 +88,10 @@ class Rebuilding:
         elif event.changes:
             self.version = event.model_version or 0
             self.hashed |= dict.fromkeys(event.hashed)
-            if self.version not in self.undone:
+            if self.version in self.undone:
+                if self._kept.has(event.type, self.version):
+                    self._keep(event)
+            else:
                 self._change(event)
                 if event.type == "promoted" and event.model is not None:
                     self._wide.append((event.type, event.seq, event.told()))
@@ -111,23 +116,41 @@ class Rebuilding:
             self.learners[event.key] = Learner.from_bytes(event.told().tobytes(), f"the base state of {event.key}")
             self.numbers[event.key] = event.number
 
-    def _change(self, event: Line) -> None:
-        """Let those learners take the event whom it is about."""
+    def _keep(self, event: Line) -> None:
+        """Let names keep their columns that an event told and that was taken back."""
+        if self.group is None:
+            keep(self.learner(event.key), self._read(event))
+        elif event.type == "imported" and event.group is not None:
+            self.group.keep_all(as_bytes(event.group), f"event {event.seq}")
+        elif event.type == ERASED:
+            self.group.reserve(event.places)
+        else:
+            self.group.keep(self._read(event))
+
+    def _read(self, event: Line) -> Change:
+        """What an event says that changed weights."""
         decision, names = None, event.names
         if event.decision is not None and event.type not in REWINDS:
             made = self._recording.decision(event.decision)
             if made is None:
                 raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
             decision, names = made.made(), (made.shared or {}).get("names", [])
+        return Change(event.type, decision, event.told(), event.places, names)
+
+    def _change(self, event: Line) -> None:
+        """Let those learners take the event whom it is about."""
+        change = self._read(event)
         if event.group is not None and event.type == "imported":
             self._share(event)
         if self.group is not None and event.key is not None:
-            self._grouped(event, Change(event.type, decision, event.told(), event.places, names))
+            self._grouped(event, change)
             return
+        if self.group is not None and event.type == ERASED:
+            self.group.reserve(event.places)
         keyed = self.blueprint is not None and self.blueprint.body.keyed
         keys = list(self.learners) if keyed and event.key is None else [event.key]
         for key in keys:
-            self.learners[key] = take(self.learner(key), event.type, event.seq, decision, event.told(), key)
+            self.learners[key] = take(self.learner(key), event.type, event.seq, change.decision, change.told, key)
 
     def _share(self, event: Line) -> None:
         """Take over what the keys of another model shared; each of them counts by an event of its own."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from smidgen.service.models.fold import Undone
-from smidgen.service.store.events import REWINDS
+from smidgen.service.models.rewinds import Rewind, Undone
+from smidgen.service.store.events import KEPT, REWINDS
 from smidgen.service.store.lines import Line, parse
 
 #: Every type of event that this smidgen writes; others are passed over, and counted.
@@ -113,11 +113,11 @@ class FileRecording(Recording):
 
     def undone(self, slot: int | None = None) -> Undone:
         """What was taken back, in all of the file."""
-        rewinds: list[tuple[str, int, int]] = []
+        rewinds: list[Rewind] = []
         with self._path.open("rb") as file:
             for count, text in enumerate(file, 1):
                 if any(mark in text for mark in _REWINDS):
                     event = parse(text, f"line {count} of {self._path}")
                     if event.type in REWINDS and event.model_version is not None and event.slot == slot:
-                        rewinds.append((event.type, event.model_version, event.version))
+                        rewinds.append(Rewind(event.type, event.model_version, event.version, event.columns == KEPT))
         return Undone(rewinds)

@@ -165,6 +165,8 @@ class Expiry(NamedTuple):
         What the curves need.
     body
         The event's body.
+    refused
+        Whether its learner refused to learn it: then it is written, closes the decision, and makes no version.
     """
 
     decision: str
@@ -173,6 +175,7 @@ class Expiry(NamedTuple):
     measure: float | None
     position: float | None
     body: bytes
+    refused: bool = False
 
 
 class Verdict(NamedTuple):
@@ -246,12 +249,12 @@ class DecisionRow(NamedTuple):
     agreed: bool | None = None
 
     @property
-    def status(self) -> Literal["learnt", "late", "expired"] | None:
-        """What became of it; None while it is open, or closed without a word."""
+    def status(self) -> Literal["learnt", "late", "expired", "refused"] | None:
+        """What became of it; None while it is open, or closed without a word. Silence is refused, or has expired."""
         if self.feedback_seq is None:
             return None
         if self.feedback_hash is None:
-            return "expired"
+            return "refused" if self.version is None else "expired"
         return "late" if self.version is None else "learnt"
 
     @property
@@ -302,7 +305,7 @@ class Outcome(NamedTuple):
 
 def again(made: DecisionRow, hash: bytes) -> Verdicts | None:
     """What is said of feedback on a decision that has been answered before; None if this is to be written, as late."""
-    if made.status == "expired":
+    if made.status in ("expired", "refused"):
         if made.late_hash is None:
             return None
         return "late" if made.late_hash == hash else "conflict"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from smidgen.service.store.crash_points import reach
-from smidgen.service.store.events import ERASED, Salts, content, link
+from smidgen.service.store.events import ERASED, KEPT, Salts, content, link
 from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
 
 #: What stands in an `Event`, in order.
@@ -100,10 +100,12 @@ class Verbs(ABC):
             return Verdict("unknown", None, counts.version)
         if not made.due or row.at <= made.expires_at:
             return Verdict("duplicate", None, counts.version)
-        verdict = self._learnt(slot, counts, "expired", row.at, row.body, row.decision, row.key)
-        self._close(row, counts.seq, None, counts.version)
+        counts.version += not row.refused
+        version = None if row.refused else counts.version
+        seq = self._append(slot, counts, "expired", row.at, row.body, row.decision, row.key, version)
+        self._close(row, seq, None, version)
         reach("expiry-appended")
-        return verdict
+        return Verdict("late" if row.refused else "learnt", seq, counts.version)
 
     def taught(self, slot: int, row: Told) -> Verdict:
         """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
@@ -137,7 +139,7 @@ class Verbs(ABC):
         if made is None or made.version is None:
             return Verdict("unknown", None, counts.version)
         counts.answered -= made.status == "learnt" and made.beside is None
-        verdict = self._learnt(slot, counts, "retracted", at, _told(version=made.version), decision, key)
+        verdict = self._learnt(slot, counts, "retracted", at, _told(version=made.version, columns=KEPT), decision, key)
         gone = ("feedback_seq", "feedback_hash", "version", "measure", "position", "late_hash")
         self._note(decision, **dict.fromkeys(gone))
         reach("retraction-appended")
@@ -148,20 +150,21 @@ class Verbs(ABC):
         counts = self._touched(slot)
         if not 0 <= version <= counts.version:
             return Verdict("unknown", None, counts.version)
-        verdict = self._learnt(slot, counts, "rolled_back", at, _told(version=version))
+        verdict = self._learnt(slot, counts, "rolled_back", at, _told(version=version, columns=KEPT))
         self._unmeasure(slot, version)
         reach("rollback-appended")
         return verdict
 
-    def forget(self, slot: int, key: str, at: float) -> tuple[int, Verdict]:
-        """Erase the events of a key: what they say, its decisions, its state."""
+    def forget(self, slot: int, key: str, at: float, places: tuple[int, int] | None = None) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state; its names leave these places empty."""
         counts = self._touched(slot)
         events, decisions, answered, late = self._leave_key(slot, key)
         counts.decisions -= decisions
         counts.answered -= answered
         counts.late -= late
         counts.keys -= events > 0
-        verdict = self._learnt(slot, counts, ERASED, at, _told(events=events))
+        told = _told(events=events) if places is None else _told(events=events, places=places)
+        verdict = self._learnt(slot, counts, ERASED, at, told)
         reach("forgetting-appended")
         return events, verdict
 
@@ -245,5 +248,5 @@ class Verbs(ABC):
         """Erase what is kept of a key; how many events, and decisions, of these answered, and late."""
 
 
-def _told(**what: int) -> bytes:
+def _told(**what: Any) -> bytes:
     return msgspec.msgpack.encode(what)
