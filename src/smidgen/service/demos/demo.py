@@ -104,7 +104,7 @@ class DemoPage:
 
     async def _reset(self, request: Request) -> Response:
         here, _ = await self.admitted(request)
-        await json_body(request, NothingBody, here.options.max_body)
+        await json_body(request, NothingBody)
         return told({"model": await here.writer.do(partial(self.start_anew, here.engine))}, 201)
 
 

@@ -88,7 +88,7 @@ async def rank_actions(request: Request) -> Response:
     """POST /personalizer/v1.0/rank."""
     here = service(request)
     name, rights = await _model(request, here, "decide")
-    body = await json_body(request, RankBody, here.options.max_body)
+    body = await json_body(request, RankBody)
     event = body.event_id or uuid.uuid4().hex
     ids = [action.id for action in body.actions]
     left_out = set(body.excluded_actions or ()) & set(ids)
@@ -117,7 +117,7 @@ async def reward(request: Request) -> Response:
     """POST /personalizer/v1.0/events/{eventId}/reward."""
     here = service(request)
     name, rights = await _model(request, here, "feedback")
-    body = await json_body(request, Reward, here.options.max_body)
+    body = await json_body(request, Reward)
 
     def act(own: str | None) -> FeedbackReply:
         return here.engine.feedback(_decision(here, name, request), loops.feedback(reward=body.value), name)

@@ -17,7 +17,7 @@ from smidgen.service.http.reading import json_body
 async def following(request: Request) -> Response:
     """POST /demo/drafts/next: a message, and the draft that the model chooses for it."""
     here, name = await DEMO.admitted(request)
-    await json_body(request, NothingBody, here.options.max_body)
+    await json_body(request, NothingBody)
     return told(await here.writer.do(partial(next_letter, here.engine, name)), 201)
 
 
@@ -30,8 +30,8 @@ async def taste(request: Request) -> Response:
 
 async def colleague(request: Request) -> Response:
     """POST /demo/drafts/colleague: what a colleague makes of a draft for a message."""
-    here, _ = await DEMO.admitted(request, makes=False)
-    body = await json_body(request, ColleagueBody, here.options.max_body)
+    await DEMO.admitted(request, makes=False)
+    body = await json_body(request, ColleagueBody)
     return told({"edited": edited(body.who, body.number)})
 
 

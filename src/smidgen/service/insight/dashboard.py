@@ -16,7 +16,7 @@ from smidgen.service.http.assets import HEADERS, asset
 from smidgen.service.http.company import described as described_workers
 from smidgen.service.http.mounting import links
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
+from smidgen.service.http.running import Service, explained, permitted, reply, service, whole_number
 from smidgen.service.insight.contributions import in_words
 from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
 from smidgen.service.insight.glances import Glance, ordered
@@ -101,8 +101,7 @@ async def guests(request: Request) -> Response:
 
 async def curve(request: Request) -> Response:
     """GET /ui/models/{name}/curve.json."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     model = here.engine.model(name)
     learnt = await here.curves.sums(here.reading, model, LEARNT)
     loop = model.blueprint.loop
@@ -128,8 +127,7 @@ async def curve(request: Request) -> Response:
 
 async def weights(request: Request) -> Response:
     """GET /ui/models/{name}/weights.json?key=…&label=…."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     asked = request.query_params
     key, label = asked.get("key") or None, asked.get("label") or None
     return _told(
@@ -139,15 +137,13 @@ async def weights(request: Request) -> Response:
 
 async def feature_names(request: Request) -> Response:
     """GET /ui/models/{name}/names.json: what the fields of its app's records are called."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.model(name)))})
 
 
 async def some_keys(request: Request) -> Response:
     """GET /ui/models/{name}/keys.json?prefix=…."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     prefix = request.query_params.get("prefix", "")
     found = await asyncio.to_thread(keys, here.reading, here.engine.model(name), prefix)
     return _told({"keys": found})
@@ -155,8 +151,7 @@ async def some_keys(request: Request) -> Response:
 
 async def latest(request: Request) -> Response:
     """GET /ui/models/{name}/recent.json?before=…: what ``older`` said, to go on from there."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     before = request.query_params.get("before", "0")
     found, older = await asyncio.to_thread(recent, here.log, here.engine.model(name), here.engine.clock(), before)
     return _told({"decisions": found, "older": older})
@@ -188,7 +183,7 @@ async def sample(request: Request) -> Response:
     await here.bearer(request)
     name = await here.writer.do(partial(sample_name, here.engine))
     await here.rights(request, "admin", name)
-    body = await json_body(request, SampleBody, here.options.max_body)
+    body = await json_body(request, SampleBody)
     await here.warm(SAMPLE)
     for _ in range(body.users):
         await here.writer.do(partial(play, here.engine, name))

@@ -95,6 +95,15 @@ class Engine(Upkeep):
         self._lessons = Lessons(whole)
         self._retaining = Retention(whole)
 
+    def _then(self, name: str, command: Callable[[], None]) -> ModelReply:
+        """Run a command; the model of this name as it is then."""
+
+        def told() -> ModelReply:
+            command()
+            return self.describe(name)
+
+        return self.run(told)
+
     def create(self, name: str, body: ModelBody) -> tuple[bool, ModelReply]:
         """Make a model; whether it is new, and the model."""
         return self.run(lambda: (self._models.create(name, body, self.clock()), self.describe(name)))
@@ -105,30 +114,15 @@ class Engine(Upkeep):
 
     def amend(self, name: str, body: AmendBody) -> ModelReply:
         """Change settings of a model that lives; the model as it is then."""
-
-        def command() -> ModelReply:
-            self._amending.take(name, body)
-            return self.describe(name)
-
-        return self.run(command)
+        return self._then(name, lambda: self._amending.take(name, body))
 
     def copy(self, name: str, body: CopyBody) -> ModelReply:
         """Make a copy of a model under another name."""
-
-        def command() -> ModelReply:
-            self._bringing.copy(name, body.to, learnt=body.learnt)
-            return self.describe(body.to)
-
-        return self.run(command)
+        return self._then(body.to, lambda: self._bringing.copy(name, body.to, learnt=body.learnt))
 
     def fill(self, name: str, brought: Brought, source: str) -> ModelReply:
         """Make a model of learners that were brought, or fill an empty one."""
-
-        def command() -> ModelReply:
-            self._bringing.fill(name, brought, source)
-            return self.describe(name)
-
-        return self.run(command)
+        return self._then(name, lambda: self._bringing.fill(name, brought, source))
 
     def promote(self, name: str) -> PromotedReply:
         """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
@@ -136,30 +130,15 @@ class Engine(Upkeep):
 
     def archive(self, name: str) -> ModelReply:
         """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
-
-        def command() -> ModelReply:
-            self._models.archive(name, self.clock())
-            return self.describe(name)
-
-        return self.run(command)
+        return self._then(name, lambda: self._models.archive(name, self.clock()))
 
     def revive(self, name: str) -> ModelReply:
         """Let an archived model decide again."""
-
-        def command() -> ModelReply:
-            self._models.revive(name, self.clock())
-            return self.describe(name)
-
-        return self.run(command)
+        return self._then(name, lambda: self._models.revive(name, self.clock()))
 
     def rename(self, name: str, to: str) -> ModelReply:
         """Give an archived model another name, so that its own is free."""
-
-        def command() -> ModelReply:
-            self._models.rename(name, to, self.clock())
-            return self.describe(to)
-
-        return self.run(command)
+        return self._then(to, lambda: self._models.rename(name, to, self.clock()))
 
     def model(self, name: str) -> Served:
         """The model of this name, as it is in memory; any thread may ask."""

@@ -135,7 +135,7 @@ class Entrance:
     def _renew(self, model: Served) -> None:
         """Let go of all that is in memory of a model whose past, or whose settings, others changed."""
         self._learners.leave_all(model.slot)
-        self._events.let_go_of(model)
+        self._events.let_go(model)
         self._recent.clear()
         model.scaled.clear()
         model.rewritten += 1

@@ -292,7 +292,7 @@ class _FolderCheck(_Check):
 
     def _heads(self) -> None:
         heads = Heads(self._folder)
-        for lost in self._witnesses.lost(self._seen.reading.chain, self._seen.reading.first_known):
+        for lost in self._witnesses.lost(self._seen.reading.chain, self._seen.reading.floor):
             self._found.add(
                 "lost",
                 str(lost.witness.relative_to(self._folder)),

@@ -34,7 +34,7 @@ class QueryBody(Message):
 async def query(request: Request) -> Response:
     """POST /demo/search/query: a decision of the model, and what it shows."""
     here, name = await DEMO.admitted(request)
-    body = await json_body(request, QueryBody, here.options.max_body)
+    body = await json_body(request, QueryBody)
     asked = await with_library(partial(search, body.q))
     if not asked.documents:
         return told({"model": name, "decision": None, "words": asked.words, "results": [], "of": 0})
@@ -60,7 +60,7 @@ async def documents(request: Request) -> Response:
 async def simulate(request: Request) -> Response:
     """POST /demo/search/simulate: some simulated visitors, each with a decision of his own."""
     here, name = await DEMO.admitted(request)
-    body = await json_body(request, VisitorsBody, here.options.max_body)
+    body = await json_body(request, VisitorsBody)
     first = await here.writer.do(partial(_next_visitor, here.engine, name))
     clicked = 0
     for number in range(first, first + body.users):
@@ -71,8 +71,8 @@ async def simulate(request: Request) -> Response:
 
 async def side_by_side(request: Request) -> Response:
     """POST /demo/search/compare: users who only look at the top, played aside with two learners."""
-    here, _ = await DEMO.admitted(request, makes=False)
-    body = await json_body(request, CompareBody, here.options.max_body)
+    await DEMO.admitted(request, makes=False)
+    body = await json_body(request, CompareBody)
     return told(await with_library(partial(compare, body.run)))
 
 

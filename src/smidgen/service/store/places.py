@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from smidgen.errors import InvalidArgument
-from smidgen.service.store.protocol import Store
 from smidgen.service.store.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from smidgen.service.store.postgres import PostgresStore
+
+    #: A store that was opened by its place.
+    Opened = SQLiteStore | PostgresStore
 
 #: How the URL of a store begins that is a database of its own.
 POSTGRESQL = ("postgresql://", "postgres://")
@@ -59,7 +64,7 @@ def place(text: str | Path | Database) -> Place:
     return Path(text)
 
 
-def open_store(where: Place | str, *, synchronous: str = "FULL") -> Store:
+def open_store(where: Place | str, *, synchronous: str = "FULL") -> Opened:
     """Open a store for writing; it is made if it is not there.
 
     Parameters
