@@ -17,7 +17,7 @@ from smidgen.service.store.crash_points import reach
 from smidgen.service.store.rows import Told, Verdicts, again
 
 
-class Answers(Hearing):
+class Answering(Hearing):
     """The feedback on the decisions of all models."""
 
     def take(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:

@@ -28,7 +28,7 @@ from smidgen.service.messages import (
     UndoneReply,
 )
 from smidgen.service.models.amending import Amending
-from smidgen.service.models.answers import Answers
+from smidgen.service.models.answers import Answering
 from smidgen.service.models.bases import Plan, planned, states
 from smidgen.service.models.bringing import Bringing, Brought
 from smidgen.service.models.decisions import Decisions
@@ -85,7 +85,7 @@ class Engine(Upkeep):
         super().__init__(place, clock, keyed_in_memory, snapshot_every, worker)
         whole = self._all
         self._decisions = Decisions(whole)
-        self._answers = Answers(whole, self._passing_on)
+        self._answers = Answering(whole, self._passing_on)
         self._showings = Showings(whole)
         self._undoing = Undoing(whole)
         self._forgetting = Forgetting(whole)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from smidgen.service.models.catching_up import ORDINARY
 from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry
+from smidgen.service.models.registry import Models
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
@@ -34,9 +34,7 @@ class Entrance:
         The slots that the latest command has asked for: who was told that one is taken begins with all of them.
     """
 
-    def __init__(
-        self, store: Store, models: Registry, events: EventLog, learners: LearnerCache, recent: Recent
-    ) -> None:
+    def __init__(self, store: Store, models: Models, events: EventLog, learners: LearnerCache, recent: Recent) -> None:
         self._store = store
         self._models = models
         self._events = events
