@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -19,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from smidgen.errors import SmidgenError
+from smidgen.service.http.call import Endpoint
 from smidgen.service.http.mounting import mount
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import reply, service
@@ -45,9 +45,6 @@ class _Flawed(SmidgenError):
     def __init__(self, status: int, code: str, problem: str) -> None:
         super().__init__(problem, "")
         self.status, self.code = status, code
-
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def _protocol(endpoint: Endpoint) -> Endpoint:

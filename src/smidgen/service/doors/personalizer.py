@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -20,6 +19,7 @@ from starlette.routing import Route
 
 from smidgen.errors import SmidgenError
 from smidgen.learners import Loop
+from smidgen.service.http.call import Endpoint
 from smidgen.service.http.mounting import mount
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, reply, service, shown
@@ -59,9 +59,6 @@ class Reward(Struct, kw_only=True):
     """What the shown action was worth."""
 
     value: float
-
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def hosted(endpoint: Endpoint) -> Endpoint:

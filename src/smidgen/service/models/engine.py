@@ -38,7 +38,6 @@ from smidgen.service.models.progress import Progress
 from smidgen.service.models.promoting import Promoting
 from smidgen.service.models.retaining import STAGED, TIDIED, Retention
 from smidgen.service.models.served import Served
-from smidgen.service.models.showings import Showings
 from smidgen.service.models.stories import tell
 from smidgen.service.models.undoing import Folded, Undoing
 from smidgen.service.models.upkeep import Upkeep
@@ -86,7 +85,6 @@ class Engine(Upkeep):
         whole = self._all
         self._decisions = Decisions(whole)
         self._answers = Answering(whole, self._passing_on)
-        self._showings = Showings(whole)
         self._undoing = Undoing(whole)
         self._forgetting = Forgetting(whole)
         self._amending = Amending(whole)
@@ -191,7 +189,7 @@ class Engine(Upkeep):
 
     def shown(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count that was asked for ahead of time."""
-        return self.run(lambda: self._showings.take(name, allowed))
+        return self.run(lambda: self._answers.shown(name, allowed))
 
     def retract(self, name: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
         """Undo what was learnt of a decision; ``ready`` is what was folded aside."""

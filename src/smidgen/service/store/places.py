@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from smidgen.errors import InvalidArgument
+from smidgen.service.store.postgres_address import SCHEMES, Address
 from smidgen.service.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
 
     #: A store that was opened by its place.
     Opened = SQLiteStore | PostgresStore
-
-#: How the URL of a store begins that is a database of its own.
-POSTGRESQL = ("postgresql://", "postgres://")
 
 
 class Database(NamedTuple):
@@ -25,8 +23,6 @@ class Database(NamedTuple):
 
     def __str__(self) -> str:
         """For people: without the password."""
-        from smidgen.service.store.postgres_address import Address
-
         return str(Address.of(self.url))
 
 
@@ -51,7 +47,7 @@ def place(text: str | Path | Database) -> Place:
     """
     if isinstance(text, Path | Database):
         return text
-    if text.startswith(POSTGRESQL):
+    if text.startswith(SCHEMES):
         return Database(text)
     if text.startswith("sqlite:"):
         rest = text.removeprefix("sqlite:")
