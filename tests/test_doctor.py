@@ -15,7 +15,7 @@ from smidgen.cli import app
 from smidgen.service.store import schema
 
 
-def found(data: Path, **more: int) -> dict[str, doctor.Finding]:
+def found(data: Path, **more: int) -> dict[str, doctor.Diagnosis]:
     return {each.what: each for each in doctor.examine(data, **({"port": 0} | more))}
 
 

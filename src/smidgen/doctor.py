@@ -18,13 +18,13 @@ from smidgen import __version__
 
 State = Literal["ok", "note", "problem"]
 #: Below so many bytes a disk is soon full.
-ROOM = 1 << 30
+FREE = 1 << 30
 #: Connections need open files; so many should be allowed.
 FILES = 4_096
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One thing that was looked at.
 
     Attributes
@@ -43,7 +43,7 @@ class Finding:
     hint: str = ""
 
 
-def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[Finding]:
+def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[Diagnosis]:
     """Look at everything, in order; nothing is changed.
 
     Parameters
@@ -53,7 +53,7 @@ def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[F
     host, port
         Where the service would listen.
     """
-    looks: list[Callable[[], Finding]] = [
+    looks: list[Callable[[], Diagnosis]] = [
         _python,
         lambda: _package("numpy"),
         lambda: _package("numba"),
@@ -69,32 +69,34 @@ def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[F
         yield look()
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     version = ".".join(map(str, sys.version_info[:3]))
     told = f"Python {version}, smidgen {__version__}"
     good = sys.version_info >= (3, 11)
-    return Finding("versions", told) if good else Finding("versions", told, "problem", "install Python 3.11 or newer")
+    return (
+        Diagnosis("versions", told) if good else Diagnosis("versions", told, "problem", "install Python 3.11 or newer")
+    )
 
 
-def _package(name: str) -> Finding:
+def _package(name: str) -> Diagnosis:
     try:
-        return Finding(name, importlib.metadata.version(name))
+        return Diagnosis(name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, "not installed", "problem", "pip install smidgen")
+        return Diagnosis(name, "not installed", "problem", "pip install smidgen")
 
 
-def _kernels() -> Finding:
+def _kernels() -> Diagnosis:
     """Where compiled kernels are kept, and whether they can be."""
     here = Path(__file__).parent
     place = Path(os.environ.get("NUMBA_CACHE_DIR", here))
     kept = sum(1 for _ in place.rglob("*.nbc"))
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return Finding("kernels", "NUMBA_DISABLE_JIT is set", "note", "unset it: plain Python is 100 times slower")
+        return Diagnosis("kernels", "NUMBA_DISABLE_JIT is set", "note", "unset it: plain Python is 100 times slower")
     if not os.access(place, os.W_OK):
-        return Finding(
+        return Diagnosis(
             "kernels", f"{place} is read-only", "note", "set NUMBA_CACHE_DIR to a folder that can be written"
         )
-    return Finding(
+    return Diagnosis(
         "kernels", f"{kept} compiled and kept" if kept else "none compiled yet: the first start takes longer"
     )
 
@@ -109,12 +111,12 @@ def _extras() -> dict[str, list[str]]:
     return {name: [each for each in packages if each != "smidgen"] for name, packages in wanted.items()}
 
 
-def _extra(name: str, packages: list[str]) -> Callable[[], Finding]:
-    def look() -> Finding:
+def _extra(name: str, packages: list[str]) -> Callable[[], Diagnosis]:
+    def look() -> Diagnosis:
         missing = [package for package in packages if not _installed(package)]
         if not missing:
-            return Finding(f"smidgen[{name}]", "installed")
-        return Finding(
+            return Diagnosis(f"smidgen[{name}]", "installed")
+        return Diagnosis(
             f"smidgen[{name}]", f"without {', '.join(missing)}", "note", f'pip install "smidgen[{name}]" if you need it'
         )
 
@@ -129,52 +131,52 @@ def _installed(package: str) -> bool:
     return True
 
 
-def _sqlite() -> Finding:
+def _sqlite() -> Diagnosis:
     from smidgen.service.store.schema import sqlite_version
 
     told = ".".join(map(str, sqlite_version()))
     if sqlite_version() < (3, 37):
-        return Finding("SQLite", told, "problem", "use a Python with SQLite 3.37 or newer")
-    return Finding("SQLite", told)
+        return Diagnosis("SQLite", told, "problem", "use a Python with SQLite 3.37 or newer")
+    return Diagnosis("SQLite", told)
 
 
-def _folder(data: Path) -> Finding:
+def _folder(data: Path) -> Diagnosis:
     if not data.exists():
         parent = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
         if os.access(parent, os.W_OK):
-            return Finding("data", f"{data} is not there yet; smidgen serve makes it")
-        return Finding("data", f"{parent} cannot be written to", "problem", "give another folder with --data")
+            return Diagnosis("data", f"{data} is not there yet; smidgen serve makes it")
+        return Diagnosis("data", f"{parent} cannot be written to", "problem", "give another folder with --data")
     if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
-        return Finding("data", f"{data} is no folder that can be written to", "problem", "give another with --data")
+        return Diagnosis("data", f"{data} is no folder that can be written to", "problem", "give another with --data")
     if data.stat().st_mode & 0o077:
-        return Finding("data", f"{data} can be read by others", "note", f"chmod -R go= {data}")
-    return Finding("data", f"{data}; check it with smidgen fsck --data {data}")
+        return Diagnosis("data", f"{data} can be read by others", "note", f"chmod -R go= {data}")
+    return Diagnosis("data", f"{data}; check it with smidgen fsck --data {data}")
 
 
-def _disk(data: Path) -> Finding:
+def _disk(data: Path) -> Diagnosis:
     place = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
     free = shutil.disk_usage(place).free
     told = f"{free / (1 << 30):.1f} GiB free"
-    return Finding("disk", told) if free > ROOM else Finding("disk", told, "note", "a full disk refuses decisions")
+    return Diagnosis("disk", told) if free > FREE else Diagnosis("disk", told, "note", "a full disk refuses decisions")
 
 
-def _port(host: str, port: int) -> Finding:
+def _port(host: str, port: int) -> Diagnosis:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
             hint = "a service may be running there already; choose another with --port"
-            return Finding("port", f"{host}:{port}: {error.strerror}", "note", hint)
-    return Finding("port", f"{host}:{port} is free")
+            return Diagnosis("port", f"{host}:{port}: {error.strerror}", "note", hint)
+    return Diagnosis("port", f"{host}:{port} is free")
 
 
-def _open_files() -> Finding:
+def _open_files() -> Diagnosis:
     if importlib.util.find_spec("resource") is None:
-        return Finding("open files", "not limited here")
+        return Diagnosis("open files", "not limited here")
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= soft < FILES:
-        return Finding("open files", f"at most {soft}", "note", f"ulimit -n {FILES}: each connection needs one")
-    return Finding("open files", "as many as needed" if soft < 0 else f"at most {soft}")
+        return Diagnosis("open files", f"at most {soft}", "note", f"ulimit -n {FILES}: each connection needs one")
+    return Diagnosis("open files", "as many as needed" if soft < 0 else f"at most {soft}")

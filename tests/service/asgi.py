@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, Self
 
 import httpx
@@ -21,6 +21,7 @@ class Sent:
 
     def __init__(self, content: bytes) -> None:
         self.headers = {"content-type": "application/json"}
+        self.app = SimpleNamespace(state=SimpleNamespace(service=SimpleNamespace(options=Options(Path()))))
         self._content = content
 
     async def stream(self) -> AsyncIterator[bytes]:

@@ -19,7 +19,7 @@ from smidgen.service.refusals import BadRequest
 
 
 def read(content: str, type: type) -> Any:
-    return asyncio.run(reading.json_body(Sent(content.encode()), type, 1 << 20))
+    return asyncio.run(reading.json_body(Sent(content.encode()), type))
 
 
 def twice(content: str) -> bool:

@@ -26,7 +26,7 @@ from smidgen.service.messages import AmendBody
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import Busy, Impossible, StorageFailed
 from smidgen.service.safekeeping.backup import backup
-from smidgen.service.safekeeping.fsck import Report, fsck
+from smidgen.service.safekeeping.fsck import FsckReport, fsck
 from smidgen.service.safekeeping.restore import restore
 from smidgen.service.store import still
 from smidgen.service.store.finding import MOST, Findings
@@ -84,7 +84,7 @@ def execute(folder: Path, sql: str) -> None:
         connection.executescript(sql)
 
 
-def codes(report: Report) -> set[str]:
+def codes(report: FsckReport) -> set[str]:
     return {finding.code for finding in report.findings}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from smidgen.service.http.inflight import InFlight
+from smidgen.service.http.inflight import Holding, InFlight
 from smidgen.service.refusals import Busy
 
 
@@ -43,21 +43,21 @@ async def nothing(message: Any) -> None:
 def test_bodies_count_from_their_arrival_to_their_answer() -> None:
     async def play() -> None:
         app = App()
-        guard = InFlight(app, limit=100)
+        guard = InFlight(app, Holding(100))
         scope = {"type": "http"}
         waiting = [asyncio.create_task(guard(scope, chunks(30, 10), nothing)) for _ in range(2)]
         await asyncio.sleep(0)
-        assert guard.held == 80
+        assert guard.holding.held == 80
         with pytest.raises(Busy, match="waiting"):
             await guard(scope, chunks(15, 15), nothing)
-        assert guard.held == 80  # what was refused is not held any more
+        assert guard.holding.held == 80  # what was refused is not held any more
         empty = asyncio.create_task(guard(scope, chunks(), nothing))
         app.answer.set()
         await asyncio.gather(*waiting, empty)
-        assert guard.held == 0
+        assert guard.holding.held == 0
         await guard(scope, chunks(99), nothing)
         assert app.read == 2 * 40 + 15 + 99
-        assert guard.held == 0
+        assert guard.holding.held == 0
 
     asyncio.run(play())
 
@@ -69,7 +69,7 @@ def test_other_traffic_is_let_through() -> None:
         async def app(scope: Any, receive: Any, send: Any) -> None:
             seen.append(scope["type"])
 
-        await InFlight(app)({"type": "lifespan"}, nothing, nothing)
+        await InFlight(app, Holding(100))({"type": "lifespan"}, nothing, nothing)
         return seen
 
     assert asyncio.run(play()) == ["lifespan"]

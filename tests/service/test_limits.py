@@ -132,7 +132,7 @@ def test_work_is_judged_by_what_the_learner_does(body: dict[str, Any], rows: int
 
 
 def read(content: bytes, kind: Any) -> Any:
-    return asyncio.run(reading.json_body(Sent(content), kind, 8 << 20))
+    return asyncio.run(reading.json_body(Sent(content), kind))
 
 
 def test_a_long_string_is_searched_for_keys_in_one_pass() -> None:

@@ -11,10 +11,9 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import model, request, told
-from smidgen.service.insight import perturbing as room
 from smidgen.service.insight.lists import Clicked, Lists
 from smidgen.service.insight.looking import Look, Looking, taken
-from smidgen.service.insight.perturbing import perturbing
+from smidgen.service.insight.perturbing import PLACES, perturbing
 from smidgen.service.models.engine import Engine
 from smidgen.service.store.memory import MemoryStore
 
@@ -147,7 +146,7 @@ def test_what_is_looked_at_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     looking = Looking()
     first = looking.at(engine.store, engine.models["search"])
     assert looking.at(engine.store, engine.models["search"]) is first
-    assert room.PLACES == 10
+    assert PLACES == 10
     assert perturbing([], [], None, clicks=True) is None
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import runpy
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +13,16 @@ import pytest
 
 from cluster import Cluster
 from service.bodies import MODELS, decision_body, log_of, model, play, request, told
-from smidgen.errors import InvalidArgument
+from smidgen.errors import InvalidArgument, MissingExtra
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import StorageFailed
+from smidgen.service.store import postgres_schema, postgres_wire
 from smidgen.service.store.events import Chain
 from smidgen.service.store.places import Database, open_store, place
 from smidgen.service.store.postgres import PostgresStore
 from smidgen.service.store.postgres_address import Address
 from smidgen.service.store.postgres_dialect import escaped, said, unescaped, values_of
+from smidgen.service.store.postgres_reads import PostgresReader
 from smidgen.service.store.postgres_schema import NEWEST
 from smidgen.service.store.postgres_wire import Wire, call
 from smidgen.testing import check_store
@@ -158,6 +162,25 @@ class TestOpening:
         wire.close()
         with pytest.raises(StorageFailed, match=f"has schema {NEWEST + 1} and this smidgen knows {NEWEST}"):
             PostgresStore(postgres)
+
+    def test_tables_of_an_older_one_are_left_to_the_service(
+        self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(postgres_schema, "NEWEST", NEWEST + 1)
+        with pytest.raises(StorageFailed, match=f"has schema {NEWEST}"):
+            PostgresReader(store.address)
+
+    def test_without_psycopg_it_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "psycopg", None)
+        with pytest.raises(MissingExtra, match="needs psycopg"):
+            runpy.run_path(postgres_wire.__file__)
+
+    def test_a_server_that_is_out_of_step_is_left(self, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        wire = Wire(Address.of(postgres))
+        monkeypatch.setattr(wire, "_wait", lambda: None)
+        with pytest.raises(StorageFailed, match="no answer, or two"):
+            wire.ask([call("SELECT 1")])
+        assert not wire.open
 
     def test_tables_of_somebody_else_are_left_alone(self, postgres: str) -> None:
         address = Address.of(postgres)

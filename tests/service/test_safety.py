@@ -29,6 +29,7 @@ from smidgen.errors import SmidgenError
 from smidgen.service.http import reading
 from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
+from smidgen.service.models import writer as writing
 from smidgen.service.models.writer import Writer
 
 DOCS = [{"id": "p", "features": [1, 0, 0]}, {"id": "q", "features": [0, 1, 0]}, {"id": "r", "features": [0, 0, 1]}]
@@ -409,7 +410,7 @@ class TestQueue:
         with Caller(tmp_path) as call:
             call.put("/v1/models/m", MODELS["rank"])
             here = call.app.state.service
-            monkeypatch.setattr(here.writer, "_limit", 5)
+            monkeypatch.setattr(writing, "LIMIT", 5)
             may_go, begun = threading.Event(), threading.Event()
             commit = here.engine.commit
 
@@ -458,7 +459,7 @@ class TestQueue:
                 commit()
 
             monkeypatch.setattr(here.engine, "commit", slow)
-            monkeypatch.setattr(writer, "_largest", 3)
+            monkeypatch.setattr(writing, "LARGEST", 3)
 
             async def race() -> tuple[list[Any], Any]:
                 asked = [

@@ -85,12 +85,6 @@ class TestCrashPoints:
 
 
 class TestLog:
-    def test_lines_are_told_some_at_a_time(self, folder: Path) -> None:
-        with Inspection(folder) as seen:
-            model = seen.model("rank")
-            every = list(seen.log.all_lines(model))
-            assert seen.log.lines(model, 2, 3) == every[2:5]
-
     def test_an_erased_event_says_its_digest_and_nothing_else(self, folder: Path) -> None:
         with Inspection(folder) as seen:
             model = seen.model("keyed")

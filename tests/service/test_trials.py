@@ -360,7 +360,7 @@ def test_one_beside_that_fails_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) 
     assert world.engine.models["champion"].version == 1
     world.play(3)
     assert world.engine.models["champion"].version == 4
-    lines = world.engine.events.lines(world.engine.models["challenger"])
+    lines = world.engine.events.all_lines(world.engine.models["challenger"])
     types = [msgspec.json.decode(line)["type"] for line in lines]
     assert types == ["created", "amended", "decision", "decision", "taught", "decision", "taught"]
 
@@ -388,7 +388,9 @@ def test_the_log_says_what_lies_beside_and_keeps_no_text_that_it_must_not() -> N
     body = CHAMPIONS["sealed"]
     world = World(body, Shelf(), shadow=twin(body, shadow_of="champion"))
     replies = world.play(4)
-    lines = [line for name in ("champion", "shadow") for line in world.engine.events.lines(world.engine.models[name])]
+    lines = [
+        line for name in ("champion", "shadow") for line in world.engine.events.all_lines(world.engine.models[name])
+    ]
     events = [msgspec.json.decode(line) for line in lines]
     beside = [event["beside"] for event in events if event["type"] == "decision" and "beside" in event]
     assert beside == [reply["decision"] for reply in replies]

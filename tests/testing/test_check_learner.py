@@ -18,7 +18,7 @@ from smidgen.errors import InvalidFeedback, SmidgenError
 from smidgen.features import Row, as_row
 from smidgen.learners import cards, learners
 from smidgen.testing import Form, check_learner
-from smidgen.testing.row_forms import Label
+from smidgen.testing.row_forms import Labelling
 from testing.prototype import CARD, Prototype
 
 
@@ -35,7 +35,7 @@ def test_an_honest_learner_keeps_them_all() -> None:
     with registered(Prototype):
         check_learner(Prototype)
         check_learner(Prototype, settings={"explore": 0.0, "rate": 0.5})
-        check_learner(Prototype, forms=[Label("rows", 4)])
+        check_learner(Prototype, forms=[Labelling("rows", 4)])
 
 
 BROKEN: list[tuple[str, type[Prototype], Card]] = []

@@ -114,21 +114,7 @@ class AsyncClient:
     async def teach(
         self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
     ) -> dict[str, Any]:
-        """Teach examples whose answers are known: what a request holds, and its ``answer``; all of them, once.
-
-        Parameters
-        ----------
-        name
-            The model.
-        examples
-            Of each the ``features``, or the ``candidates`` (and ``context``), and the ``answer``: the right label,
-            whether it is relevant, the best candidates in order, the best one, the final text, or
-            ``{"choice": id, "reward": x}``.
-        key
-            Whose learner, of a keyed model.
-        id
-            Under which the call is known again; one is made, if left out.
-        """
+        """Teach examples whose answers are known, all of them, once; see `Client.teach`."""
         body = bodies.examples(examples, key=key, id=id)
         return replies.plain(await self._send("POST", paths.model(name) + "/examples", body))
 

@@ -12,7 +12,7 @@ import typer
 from smidgen.service.commands import DATA, Data, Import
 
 if TYPE_CHECKING:
-    from smidgen.service.safekeeping.fsck import Progress, Report
+    from smidgen.service.safekeeping.fsck import FsckReport, Progress
 
 Backup = Annotated[Path, typer.Argument(help="The backup.", metavar="FILE")]
 Deep = Annotated[bool, typer.Option("--deep", help="Also learn every log again, and compare bit for bit.")]
@@ -78,7 +78,7 @@ def restore(
         typer.echo(f"the old folder is {done.moved}")
 
 
-def _tell(report: Report) -> None:
+def _tell(report: FsckReport) -> None:
     held = ", which a service is using" if report.running else ""
     typer.echo(f"{report.data}{held}: {report.models} models, {report.events} events, {report.tokens} tokens")
     states = f", {report.states} states of keys" if report.states else ""

@@ -95,7 +95,7 @@ class NBest:
 
 
 @dataclass(frozen=True)
-class Coactive(Form):
+class CoactiveForm(Form):
     """Rank or choose, and hear of something better."""
 
     def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
@@ -164,7 +164,7 @@ class Coactive(Form):
 
 
 @dataclass(frozen=True)
-class Rewarded(Coactive):
+class Rewarded(CoactiveForm):
     """Choose, and hear a number in [0, 1] for what was shown."""
 
     def answer(self, learner: Any, context: Any, seed: int) -> Any:
@@ -184,7 +184,7 @@ class Rewarded(Coactive):
 
 
 @dataclass(frozen=True)
-class Clicking(Coactive):
+class Clicking(CoactiveForm):
     """Rank, and hear clicks, or none, or of a better ranking."""
 
     def feedback(self, learner: Any, decision: Decision, seed: int) -> Any:

@@ -11,10 +11,10 @@ from smidgen.learners import Card, Learner
 from smidgen.testing import class_laws, deciding_laws, memory_laws, playing_laws, refusing_laws
 from smidgen.testing.case import Case
 from smidgen.testing.draft_forms import Drafting
-from smidgen.testing.forms import Clicking, Coactive, Form, Rewarded
+from smidgen.testing.forms import Clicking, CoactiveForm, Form, Rewarded
 from smidgen.testing.laws import kept
-from smidgen.testing.record_forms import Offered, RewardedOffer, Single
-from smidgen.testing.row_forms import Filtering, Label, Tuning
+from smidgen.testing.record_forms import Offering, RewardedOffer, Single
+from smidgen.testing.row_forms import Filtering, Labelling, Tuning
 
 Law = Callable[[Case], None]
 
@@ -121,14 +121,14 @@ def forms_of(card: Card, learner: Learner) -> list[Form]:
 def _forms(loop: str, kind: str, dim: int | None) -> list[Form]:
     size = dim if dim is not None else 4
     made: dict[tuple[str, str], list[Form]] = {
-        ("rank", "better"): [Coactive("ranking", size), Coactive("structure", size)],
+        ("rank", "better"): [CoactiveForm("ranking", size), CoactiveForm("structure", size)],
         ("rank", "clicks"): [Clicking("ranking", size)],
-        ("choose", "better"): [Coactive("choice", size)],
+        ("choose", "better"): [CoactiveForm("choice", size)],
         ("choose", "reward"): [Rewarded("choice", size)],
         ("draft", "better"): [Drafting("drafts", size)],
         ("draft", "edit"): [Drafting("drafts", size)],
-        ("label", "bit"): [Label("rows", size)],
-        ("label", "label"): [Label("rows", size)],
+        ("label", "bit"): [Labelling("rows", size)],
+        ("label", "label"): [Labelling("rows", size)],
         ("filter", "relevance"): [Filtering("items", size, reads=dim is not None)],
         ("tune", "loss"): [Tuning("points", size)],
         ("tune", "gradient"): [Tuning("points", size)],
@@ -145,8 +145,8 @@ def _record_forms(loop: str, kind: str) -> list[Form]:
     if kind == "reward":
         return [RewardedOffer("reward records")]
     made: dict[str, Form] = {
-        "rank": Offered("ranking records"),
-        "choose": Offered("choice records"),
+        "rank": Offering("ranking records"),
+        "choose": Offering("choice records"),
         "label": Single("label records"),
         "filter": Single("filter records"),
     }

@@ -19,7 +19,7 @@ from smidgen.testing.case import Case, snapshot
 from smidgen.testing.forms import Rewarded
 from smidgen.testing.laws import hold
 from smidgen.testing.record_forms import Single
-from smidgen.testing.row_forms import Filtering, Label, Tuning, labels_of
+from smidgen.testing.row_forms import Filtering, Labelling, Tuning, labels_of
 
 #: How many rounds are played.
 ROUNDS = 16
@@ -114,9 +114,9 @@ def _answered(case: Case, learner: Any) -> Iterator[tuple[Any, list[Any], Heard]
         contexts, truth = form.contexts(33, ROUNDS), (rng.random(ROUNDS) < 0.4).tolist()
         given = np.array(contexts) if isinstance(form, Filtering) else contexts
         yield (given, truth), contexts, lambda d, t: truth[t] if form.may_learn(learner, d) else None
-    elif isinstance(form, (Label, Single)):
+    elif isinstance(form, (Labelling, Single)):
         labels = labels_of(inside(learner))
         contexts, truth = form.contexts(33, ROUNDS), [labels[i] for i in rng.integers(len(labels), size=ROUNDS)]
         bits = card.kinds[0] == "bit"
-        given = np.array(contexts) if isinstance(form, Label) else contexts
+        given = np.array(contexts) if isinstance(form, Labelling) else contexts
         yield (given, truth), contexts, lambda d, t: bool(d.action == truth[t]) if bits else truth[t]

@@ -102,7 +102,7 @@ class Single(Form):
 
 
 @dataclass(frozen=True)
-class Offered(Form):
+class Offering(Form):
     """Candidates with a context: a ranking, or a choice."""
 
     @property
@@ -149,7 +149,7 @@ class Offered(Form):
 
 
 @dataclass(frozen=True)
-class RewardedOffer(Offered):
+class RewardedOffer(Offering):
     """The same, and a reward for the item shown."""
 
     def feedback(self, learner: Any, decision: Decision, seed: int) -> Any:

@@ -20,7 +20,7 @@ def labels_of(learner: Any) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Label(Form):
+class Labelling(Form):
     """One of K labels, and right or wrong (or the true label)."""
 
     def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
@@ -65,7 +65,7 @@ class Label(Form):
 
 
 @dataclass(frozen=True)
-class Filtering(Label):
+class Filtering(Labelling):
     """Forward or drop, and the relevance of what was forwarded."""
 
     reads: bool = True

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from smidgen.service.http.assets import HEADERS, answer, asset
+from smidgen.service.http.assets import answer, asset, uncached
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import Service, reply, service
+from smidgen.service.http.running import Service, service
 from smidgen.service.messages import Message, ModelBody
-from smidgen.service.models.building import canonical
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.sample import name_for
 
 FRAME = Path(__file__).parent / "frame.html"
 
@@ -56,15 +55,7 @@ class DemoPage:
 
     def model_name(self, engine: Engine) -> str:
         """The name of the demo's model, or the first free one for it."""
-        number = 1
-        while True:
-            name = f"demo-{self.name}" if number == 1 else f"demo-{self.name}-{number}"
-            found = engine.models.get(name)
-            if found is None or (
-                found.archived_at is None and canonical(found.blueprint.body) == canonical(self.model)
-            ):
-                return name
-            number += 1
+        return name_for(engine, f"demo-{self.name}", self.model)
 
     def start_anew(self, engine: Engine) -> str:
         """Archive the model, if there is one, and make the next; gives the new name."""
@@ -104,12 +95,5 @@ class DemoPage:
 
     async def _reset(self, request: Request) -> Response:
         here, _ = await self.admitted(request)
-        await json_body(request, NothingBody, here.options.max_body)
-        return told({"model": await here.writer.do(partial(self.start_anew, here.engine))}, 201)
-
-
-def told(content: Any, status: int = 200) -> Response:
-    """A reply of the demo's calls, with the headers of its page."""
-    response = reply(content, status)
-    response.headers.update({**HEADERS, "cache-control": "no-store"})
-    return response
+        await json_body(request, NothingBody)
+        return uncached({"model": await here.writer.do(partial(self.start_anew, here.engine))}, 201)

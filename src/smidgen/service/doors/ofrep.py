@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -19,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from smidgen.errors import SmidgenError
+from smidgen.service.http.call import Endpoint
 from smidgen.service.http.mounting import mount
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import reply, service
@@ -47,9 +47,6 @@ class _Flawed(SmidgenError):
         self.status, self.code = status, code
 
 
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
 def _protocol(endpoint: Endpoint) -> Endpoint:
     """Refusals in the protocol's own shape."""
 
@@ -76,7 +73,7 @@ async def evaluate(request: Request) -> Response:
     """POST /ofrep/v1/evaluate/flags/{key}."""
     here, rights = service(request), await _rights(request)
     name = request.path_params["key"]
-    context = (await json_body(request, Evaluation, here.options.max_body)).context
+    context = (await json_body(request, Evaluation)).context
     if rights.model not in (None, name) or not _is_flag(here.engine.models.get(name)):
         raise _Flawed(404, "FLAG_NOT_FOUND", f"there is no choose model {name!r} that keeps its candidates")
     asked = _asked(here.engine.model(name), context)
@@ -88,7 +85,7 @@ async def evaluate(request: Request) -> Response:
 async def evaluate_all(request: Request) -> Response:
     """POST /ofrep/v1/evaluate/flags: every flag at once; the same answer until a model has learnt."""
     here, rights = service(request), await _rights(request)
-    context = (await json_body(request, Evaluation, here.options.max_body)).context
+    context = (await json_body(request, Evaluation)).context
     flags = [model for model in here.models() if _is_flag(model) and rights.model in (None, model.name)]
     answers = []
     for model in flags:

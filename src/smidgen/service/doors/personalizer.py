@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -20,6 +19,7 @@ from starlette.routing import Route
 
 from smidgen.errors import SmidgenError
 from smidgen.learners import Loop
+from smidgen.service.http.call import Endpoint
 from smidgen.service.http.mounting import mount
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service, reply, service, shown
@@ -61,9 +61,6 @@ class Reward(Struct, kw_only=True):
     value: float
 
 
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
 def hosted(endpoint: Endpoint) -> Endpoint:
     """Refusals in the product's own shape."""
 
@@ -88,7 +85,7 @@ async def rank_actions(request: Request) -> Response:
     """POST /personalizer/v1.0/rank."""
     here = service(request)
     name, rights = await _model(request, here, "decide")
-    body = await json_body(request, RankBody, here.options.max_body)
+    body = await json_body(request, RankBody)
     event = body.event_id or uuid.uuid4().hex
     ids = [action.id for action in body.actions]
     left_out = set(body.excluded_actions or ()) & set(ids)
@@ -117,7 +114,7 @@ async def reward(request: Request) -> Response:
     """POST /personalizer/v1.0/events/{eventId}/reward."""
     here = service(request)
     name, rights = await _model(request, here, "feedback")
-    body = await json_body(request, Reward, here.options.max_body)
+    body = await json_body(request, Reward)
 
     def act(own: str | None) -> FeedbackReply:
         return here.engine.feedback(_decision(here, name, request), loops.feedback(reward=body.value), name)

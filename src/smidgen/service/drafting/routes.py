@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from smidgen.service.demos import NothingBody, told
+from smidgen.service.demos import NothingBody, uncached
 from smidgen.service.drafting.colleagues import ColleagueBody, edited, introduced
 from smidgen.service.drafting.rounds import DEMO, learnt, next_letter
 from smidgen.service.http.reading import json_body
@@ -17,22 +17,22 @@ from smidgen.service.http.reading import json_body
 async def following(request: Request) -> Response:
     """POST /demo/drafts/next: a message, and the draft that the model chooses for it."""
     here, name = await DEMO.admitted(request)
-    await json_body(request, NothingBody, here.options.max_body)
-    return told(await here.writer.do(partial(next_letter, here.engine, name)), 201)
+    await json_body(request, NothingBody)
+    return uncached(await here.writer.do(partial(next_letter, here.engine, name)), 201)
 
 
 async def taste(request: Request) -> Response:
     """GET /demo/drafts/taste: what the edits say so far, and who could help."""
     here, name = await DEMO.admitted(request, makes=False)
     said = await here.writer.do(partial(learnt, here.engine, name))
-    return told({**said, "colleagues": introduced()})
+    return uncached({**said, "colleagues": introduced()})
 
 
 async def colleague(request: Request) -> Response:
     """POST /demo/drafts/colleague: what a colleague makes of a draft for a message."""
-    here, _ = await DEMO.admitted(request, makes=False)
-    body = await json_body(request, ColleagueBody, here.options.max_body)
-    return told({"edited": edited(body.who, body.number)})
+    await DEMO.admitted(request, makes=False)
+    body = await json_body(request, ColleagueBody)
+    return uncached({"edited": edited(body.who, body.number)})
 
 
 def routes() -> list[Route]:

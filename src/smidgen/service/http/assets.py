@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -43,6 +45,11 @@ def answer(request: Request, content: bytes, media: str) -> Response:
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media)
+
+
+def uncached(content: Any, status: int = 200) -> Response:
+    """What a page asked for, as JSON, with the headers of the page; it is of this moment."""
+    return Response(msgspec.json.encode(content), status, {**HEADERS, "cache-control": "no-store"}, "application/json")
 
 
 @cache

@@ -28,8 +28,6 @@ class Call:
         Who answers.
     name
         Its operationId: one word or a few, in camel case.
-    summary
-        What it does, for people.
     body
         The struct that the body is read into, or a function that gives it (the loops' structs change with guests).
     reply
@@ -50,7 +48,6 @@ class Call:
     path: str
     answer: Endpoint
     name: str
-    summary: str
     body: Any = None
     reply: Any = None
     status: tuple[int, ...] = (200,)
@@ -59,9 +56,20 @@ class Call:
     takes: tuple[str, ...] = ()
     busy: bool = False
 
+    @property
+    def summary(self) -> str:
+        """What it does, for people: the first line of who answers."""
+        told = (self.answer.__doc__ or "").partition("\n")[0]
+        return told[:1].lower() + told[1:].removesuffix(".")
+
     def route(self) -> Route:
         """Where Starlette finds it."""
         return Route(self.path, self.answer, methods=[self.method])
+
+
+def call(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoint], Call]:
+    """Make a call of the function that answers it; ``more`` are the other attributes of `Call`."""
+    return lambda answer: Call(method=method, path=path, name=name, answer=answer, **more)
 
 
 #: Queries that several calls have.

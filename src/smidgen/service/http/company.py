@@ -75,9 +75,7 @@ def lags(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]
 
 
 def described(here: Service, only: str | None = None) -> dict[str, Any]:
-    """The workers as the pages show them; nothing of them where there is one by nature."""
-    if not here.engine.store.shared:
-        return {"shared": False}
+    """The workers as the pages show them."""
     seen = [part for model in here.models() if only in (None, model.name) for part in model.parts]
     slots = {each.slot: each.label for each in seen}
     owners = {slots[lease.slot]: lease.owner for lease in here.engine.store.leases() if lease.slot in slots}
@@ -85,7 +83,6 @@ def described(here: Service, only: str | None = None) -> dict[str, Any]:
         {name: each[name] for name in ("worker", "pid", "name", "able", "commits", "commands")} for each in notes(here)
     ]
     return {
-        "shared": True,
         "worker": here.options.worker,
         "workers": told,
         "of": here.options.workers,

@@ -6,12 +6,12 @@ import ipaddress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import msgspec
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from smidgen.service.messages import ErrorDetail, ErrorReply
+from smidgen.service.http.codes import refused
+from smidgen.service.refusals import OutOfScope
 
 if TYPE_CHECKING:
     from smidgen.service.http.running import Service
@@ -32,13 +32,12 @@ class LoopbackHost:
         if scope["type"] == "http":
             host = Headers(scope=scope).get("host", "")
             if not loopback(host_name(host)) and not await _any_token(scope["app"].state.service):
-                detail = ErrorDetail(
-                    code="out_of_scope",
-                    message=f"the host is {host!r} and there is no token",
-                    hint="call 127.0.0.1 or localhost, or make a token: smidgen token create",
+                error = OutOfScope(
+                    f"the host is {host!r} and there is no token",
+                    "call 127.0.0.1 or localhost, or make a token: smidgen token create",
                 )
-                content = msgspec.json.encode(ErrorReply(error=detail))
-                await Response(content, 403, media_type="application/json")(scope, receive, send)
+                content, more = refused(error)
+                await Response(content, error.status, more, "application/json")(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 

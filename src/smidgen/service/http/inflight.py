@@ -24,14 +24,9 @@ class InFlight:
     A limit for one body is not enough: many callers at once, or one queue behind a slow disk, add them up.
     """
 
-    def __init__(self, app: ASGIApp, limit: int = LIMIT, holding: Holding | None = None) -> None:
+    def __init__(self, app: ASGIApp, holding: Holding) -> None:
         self.app = app
-        self.holding = holding if holding is not None else Holding(limit)
-
-    @property
-    def held(self) -> int:
-        """The bytes that are held now."""
-        return self.holding.held
+        self.holding = holding
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, counting."""

@@ -33,23 +33,14 @@ _NO_BRACKETS = bytes(letter for letter in range(256) if letter not in b"[{]}")
 _again = msgspec.json.Encoder().encode
 
 
-async def json_body(request: Request, type: type[T], limit: int) -> T:
+async def json_body(request: Request, type: type[T]) -> T:
     """The body as a struct, or a refusal that says where it is wrong."""
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media != "application/json":
-        raise WrongMedia(f"the content type is {media or 'missing'}", "send application/json")
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise WrongMedia("the body is encoded", "send it without Content-Encoding")
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            raw = await _limited(request, limit)
-    except TimeoutError as error:
-        raise TooSlow(f"the body has not arrived within {PATIENCE_S} seconds", "send it in one go") from error
+    _, raw = await raw_body(request, ("application/json",))
     return read(raw, type) if len(raw) <= LARGE else await _aside(raw, type)
 
 
-async def raw_body(request: Request, medias: tuple[str, ...], limit: int) -> tuple[str, bytes]:
-    """A body that is no JSON: its media type, one of some, and its bytes."""
+async def raw_body(request: Request, medias: tuple[str, ...]) -> tuple[str, bytes]:
+    """A body as it came: its media type, one of some, and its bytes."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media not in medias:
         raise WrongMedia(f"the content type is {media or 'missing'}", f"send {' or '.join(medias)}")
@@ -57,7 +48,7 @@ async def raw_body(request: Request, medias: tuple[str, ...], limit: int) -> tup
         raise WrongMedia("the body is encoded", "send it without Content-Encoding")
     try:
         async with asyncio.timeout(PATIENCE_S):
-            return media, await _limited(request, limit)
+            return media, await _limited(request, request.app.state.service.options.max_body)
     except TimeoutError as error:
         raise TooSlow(f"the body has not arrived within {PATIENCE_S} seconds", "send it in one go") from error
 

@@ -183,11 +183,13 @@ def reply(content: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(content), status, media_type=JSON)
 
 
-async def any_right(request: Request, name: str) -> None:
-    """A model may be looked at by whoever has any right to it."""
-    rights = await service(request).bearer(request)
+async def permitted(request: Request, scope: Scope | None = None) -> tuple[Service, str]:
+    """The service, and the model in the path, if the caller has this right to it; whoever has any may look at it."""
+    here, name = service(request), model_name(request)
+    rights = await here.bearer(request) if scope is None else await here.rights(request, scope, name)
     if rights.model not in (None, name):
         raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+    return here, name
 
 
 async def explained(here: Service, id: str, allowed: str | None) -> Contributions | None:

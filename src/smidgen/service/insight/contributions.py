@@ -20,8 +20,8 @@ from smidgen.service.models.served import Served
 from smidgen.structures import Choice, Ranking, structured
 from smidgen.structures.structure import vector
 
-#: How many are told of one answer.
-MOST = 100
+#: How many are told of one answer, and how many of them in words.
+MOST, TOLD = 100, 5
 
 
 def contributions(engine: Engine, model: Served, key: str | None, decision: Decision) -> Contributions | None:
@@ -42,11 +42,11 @@ def contributions(engine: Engine, model: Served, key: str | None, decision: Deci
     return Contributions(version=model.version, items=items[:MOST])
 
 
-def in_words(found: Contributions | None, most: int = 5) -> str | None:
+def in_words(found: Contributions | None) -> str | None:
     """The strongest of them as a sentence."""
     if found is None or not found.items:
         return None
-    told = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:most])
+    told = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:TOLD])
     return f"By the weights of version {found.version:,} this speaks for it, or against: {told}."
 
 

@@ -12,11 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from smidgen.service.clock import stamp
-from smidgen.service.http.assets import HEADERS, asset
+from smidgen.service.http.assets import asset, uncached
 from smidgen.service.http.company import described as described_workers
 from smidgen.service.http.mounting import links
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import Service, any_right, explained, model_name, reply, service, whole_number
+from smidgen.service.http.running import Service, explained, permitted, service, whole_number
 from smidgen.service.insight.contributions import in_words
 from smidgen.service.insight.curve import LEARNT, MADE, NOTHING, learnt_points, made_points
 from smidgen.service.insight.glances import Glance, ordered
@@ -27,7 +27,7 @@ from smidgen.service.insight.quality import committed
 from smidgen.service.insight.weights import keys, known_names, largest_weights
 from smidgen.service.messages import Finding
 from smidgen.service.models.catalogue import catalogue, described
-from smidgen.service.models.sample import SAMPLE, SampleBody, is_sample, play, sample_name
+from smidgen.service.models.sample import SAMPLE, SampleBody, is_sample, name_for, play
 from smidgen.service.models.served import Served
 from smidgen.service.store.protocol import Reading
 from smidgen.service.store.rows import pooled
@@ -79,30 +79,29 @@ async def models(request: Request) -> Response:
     told = {"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(rights.scopes)}
     if here.engine.store.shared:
         told["workers"] = await asyncio.to_thread(described_workers, here, rights.model)
-    return _told(told)
+    return uncached(told)
 
 
 async def learners(request: Request) -> Response:
     """GET /ui/learners.json."""
     await service(request).bearer(request)
-    return _told(catalogue())
+    return uncached(catalogue())
 
 
 async def loops(request: Request) -> Response:
     """GET /ui/loops.json: what the pages know of the loops; no secret, as little as /openapi.json is."""
-    return _told(described())
+    return uncached(described())
 
 
 async def guests(request: Request) -> Response:
     """GET /ui/guests.json: the pages of guests that are there now."""
     await service(request).look()
-    return _told(links(request.scope))
+    return uncached(links(request.scope))
 
 
 async def curve(request: Request) -> Response:
     """GET /ui/models/{name}/curve.json."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     model = here.engine.model(name)
     learnt = await here.curves.sums(here.reading, model, LEARNT)
     loop = model.blueprint.loop
@@ -112,7 +111,7 @@ async def curve(request: Request) -> Response:
     points = learnt_points(learnt.rows, share=loop.share)
     report = await asyncio.to_thread(here.health.of, here.reading, model, here.engine.clock())
     promise = guarantee(model, [(point["to"], point["lag"]) for point in points], report.conditions)
-    return _told(
+    return uncached(
         {
             "model": name,
             "loop": loop.name,
@@ -128,38 +127,34 @@ async def curve(request: Request) -> Response:
 
 async def weights(request: Request) -> Response:
     """GET /ui/models/{name}/weights.json?key=…&label=…."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     asked = request.query_params
     key, label = asked.get("key") or None, asked.get("label") or None
-    return _told(
+    return uncached(
         await here.writer.do(lambda: largest_weights(here.engine, here.engine.entered_for(name, key), key, label))
     )
 
 
 async def feature_names(request: Request) -> Response:
     """GET /ui/models/{name}/names.json: what the fields of its app's records are called."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
-    return _told({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.model(name)))})
+    here, name = await permitted(request)
+    return uncached({"names": await here.writer.do(lambda: known_names(here.engine, here.engine.model(name)))})
 
 
 async def some_keys(request: Request) -> Response:
     """GET /ui/models/{name}/keys.json?prefix=…."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     prefix = request.query_params.get("prefix", "")
     found = await asyncio.to_thread(keys, here.reading, here.engine.model(name), prefix)
-    return _told({"keys": found})
+    return uncached({"keys": found})
 
 
 async def latest(request: Request) -> Response:
     """GET /ui/models/{name}/recent.json?before=…: what ``older`` said, to go on from there."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    here, name = await permitted(request)
     before = request.query_params.get("before", "0")
     found, older = await asyncio.to_thread(recent, here.log, here.engine.model(name), here.engine.clock(), before)
-    return _told({"decisions": found, "older": older})
+    return uncached({"decisions": found, "older": older})
 
 
 async def story(request: Request) -> Response:
@@ -171,7 +166,7 @@ async def story(request: Request) -> Response:
     lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, rights.model, now)
     if (why := in_words(await explained(here, id, rights.model))) is not None:
         lines.append({"at": stamp(now), "text": why})
-    return _told({"decision": id, "lines": lines})
+    return uncached({"decision": id, "lines": lines})
 
 
 async def answers(request: Request) -> Response:
@@ -179,20 +174,20 @@ async def answers(request: Request) -> Response:
     here = service(request)
     rights = await here.bearer(request)
     id = request.path_params["id"]
-    return _told(await asyncio.to_thread(offered, here.log, here.engine.slots, id, rights.model))
+    return uncached(await asyncio.to_thread(offered, here.log, here.engine.slots, id, rights.model))
 
 
 async def sample(request: Request) -> Response:
     """POST /ui/sample: play simulated users on the sample model, which is made if it is not there."""
     here = service(request)
     await here.bearer(request)
-    name = await here.writer.do(partial(sample_name, here.engine))
+    name = await here.writer.do(partial(name_for, here.engine, "sample", SAMPLE))
     await here.rights(request, "admin", name)
-    body = await json_body(request, SampleBody, here.options.max_body)
+    body = await json_body(request, SampleBody)
     await here.warm(SAMPLE)
     for _ in range(body.users):
         await here.writer.do(partial(play, here.engine, name))
-    return _told({"model": name, "played": body.users})
+    return uncached({"model": name, "played": body.users})
 
 
 def routes() -> list[Route]:
@@ -253,9 +248,3 @@ def _lag(reading: Reading, model: Served) -> dict[str, Any]:
         "late": seen.late,
         "open": seen.decisions - seen.version - seen.late,
     }
-
-
-def _told(content: Any) -> Response:
-    response = reply(content)
-    response.headers.update({**HEADERS, "cache-control": "no-store"})
-    return response

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.service.insight.quality import committed
-from smidgen.service.insight.tables import Table, table
+from smidgen.service.insight.tables import FeatureTable, table
 from smidgen.service.insight.tracing import Step, Tracing
 from smidgen.service.models.served import Served
 from smidgen.service.store.events import Event
@@ -142,7 +142,7 @@ class Evidence:
         return found[::-1]
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> FeatureTable:
         """The features of these decisions, column by column."""
         return table([decision.context for decision in self.decisions])
 

@@ -23,7 +23,7 @@ class Lines(NamedTuple):
     values: FloatArray
 
 
-class Table(NamedTuple):
+class FeatureTable(NamedTuple):
     """Figures of columns over the rows of many decisions.
 
     Attributes
@@ -79,7 +79,7 @@ def _entries(starts: Any, columns: Any, values: Any) -> Lines:
     return Lines(before[np.asarray(starts, dtype=np.int64)], np.asarray(columns)[kept].astype(np.int64), given[kept])
 
 
-def table(contexts: list[Any]) -> Table:
+def table(contexts: list[Any]) -> FeatureTable:
     """Figures over the contexts of decisions; those without features are passed over."""
     parts: list[Lines] = []
     offers, left = False, NUMBERS
@@ -94,7 +94,7 @@ def table(contexts: list[Any]) -> Table:
         offers = offers or isinstance(context, Ranking | Choice) or bool(getattr(context, "candidates", False))
     if not parts:
         none = np.zeros(0)
-        return Table(0, 0, none.astype(np.int64), none, none.astype(np.bool_), none.astype(np.bool_), 0, 0)
+        return FeatureTable(0, 0, none.astype(np.int64), none, none.astype(np.bool_), none.astype(np.bool_), 0, 0)
     several = [each for each in parts if len(each.starts) > 2] if offers else [_stacked(parts)]
     met, place = np.unique(np.concatenate([each.columns for each in parts]), return_inverse=True)
     values = np.concatenate([each.values for each in parts])
@@ -108,7 +108,7 @@ def table(contexts: list[Any]) -> Table:
     fixed = (count == rows) & ~_spread(place, values, len(met))
     alike = sum(not len(_varying(each)) for each in several if len(each.starts) > 2)
     compared = len(several) if offers else len(parts) if len(parts) > 1 else 0
-    return Table(len(parts), rows, met, size, varies, fixed, alike if offers else alike * len(parts), compared)
+    return FeatureTable(len(parts), rows, met, size, varies, fixed, alike if offers else alike * len(parts), compared)
 
 
 def _stacked(parts: list[Lines]) -> Lines:

@@ -54,15 +54,20 @@ def known_names(engine: Engine, model: Served, most: int = 400) -> list[str]:
     return [] if features is None else [name for _, name in itertools.islice(features.named_columns(), most)]
 
 
-def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:
-    """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out."""
+def learner_of(engine: Engine, model: Served, key: str | None) -> Learner:
+    """The learner of a model, or of one of its keys, if it has any and this is one."""
     if model.keyed and key is None:
         raise Impossible("key is missing", "this model has one learner per key: say ?key=…")
     if not model.keyed and key is not None:
         raise Impossible("this model has no keys", "leave key out")
     if key is not None and key not in keys(engine.store, model, key, 1):
         raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
-    learner = engine.learners.get(model, key).learner
+    return engine.learners.get(model, key).learner
+
+
+def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:
+    """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out."""
+    learner = learner_of(engine, model, key)
     weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
     labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
     found = []

@@ -51,7 +51,7 @@ def _read(path: str, given: Any) -> Knob:
     try:
         return make(*limits)
     except InvalidArgument as error:
-        raise Impossible(f"{path} is {_said(given)}: {error.problem}", _way_out(make, limits)) from error
+        raise Impossible(f"{path} is {_said(given)}: {error.problem}", _hint(make, limits)) from error
 
 
 def _form(path: str, given: Any) -> tuple[type[Knob], list[Any]]:
@@ -71,7 +71,7 @@ def _form(path: str, given: Any) -> tuple[type[Knob], list[Any]]:
     raise Impossible(f"{path} is {_said(given)}", _HINT)
 
 
-def _way_out(make: type[Knob], limits: list[Any]) -> str:
+def _hint(make: type[Knob], limits: list[Any]) -> str:
     low, high = limits
     if not low < high:
         return "give two limits, the lower first, and the higher above it"

@@ -92,64 +92,17 @@ class Registry(Mapping[str, type[Loop]]):
         self._assemble()
 
     def _assemble(self) -> None:
-        decision = msgspec.defstruct(
-            "DecisionBody",
-            [(name, kind, None) for name, kind in self._requested().items()],
-            bases=(DecisionBody,),
-            kw_only=True,
-            namespace={"__doc__": "A request for a decision; which fields belong depends on the loop."},
-        )
-        several: Any = types.GenericAlias(list, (decision,))
-        batch = msgspec.defstruct(
-            "BatchBody",
-            [("decisions", operator.getitem(_ANNOTATED, (several, AT_ONCE)) | None, None)],
-            bases=(BatchBody,),
-            kw_only=True,
-            namespace={"__doc__": BatchBody.__doc__},
-        )
-        example = msgspec.defstruct(
-            "ExampleBody",
-            [(name, kind, None) for name, kind in self._requested().items()],
-            bases=(ExampleBody,),
-            kw_only=True,
-            namespace={"__doc__": ExampleBody.__doc__},
-        )
-        several = types.GenericAlias(list, (example,))
-        examples = msgspec.defstruct(
-            "ExamplesBody",
-            [("examples", operator.getitem(_ANNOTATED, (several, AT_ONCE)))],
-            bases=(ExamplesBody,),
-            kw_only=True,
-            namespace={"__doc__": ExamplesBody.__doc__},
-        )
-        feedback = msgspec.defstruct(
-            "FeedbackBody",
-            [(name, kind, UNSET) for name, kind in self._answered().items()],
-            bases=(FeedbackBody,),
-            kw_only=True,
-            namespace={"__doc__": "What the user did; which field belongs depends on the loop."},
-        )
-        one = msgspec.defstruct(
-            "FeedbackOnBody",
-            [("decision", Id)],
-            bases=(feedback,),
-            kw_only=True,
-            namespace={"__doc__": "A decision, and what its user did."},
-        )
-        many: Any = types.GenericAlias(list, (one,))
-        several_feedbacks = msgspec.defstruct(
-            "SeveralBody",
-            [("feedback", operator.getitem(_ANNOTATED, (many, AT_ONCE)))],
-            bases=(SeveralBody,),
-            kw_only=True,
-            namespace={"__doc__": SeveralBody.__doc__},
-        )
-        self.several: Any = several_feedbacks
-        self.decision: Any = decision
-        self.batch: Any = batch
-        self.example: Any = example
-        self.examples: Any = examples
-        self.feedback: Any = feedback
+        requested = [(name, kind, None) for name, kind in self._requested().items()]
+        answered = [(name, kind, UNSET) for name, kind in self._answered().items()]
+        asks = "A request for a decision; which fields belong depends on the loop."
+        tells = "What the user did; which field belongs depends on the loop."
+        self.decision: Any = _with(DecisionBody, requested, about=asks)
+        self.batch: Any = _with(BatchBody, [("decisions", _several(self.decision) | None, None)])
+        self.example: Any = _with(ExampleBody, requested)
+        self.examples: Any = _with(ExamplesBody, [("examples", _several(self.example))])
+        self.feedback: Any = _with(FeedbackBody, answered, about=tells)
+        one = _with(self.feedback, [("decision", Id)], "FeedbackOnBody", "A decision, and what its user did.")
+        self.several: Any = _with(SeveralBody, [("feedback", _several(one))])
 
     def _requested(self) -> dict[str, Any]:
         """The fields of all requests; one name has one type."""
@@ -173,6 +126,17 @@ class Registry(Mapping[str, type[Loop]]):
             for field in msgspec.structs.fields(loop.feedback):
                 found.setdefault(field.name, []).append(field.type)
         return {name: functools.reduce(operator.or_, kinds) for name, kinds in found.items()}
+
+
+def _with(base: Any, fields: list[Any], name: str | None = None, about: str | None = None) -> Any:
+    """A struct with fields beside those of its base, whose name and docstring it has unless others are given."""
+    namespace = {"__doc__": about or base.__doc__}
+    return msgspec.defstruct(name or base.__name__, fields, bases=(base,), kw_only=True, namespace=namespace)
+
+
+def _several(kind: Any) -> Any:
+    """A list of as many as one call may hold."""
+    return operator.getitem(_ANNOTATED, (types.GenericAlias(list, (kind,)), AT_ONCE))
 
 
 def _modules() -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from smidgen import records
-from smidgen.service.messages import FeedbackBody, FeedbackReply, digest
+from smidgen.service.messages import FeedbackBody, FeedbackReply, ShownReply, digest
 from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.passing_on import Hearing
 from smidgen.service.models.recent import Made
@@ -17,7 +17,7 @@ from smidgen.service.store.crash_points import reach
 from smidgen.service.store.rows import Told, Verdicts, again
 
 
-class Answers(Hearing):
+class Answering(Hearing):
     """The feedback on the decisions of all models."""
 
     def take(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
@@ -38,6 +38,13 @@ class Answers(Hearing):
             raise unknown(name)
         refuse_beside(name, made.beside)
         return self._learn(name, made, given, hashed, known_open)
+
+    def shown(self, name: str, allowed: str | None = None) -> ShownReply:
+        """Let a decision count that was asked for ahead, if its window is open; once is enough, and twice no harm."""
+        row, model = self._models.find(self._log, name, allowed)
+        refuse_beside(name, row.beside)
+        counted = self._store.shown(row.slot, row.id, self._clock(), self._log.key(model, row.seq))
+        return ShownReply(status="late" if counted is None else "shown" if counted else "duplicate")
 
     def _learn(
         self, name: str, made: Made, given: dict[str, Any], hashed: bytes, known_open: float | None

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from smidgen.service.models.entrance import Entrance
 from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry
+from smidgen.service.models.registry import Models
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.models.undo import Undo
 from smidgen.service.models.whole import Whole
@@ -43,7 +43,7 @@ class Batches:
         self._undo = Undo()
         self.events = EventLog(self.store)
         self.learners = LearnerCache(self.store, self._undo, keyed_in_memory)
-        self._models = Registry(self.store, self._undo)
+        self._models = Models(self.store, self._undo)
         self._recent = Recent()
         self._all = Whole(self._models, self.store, self.events, self.learners, self._recent, self._undo, clock)
         self._entrance: Entrance | None = None

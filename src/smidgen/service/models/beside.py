@@ -24,7 +24,7 @@ _log = logging.getLogger("smidgen.service")
 _UNDRAWN: dict[str, Any] = dict.fromkeys(("propensities", "log_propensity", "perturbation", "reach", "teams"))
 
 
-class Answer(NamedTuple):
+class Proposal(NamedTuple):
     """What one model says to a request.
 
     Attributes
@@ -66,7 +66,7 @@ class Deciding:
         self._learners = learners
         self._undo = undo
 
-    def all(self, model: Served, key: str | None, context: Any, ids: Sequence[Any], chosen: Any) -> list[Answer]:
+    def all(self, model: Served, key: str | None, context: Any, ids: Sequence[Any], chosen: Any) -> list[Proposal]:
         """The answers: first the one that goes out.
 
         One beside it that fails is left out, and told in the server's log; the champion's failure is a refusal.
@@ -88,16 +88,16 @@ class Deciding:
             answers.sort(key=lambda answer: answer.model is not model.challenger)
         return [answers[0], *(self._beside(each, answers[0], ids) for each in answers[1:])]
 
-    def _one(self, model: Served, key: str | None, context: Any) -> Answer:
+    def _one(self, model: Served, key: str | None, context: Any) -> Proposal:
         held, group = self._learners.get(model, key), self._learners.group(model)
         start, learner = self._learners.begin(model, key, held), held.learner
         self._undo.note(self._learners.withdraw, model.slot, key, learner, learner.decisions)
         if group is None:
-            return Answer(model, learner, learner.decide(context))
+            return Proposal(model, learner, learner.decide(context))
         decision, names = group.decide(learner, context, held.known)
-        return Answer(model, learner, decision, start=start, names=names)
+        return Proposal(model, learner, decision, start=start, names=names)
 
-    def _beside(self, answer: Answer, shown: Answer, ids: Sequence[Any]) -> Answer:
+    def _beside(self, answer: Proposal, shown: Proposal, ids: Sequence[Any]) -> Proposal:
         """How what lies beside compares with what goes out."""
         loop, p = answer.model.blueprint.loop, shown.decision.propensity
         chance = p if p is not None and (p < 1.0 or len(ids) == 1) else None
@@ -105,9 +105,9 @@ class Deciding:
         agreed = loop.agrees(answer.decision, shown.decision.greedy) if answer.model.leader is not None else None
         return answer._replace(agreed=agreed, target=target, chance=chance if target is not None else None)
 
-    def _chosen(self, answers: list[Answer], ids: Sequence[Any], value: Any) -> list[Answer]:
+    def _chosen(self, answers: list[Proposal], ids: Sequence[Any], value: Any) -> list[Proposal]:
         """What the app had chosen goes out; all are taught it."""
-        found: list[Answer] = []
+        found: list[Proposal] = []
         for answer in answers:
             blueprint = answer.model.blueprint
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -254,19 +253,9 @@ def canonical(body: ModelBody) -> bytes:
     return msgspec.json.encode(body, order="deterministic")
 
 
-def once(what: str, names: list[str], known: Collection[str] = ()) -> None:
-    """Refuse a name that comes twice, or that is known already.
-
-    Parameters
-    ----------
-    what
-        What the names are of.
-    names
-        The names.
-    known
-        Those that there are already.
-    """
-    seen = set(known)
+def once(what: str, names: list[str]) -> None:
+    """Refuse a name that comes twice; ``what`` says what they are names of."""
+    seen = set[str]()
     for name in names:
         if name in seen:
             raise Impossible(f"{what} has {name!r} twice", "give each a name of its own, once")

@@ -11,7 +11,7 @@ from smidgen.service.loops.registry import loops
 from smidgen.service.messages import BatchBody, DecisionBody
 from smidgen.service.models.building import Blueprint
 from smidgen.service.models.cost import Budget
-from smidgen.service.models.making import Maker, Request, Unwritten
+from smidgen.service.models.making import Maker, Prepared, Unwritten
 from smidgen.service.models.served import Served
 from smidgen.service.models.whole import Commands, Whole
 from smidgen.service.refusals import Conflict, Impossible
@@ -105,7 +105,7 @@ class Decisions(Commands):
 
     def _parts(self, model: Served, bodies: list[DecisionBody], size: int) -> Iterator[list[Reply] | None]:
         basis = self._basis(model) if len(bodies) > size and _by_itself(model, bodies) else None
-        ready, budgets = list[Request](), [Budget(each.blueprint.cost) for each in (model, *model.beside)]
+        ready, budgets = list[Prepared](), [Budget(each.blueprint.cost) for each in (model, *model.beside)]
         for index, body in enumerate(bodies):
             if basis is not None and index and index % size == 0:
                 yield from self._pause(model, basis, 0)

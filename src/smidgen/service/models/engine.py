@@ -28,7 +28,7 @@ from smidgen.service.messages import (
     UndoneReply,
 )
 from smidgen.service.models.amending import Amending
-from smidgen.service.models.answers import Answers
+from smidgen.service.models.answers import Answering
 from smidgen.service.models.bases import Plan, planned, states
 from smidgen.service.models.bringing import Bringing, Brought
 from smidgen.service.models.decisions import Decisions
@@ -38,7 +38,6 @@ from smidgen.service.models.progress import Progress
 from smidgen.service.models.promoting import Promoting
 from smidgen.service.models.retaining import STAGED, TIDIED, Retention
 from smidgen.service.models.served import Served
-from smidgen.service.models.showings import Showings
 from smidgen.service.models.stories import tell
 from smidgen.service.models.undoing import Folded, Undoing
 from smidgen.service.models.upkeep import Upkeep
@@ -85,8 +84,7 @@ class Engine(Upkeep):
         super().__init__(place, clock, keyed_in_memory, snapshot_every, worker)
         whole = self._all
         self._decisions = Decisions(whole)
-        self._answers = Answers(whole, self._passing_on)
-        self._showings = Showings(whole)
+        self._answers = Answering(whole, self._passing_on)
         self._undoing = Undoing(whole)
         self._forgetting = Forgetting(whole)
         self._amending = Amending(whole)
@@ -94,6 +92,15 @@ class Engine(Upkeep):
         self._promoting = Promoting(whole)
         self._lessons = Lessons(whole)
         self._retaining = Retention(whole)
+
+    def _then(self, name: str, command: Callable[[], None]) -> ModelReply:
+        """Run a command; the model of this name as it is then."""
+
+        def told() -> ModelReply:
+            command()
+            return self.describe(name)
+
+        return self.run(told)
 
     def create(self, name: str, body: ModelBody) -> tuple[bool, ModelReply]:
         """Make a model; whether it is new, and the model."""
@@ -105,30 +112,15 @@ class Engine(Upkeep):
 
     def amend(self, name: str, body: AmendBody) -> ModelReply:
         """Change settings of a model that lives; the model as it is then."""
-
-        def command() -> ModelReply:
-            self._amending.take(name, body)
-            return self.describe(name)
-
-        return self.run(command)
+        return self._then(name, lambda: self._amending.take(name, body))
 
     def copy(self, name: str, body: CopyBody) -> ModelReply:
         """Make a copy of a model under another name."""
-
-        def command() -> ModelReply:
-            self._bringing.copy(name, body.to, learnt=body.learnt)
-            return self.describe(body.to)
-
-        return self.run(command)
+        return self._then(body.to, lambda: self._bringing.copy(name, body.to, learnt=body.learnt))
 
     def fill(self, name: str, brought: Brought, source: str) -> ModelReply:
         """Make a model of learners that were brought, or fill an empty one."""
-
-        def command() -> ModelReply:
-            self._bringing.fill(name, brought, source)
-            return self.describe(name)
-
-        return self.run(command)
+        return self._then(name, lambda: self._bringing.fill(name, brought, source))
 
     def promote(self, name: str) -> PromotedReply:
         """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
@@ -136,30 +128,15 @@ class Engine(Upkeep):
 
     def archive(self, name: str) -> ModelReply:
         """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
-
-        def command() -> ModelReply:
-            self._models.archive(name, self.clock())
-            return self.describe(name)
-
-        return self.run(command)
+        return self._then(name, lambda: self._models.archive(name, self.clock()))
 
     def revive(self, name: str) -> ModelReply:
         """Let an archived model decide again."""
-
-        def command() -> ModelReply:
-            self._models.revive(name, self.clock())
-            return self.describe(name)
-
-        return self.run(command)
+        return self._then(name, lambda: self._models.revive(name, self.clock()))
 
     def rename(self, name: str, to: str) -> ModelReply:
         """Give an archived model another name, so that its own is free."""
-
-        def command() -> ModelReply:
-            self._models.rename(name, to, self.clock())
-            return self.describe(to)
-
-        return self.run(command)
+        return self._then(to, lambda: self._models.rename(name, to, self.clock()))
 
     def model(self, name: str) -> Served:
         """The model of this name, as it is in memory; any thread may ask."""
@@ -212,7 +189,7 @@ class Engine(Upkeep):
 
     def shown(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count that was asked for ahead of time."""
-        return self.run(lambda: self._showings.take(name, allowed))
+        return self.run(lambda: self._answers.shown(name, allowed))
 
     def retract(self, name: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
         """Undo what was learnt of a decision; ``ready`` is what was folded aside."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from smidgen.service.models.catching_up import ORDINARY
 from smidgen.service.models.hashed_names import HashedNames
 from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry
+from smidgen.service.models.registry import Models
 from smidgen.service.models.served import LearnerCache, Served
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
@@ -34,9 +34,7 @@ class Entrance:
         The slots that the latest command has asked for: who was told that one is taken begins with all of them.
     """
 
-    def __init__(
-        self, store: Store, models: Registry, events: EventLog, learners: LearnerCache, recent: Recent
-    ) -> None:
+    def __init__(self, store: Store, models: Models, events: EventLog, learners: LearnerCache, recent: Recent) -> None:
         self._store = store
         self._models = models
         self._events = events
@@ -135,7 +133,7 @@ class Entrance:
     def _renew(self, model: Served) -> None:
         """Let go of all that is in memory of a model whose past, or whose settings, others changed."""
         self._learners.leave_all(model.slot)
-        self._events.let_go_of(model)
+        self._events.let_go(model)
         self._recent.clear()
         model.scaled.clear()
         model.rewritten += 1

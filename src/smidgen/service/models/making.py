@@ -10,7 +10,7 @@ from smidgen.errors import InvalidFeatures, NotTeachable
 from smidgen.features.memory import Carried
 from smidgen.service.loops.candidates import located
 from smidgen.service.messages import DecisionBody, digest
-from smidgen.service.models.beside import Answer, Deciding
+from smidgen.service.models.beside import Deciding, Proposal
 from smidgen.service.models.hashed_names import named_in
 from smidgen.service.models.keyed_rows import Change
 from smidgen.service.models.recent import Made
@@ -24,7 +24,7 @@ from smidgen.service.store.log import Reply, reply
 from smidgen.service.store.rows import Asked
 
 
-class Request(NamedTuple):
+class Prepared(NamedTuple):
     """A request that was checked: the reply it had before, or what the learner will decide on."""
 
     body: DecisionBody
@@ -40,7 +40,7 @@ class Unwritten(NamedTuple):
     model: Served
     row: Asked
     ids: list[str]
-    answer: Answer
+    answer: Proposal
 
 
 class Maker(Commands):
@@ -51,7 +51,7 @@ class Maker(Commands):
         self._random = Salts()
         self._deciding = Deciding(whole.learners, whole.undo)
 
-    def prepare(self, model: Served, body: DecisionBody) -> Request:
+    def prepare(self, model: Served, body: DecisionBody) -> Prepared:
         """Check a request and make its context, changing nothing."""
         if model.keyed and body.key is None:
             raise Impossible("key is missing", "this model has one learner per key: say whose decision it is")
@@ -59,11 +59,11 @@ class Maker(Commands):
             raise Impossible("this model has no keys", 'leave key out, or create the model with "keyed": true')
         hashed = digest(body) if body.id is not None else None
         if (known := self._known(model, body, hashed)) is not None:
-            return Request(body, known, None, (), hashed)
+            return Prepared(body, known, None, (), hashed)
         loop = model.blueprint.loop
         loop.check(body)
         context, ids = loop.context(body)
-        return Request(body, None, context, ids, hashed)
+        return Prepared(body, None, context, ids, hashed)
 
     def _known(self, model: Served, body: DecisionBody, hashed: bytes | None) -> Reply | None:
         """The reply that the same id had before, whoever's key it came with."""
@@ -79,7 +79,7 @@ class Maker(Commands):
     def decide(
         self,
         model: Served,
-        request: Request,
+        request: Prepared,
         mine: dict[str, tuple[bytes | None, Reply]],
         made: list[Unwritten],
         now: float,
@@ -114,7 +114,7 @@ class Maker(Commands):
         return new
 
     def _row(
-        self, answer: Answer, request: Request, ids: list[str], now: float, shown: Asked | None = None
+        self, answer: Proposal, request: Prepared, ids: list[str], now: float, shown: Asked | None = None
     ) -> tuple[Unwritten, Reply]:
         """What is written of an answer, and what the app would be told; ``shown`` went out in its place."""
         model, decision, body = answer.model, answer.decision, request.body

@@ -36,8 +36,6 @@ class Owning:
         Gives the slots that somebody should own.
     name
         Under which this worker owns.
-    seconds
-        How long a lease lasts.
 
     Attributes
     ----------
@@ -45,13 +43,10 @@ class Owning:
         Under which this worker owns.
     """
 
-    def __init__(
-        self, store: Store, slots: Callable[[], Iterable[int]], name: str | None = None, seconds: float = LEASE_S
-    ) -> None:
+    def __init__(self, store: Store, slots: Callable[[], Iterable[int]], name: str | None = None) -> None:
         self.name = name if name is not None else own_name()
         self._store = store
         self._slots = slots
-        self._seconds = seconds
         self._owned: dict[int, tuple[int, float]] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -64,8 +59,8 @@ class Owning:
 
     def renew(self) -> list[int]:
         """Ask for all slots that are free, and go on owning those that are its own; those that are new."""
-        until, before = time.monotonic() + self._seconds, self._owned
-        granted = self._store.lease(self.name, self._seconds, *self._slots())
+        until, before = time.monotonic() + LEASE_S, self._owned
+        granted = self._store.lease(self.name, LEASE_S, *self._slots())
         self._owned = {slot: (epoch, until) for slot, epoch in granted.items()}
         return [slot for slot, epoch in granted.items() if slot not in before or before[slot][0] != epoch]
 

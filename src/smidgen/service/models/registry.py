@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from smidgen.service.models.entrance import Entrance
 
 
-class Registry:
+class Models:
     """The models in memory.
 
     Parameters

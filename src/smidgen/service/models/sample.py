@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated
 
 import numpy as np
@@ -38,21 +39,22 @@ class SampleBody(Message):
     users: Annotated[int, Meta(ge=1, le=200)] = 20
 
 
-def sample_name(engine: Engine) -> str:
-    """The name of the sample model, or the first free one for it."""
-    number = 1
-    while True:
-        name = "sample" if number == 1 else f"sample-{number}"
-        model = engine.models.get(name)
-        if model is None or is_sample(model):
-            return name
-        number += 1
+def name_for(engine: Engine, name: str, body: ModelBody) -> str:
+    """The name of the model that has these settings and decides, or the first free one for it: NAME, NAME-2, …."""
+    for number in itertools.count(1):
+        numbered = name if number == 1 else f"{name}-{number}"
+        if (model := engine.models.get(numbered)) is None or _decides(model, body):
+            break
+    return numbered
 
 
 def is_sample(model: Served) -> bool:
     """Whether simulated users may play on this model: its settings are the sample's, and so is its name."""
-    same = canonical(model.blueprint.body) == canonical(SAMPLE)
-    return same and model.archived_at is None and model.name.startswith("sample")
+    return _decides(model, SAMPLE) and model.name.startswith("sample")
+
+
+def _decides(model: Served, body: ModelBody) -> bool:
+    return model.archived_at is None and canonical(model.blueprint.body) == canonical(body)
 
 
 def play(engine: Engine, name: str) -> None:

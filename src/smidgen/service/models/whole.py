@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from smidgen.service.models.recent import Recent
-from smidgen.service.models.registry import Registry
+from smidgen.service.models.registry import Models
 from smidgen.service.models.served import LearnerCache
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.log import EventLog
@@ -28,7 +28,7 @@ class Whole(NamedTuple):
         Seconds since 1970.
     """
 
-    models: Registry
+    models: Models
     store: Store
     log: EventLog
     learners: LearnerCache

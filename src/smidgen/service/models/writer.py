@@ -19,6 +19,8 @@ from smidgen.service.models.upkeep import SWEPT
 from smidgen.service.refusals import Busy, StorageFailed, Taken
 
 T = TypeVar("T")
+#: How many jobs may wait, beyond which callers are told to come back; and how many share a commit at most.
+LIMIT, LARGEST = 10_000, 512
 #: How often windows are looked after when nobody asks for anything.
 WATCH_S = 0.5
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
@@ -50,10 +52,6 @@ class Writer:
     ----------
     engine
         What it writes to.
-    limit
-        How many commands may wait; beyond that callers are told to come back.
-    largest
-        How many commands at most share a commit.
 
     Attributes
     ----------
@@ -65,10 +63,8 @@ class Writer:
         When that was, by the monotonic clock.
     """
 
-    def __init__(self, engine: Engine, *, limit: int = 10_000, largest: int = 512) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._limit = limit
-        self._largest = largest
         self._queued: deque[Job] = deque()
         self._busy = False  # whether the thread has the engine
         self._turning = False  # whether the event loop is about to look at what is queued
@@ -163,8 +159,8 @@ class Writer:
 
     def _enter(self, job: Job) -> None:
         self.open()
-        if len(self._queued) >= self._limit:
-            raise Busy(f"{self._limit} requests are waiting", "slow down; nothing was lost, send it again")
+        if len(self._queued) >= LIMIT:
+            raise Busy(f"{LIMIT} requests are waiting", "slow down; nothing was lost, send it again")
         self._queued.append(job)
         self._soon()
 
@@ -187,7 +183,7 @@ class Writer:
         if done is not None:
             self._hand_over(partial(self._finish, done))
         else:
-            some = [self._queued.popleft() for _ in range(min(len(self._queued), self._largest))]
+            some = [self._queued.popleft() for _ in range(min(len(self._queued), LARGEST))]
             self._hand_over(partial(self._all, some))
 
     def _here(self) -> list[Job] | None:
@@ -204,7 +200,7 @@ class Writer:
         some: list[Job] = []
         try:
             begun, until = time.thread_time(), time.perf_counter() + TURN_S
-            for job in islice(self._queued, self._largest):
+            for job in islice(self._queued, LARGEST):
                 if some and (time.perf_counter() > until or not self._is_quick(job)):
                     break
                 some.append(job)

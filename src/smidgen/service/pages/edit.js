@@ -13,45 +13,38 @@ export function dialog(id, title, ...inside) {
   return root;
 }
 
-export function archiveDialog(model, done) {
+// Ask once more, then do it: what is sent, what is announced then, and how the two buttons are called.
+function sure(model, done, { id, title, words, method, path, said, leave, go, danger = "" }) {
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
-  const go = async (event) => {
+  const send = async (event) => {
     event.preventDefault();
     try {
-      await call("DELETE", `/v1/models/${encodeURIComponent(model.name)}`);
+      await call(method, `/v1/models/${encodeURIComponent(model.name)}${path}`, ...(method === "POST" ? [{}] : []));
       root.close();
-      announce(`${model.name} is archived`);
+      announce(said);
       await done();
     } catch (error) {
       wrong.textContent = sentence(error);
       wrong.hidden = false;
     }
   };
-  const root = dialog("archive", `Archive ${model.name}?`,
-    h("form", { class: "stack", onsubmit: go },
-      h("p", {}, `It will decide no more: apps that ask it will be refused. Answers to its ${whole(model.decisions)} decisions are still learnt until their windows end (${span(model.window_s)} each). Its log, its figures and this page stay, and it can be revived here later.`),
-      wrong,
-      h("div", { class: "row end" }, h("button", { type: "button", onclick: () => root.close() }, "Keep it"), h("button", { class: "main danger", type: "submit", id: "archive-it" }, "Archive it"))));
+  const root = dialog(id, title,
+    h("form", { class: "stack", onsubmit: send }, h("p", {}, words), wrong,
+      h("div", { class: "row end" }, h("button", { type: "button", onclick: () => root.close() }, leave), h("button", { class: `main${danger}`, type: "submit", id: `${id}-it` }, go))));
+}
+
+export function archiveDialog(model, done) {
+  sure(model, done, {
+    id: "archive", title: `Archive ${model.name}?`, method: "DELETE", path: "", said: `${model.name} is archived`, leave: "Keep it", go: "Archive it", danger: " danger",
+    words: `It will decide no more: apps that ask it will be refused. Answers to its ${whole(model.decisions)} decisions are still learnt until their windows end (${span(model.window_s)} each). Its log, its figures and this page stay, and it can be revived here later.`,
+  });
 }
 
 export function reviveDialog(model, done) {
-  const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
-  const go = async (event) => {
-    event.preventDefault();
-    try {
-      await call("POST", `/v1/models/${encodeURIComponent(model.name)}:revive`, {});
-      root.close();
-      announce(`${model.name} decides again`);
-      await done();
-    } catch (error) {
-      wrong.textContent = sentence(error);
-      wrong.hidden = false;
-    }
-  };
-  const root = dialog("revive", `Revive ${model.name}?`,
-    h("form", { class: "stack", onsubmit: go },
-      h("p", {}, "It will decide again and go on where it was, with all that it has learnt."), wrong,
-      h("div", { class: "row end" }, h("button", { type: "button", onclick: () => root.close() }, "Leave it"), h("button", { class: "main", type: "submit", id: "revive-it" }, "Revive it"))));
+  sure(model, done, {
+    id: "revive", title: `Revive ${model.name}?`, method: "POST", path: ":revive", said: `${model.name} decides again`, leave: "Leave it", go: "Revive it",
+    words: "It will decide again and go on where it was, with all that it has learnt.",
+  });
 }
 
 // What can be changed of this model, each with what it is now; a field that is left as it is changes nothing.

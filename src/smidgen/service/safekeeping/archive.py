@@ -35,7 +35,7 @@ _HINT = "give what smidgen backup wrote; if it was that, use an older backup"
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of a backup.
 
     Attributes
@@ -75,20 +75,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     made_at: str
     models: Count
     events: Count
-    files: list[Entry]
+    files: list[BackupFile]
 
 
 _manifests = msgspec.json.Decoder(Manifest)
 
 
-def entry(folder: Path, name: str) -> Entry:
+def entry(folder: Path, name: str) -> BackupFile:
     """A file of a folder, with its size and digest."""
     digest, size = hashlib.sha256(), 0
     with (folder / name).open("rb") as file:
         while part := file.read(_AT_ONCE):
             digest.update(part)
             size += len(part)
-    return Entry(name, size, digest.hexdigest())
+    return BackupFile(name, size, digest.hexdigest())
 
 
 def write(path: Path, manifest: Manifest, folder: Path, passed: Callable[[int], None]) -> None:
@@ -143,7 +143,7 @@ class Archive:
         self._length = os.fstat(file.fileno()).st_size
         self.manifest = self._manifest()
 
-    def parts(self) -> Iterator[tuple[Entry, Iterator[bytes]]]:
+    def parts(self) -> Iterator[tuple[BackupFile, Iterator[bytes]]]:
         """The files in order, each with its content in pieces; take all of a piece before the next file.
 
         A content whose digest is wrong is refused at its end.
@@ -193,7 +193,7 @@ class Archive:
         if (head.name, head.size) != (name, size):
             raise self._refusal(f"where its manifest has {name}, it holds something else")
 
-    def _content(self, each: Entry) -> Iterator[bytes]:
+    def _content(self, each: BackupFile) -> Iterator[bytes]:
         digest, left = hashlib.sha256(), each.size
         while left:
             part = self._read(min(left, _AT_ONCE))

@@ -12,7 +12,7 @@ from smidgen.service.models.served import state_problem
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping import archive
 from smidgen.service.safekeeping.aside import aside
-from smidgen.service.safekeeping.fsck import Progress, Report, fsck
+from smidgen.service.safekeeping.fsck import FsckReport, Progress, fsck
 from smidgen.service.store import modes
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.head import NAME, Head, Heads
@@ -125,7 +125,7 @@ def _pack(path: Path, manifest: archive.Manifest, folder: Path, progress: Progre
                 archive.Archive(file, str(path)).verify(passed)
 
 
-def _refuse_unsound(report: Report, folder: Path) -> None:
+def _refuse_unsound(report: FsckReport, folder: Path) -> None:
     if report.broken:
         first = report.broken[0]
         raise StorageFailed(

@@ -18,7 +18,7 @@ from smidgen.service.safekeeping.following import Following
 from smidgen.service.store import modes, soundness
 from smidgen.service.store.bases import base_digest
 from smidgen.service.store.events import digest_of
-from smidgen.service.store.finding import Finding, Findings
+from smidgen.service.store.finding import Fault, Findings
 from smidgen.service.store.head import NAME, Heads
 from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.lock import in_use
@@ -33,7 +33,7 @@ _SKIPPED = "nothing is lost: it is skipped, and written anew when the key learns
 Progress = Callable[[str, int, int], None]
 
 
-class Report(msgspec.Struct):
+class FsckReport(msgspec.Struct):
     """What was found; `broken` is what speaks against keeping it.
 
     Attributes
@@ -63,16 +63,16 @@ class Report(msgspec.Struct):
     snapshots: int = 0
     states: int = 0
     tokens: int = 0
-    findings: list[Finding] = msgspec.field(default_factory=list)
+    findings: list[Fault] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
 
     @property
-    def broken(self) -> list[Finding]:
+    def broken(self) -> list[Fault]:
         """The findings, but for learners that are only not installed here."""
         return [finding for finding in self.findings if finding.code != "learner"]
 
 
-def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> Report:
+def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> FsckReport:
     """Check a data folder, or a database, beside a running service or without.
 
     Parameters
@@ -90,7 +90,7 @@ def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, 
     folder = where
     if not folder.is_dir():
         raise StorageFailed(f"there is no folder {folder}", "give the --data folder of a service")
-    report, found = Report(str(folder), running=in_use(folder), deep=deep), Findings()
+    report, found = FsckReport(str(folder), running=in_use(folder), deep=deep), Findings()
     _check_modes(folder, found)
     try:
         witnesses = Witnesses(folder)  # before the database, which may go on
@@ -132,11 +132,11 @@ class _Check:
     def __init__(self, seen: Inspection, deep: bool, progress: Progress) -> None:
         self._seen = seen
         self._progress = progress
-        self._report = Report(str(seen.where), deep=deep)
+        self._report = FsckReport(str(seen.where), deep=deep)
         self._found = Findings()
         self._names: dict[int, str] = {}
 
-    def run(self) -> Report:
+    def run(self) -> FsckReport:
         """Everything, from the file upwards; what stands on something broken is not asked."""
         report = self._report
         try:
@@ -272,7 +272,7 @@ class _FolderCheck(_Check):
         self._witnesses = witnesses
         self._report.running = in_use(folder)
 
-    def run(self) -> Report:
+    def run(self) -> FsckReport:
         """The files' modes as well."""
         _check_modes(self._folder, self._found)
         return super().run()
@@ -292,7 +292,7 @@ class _FolderCheck(_Check):
 
     def _heads(self) -> None:
         heads = Heads(self._folder)
-        for lost in self._witnesses.lost(self._seen.reading.chain, self._seen.reading.first_known):
+        for lost in self._witnesses.lost(self._seen.reading.chain, self._seen.reading.floor):
             self._found.add(
                 "lost",
                 str(lost.witness.relative_to(self._folder)),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping.archive import Archive, Manifest
 from smidgen.service.safekeeping.aside import aside, exchange
-from smidgen.service.safekeeping.fsck import Progress, Report, fsck
+from smidgen.service.safekeeping.fsck import FsckReport, Progress, fsck
 from smidgen.service.store import modes
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.head import NAME as HEADS
@@ -38,7 +38,7 @@ class Restored(NamedTuple):
     """
 
     manifest: Manifest
-    report: Report
+    report: FsckReport
     moved: Path | None
 
 
@@ -167,7 +167,7 @@ def _free(path: Path) -> Path:
     return found
 
 
-def _refuse_unsound(report: Report, path: Path) -> None:
+def _refuse_unsound(report: FsckReport, path: Path) -> None:
     if report.broken:
         first = report.broken[0]
         raise StorageFailed(

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from smidgen.service.demos import told
+from smidgen.service.demos import uncached
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import Service
 from smidgen.service.insight.curve import LEARNT
@@ -34,46 +34,46 @@ class QueryBody(Message):
 async def query(request: Request) -> Response:
     """POST /demo/search/query: a decision of the model, and what it shows."""
     here, name = await DEMO.admitted(request)
-    body = await json_body(request, QueryBody, here.options.max_body)
+    body = await json_body(request, QueryBody)
     asked = await with_library(partial(search, body.q))
     if not asked.documents:
-        return told({"model": name, "decision": None, "words": asked.words, "results": [], "of": 0})
+        return uncached({"model": name, "decision": None, "words": asked.words, "results": [], "of": 0})
     answer = await here.writer.do(lambda: decide(here.engine, name, asked))
     made = {"model": name, "decision": answer["decision"], "model_version": answer["model_version"]}
     counts = {"of": len(asked.documents), "decisions": here.engine.model(name).decisions}
     results = shown(asked, answer, scaled=scales(here.engine, name))
-    return told({**made, "words": asked.words, "results": results, **counts}, 201)
+    return uncached({**made, "words": asked.words, "results": results, **counts}, 201)
 
 
 async def weights(request: Request) -> Response:
     """GET /demo/search/weights: what the model goes by, and how it has done so far."""
     here, name = await DEMO.admitted(request, makes=False)
-    return told(await _figures(here, name))
+    return uncached(await _figures(here, name))
 
 
 async def documents(request: Request) -> Response:
     """GET /demo/search/documents: how many there are, once they have been read."""
     await DEMO.admitted(request, makes=False)
-    return told({"documents": await with_library(lambda index: len(index.documents)), "shown": SHOWN})
+    return uncached({"documents": await with_library(lambda index: len(index.documents)), "shown": SHOWN})
 
 
 async def simulate(request: Request) -> Response:
     """POST /demo/search/simulate: some simulated visitors, each with a decision of his own."""
     here, name = await DEMO.admitted(request)
-    body = await json_body(request, VisitorsBody, here.options.max_body)
+    body = await json_body(request, VisitorsBody)
     first = await here.writer.do(partial(_next_visitor, here.engine, name))
     clicked = 0
     for number in range(first, first + body.users):
         who = await with_library(partial(visitor, number))
         clicked += await here.writer.do(partial(visit, here.engine, name, who))
-    return told({"model": name, "played": body.users, "clicked": clicked, **await _figures(here, name)})
+    return uncached({"model": name, "played": body.users, "clicked": clicked, **await _figures(here, name)})
 
 
 async def side_by_side(request: Request) -> Response:
     """POST /demo/search/compare: users who only look at the top, played aside with two learners."""
-    here, _ = await DEMO.admitted(request, makes=False)
-    body = await json_body(request, CompareBody, here.options.max_body)
-    return told(await with_library(partial(compare, body.run)))
+    await DEMO.admitted(request, makes=False)
+    body = await json_body(request, CompareBody)
+    return uncached(await with_library(partial(compare, body.run)))
 
 
 def routes() -> list[Route]:

@@ -106,3 +106,9 @@ def base_digest(base: Base, states: Iterable[bytes], carried: Iterable[Carried])
     for seq, digest in carried:
         whole.update(seq.to_bytes(8, "little") + digest)
     return whole.digest()
+
+
+def said(base: Base, events: int, states: Iterable[bytes], carried: Iterable[Carried]) -> bytes:
+    """What the event says that a base was made under which so many events more lie."""
+    digest = base_digest(base, states, carried)
+    return msgspec.msgpack.encode({"base": base.seq, "version": base.version, "events": events, "digest": digest})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,10 +21,12 @@ from smidgen.service.store.lock import in_use, only_one
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.places import Database, Place, open_store
 from smidgen.service.store.rebuilding import Rebuilding, rebuild
-from smidgen.service.store.sql_models import SQLModels
 from smidgen.service.store.sql_reads import SQLReads
 from smidgen.service.store.sql_tables import TABLES
 from smidgen.service.store.still import opened
+
+if TYPE_CHECKING:
+    from smidgen.service.store.places import Opened
 
 #: Told how far it is: what is being done, how much of it is done, of how much.
 Progress = Callable[[str, int, int], None]
@@ -117,14 +119,12 @@ def _source(place: Place) -> Iterator[tuple[Inspection, bool]]:
 
 
 @contextmanager
-def _target(place: Place) -> Iterator[SQLModels]:
+def _target(place: Place) -> Iterator[Opened]:
     """The store to be filled; nobody ends its batch because it is long."""
     if isinstance(place, Database):
         place = Database(f"{place.url}{'&' if urlsplit(place.url).query else '?'}idle_s=3600")
     store = open_store(place)
     try:
-        if not isinstance(store, SQLModels):  # pragma: no cover - all that are opened by a place are
-            raise StorageFailed(f"{place} cannot be filled", "name a data folder or a database")
         yield store
     finally:
         store.close()
@@ -132,14 +132,14 @@ def _target(place: Place) -> Iterator[SQLModels]:
         open_store(place).close()  # which writes the heads of the logs beside them
 
 
-def _refuse_filled(store: SQLModels, place: Place) -> None:
+def _refuse_filled(store: Opened, place: Place) -> None:
     store.take_all()
     for name in TABLES:
         if store.count_of_rows(name):
             raise StorageFailed(f"{place} is not empty: it has {name}", "name an empty folder, or another ?schema=")
 
 
-def _fill(reading: SQLReads, store: SQLModels, name: str, progress: Progress) -> int:
+def _fill(reading: SQLReads, store: Opened, name: str, progress: Progress) -> int:
     of, count = reading.count_of_rows(name), 0
     for count, row in enumerate(reading.rows_of(name), 1):
         store.add_row(name, row)
@@ -148,7 +148,7 @@ def _fill(reading: SQLReads, store: SQLModels, name: str, progress: Progress) ->
     return count
 
 
-def _compare(reading: SQLReads, store: SQLModels, name: str, rows: int, progress: Progress) -> None:
+def _compare(reading: SQLReads, store: Opened, name: str, rows: int, progress: Progress) -> None:
     """Read a table back, and hold it against where it is from."""
     progress(f"comparing {name}", 0, rows)
     before, after = (_digest(view.rows_of(name)) for view in (reading, store))
@@ -163,7 +163,7 @@ def _digest(rows: Iterator[Any]) -> bytes:
     return whole.digest()
 
 
-def _follow(store: SQLModels, model: Served) -> None:
+def _follow(store: Opened, model: Served) -> None:
     """The chain of a log holds in its new place, up to the head."""
     base = store.base(model.slot)
     chain = Chain() if base is None else Chain(base.seq, base.chain)
@@ -175,7 +175,7 @@ def _follow(store: SQLModels, model: Served) -> None:
         )
 
 
-def _fold(seen: Inspection, store: SQLModels, model: Served, progress: Progress) -> None:
+def _fold(seen: Inspection, store: Opened, model: Served, progress: Progress) -> None:
     """Learn a log again in both places, and compare what it leads to."""
     if not model.seq:
         return
@@ -191,7 +191,7 @@ def _learners(rebuilt: Rebuilding) -> tuple[int, int, dict[str | None, bytes], b
     return rebuilt.seq, rebuilt.version, {key: rebuilt.learner(key).to_bytes() for key in keys}, group
 
 
-def _state(reading: SQLReads, store: SQLModels, slot: int) -> int:
+def _state(reading: SQLReads, store: Opened, slot: int) -> int:
     """The newest good state of a slot makes the first start quick."""
     for state in reading.states(slot):
         if state.own and state_problem(state) is None:

@@ -8,7 +8,7 @@ import msgspec
 MOST = 20
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Fault(msgspec.Struct, frozen=True):
     """Something that is wrong.
 
     Attributes
@@ -34,7 +34,7 @@ class Findings:
     """Collects findings; a long log that is wrong throughout does not fill the memory."""
 
     def __init__(self) -> None:
-        self._found: list[Finding] = []
+        self._found: list[Fault] = []
         self._counts: dict[tuple[str, str], int] = {}
         self._hints: dict[tuple[str, str], str] = {}
 
@@ -44,12 +44,12 @@ class Findings:
         self._counts[place] = count = self._counts.get(place, 0) + 1
         self._hints[place] = hint
         if count <= MOST:
-            self._found.append(Finding(code, where, problem, hint))
+            self._found.append(Fault(code, where, problem, hint))
 
-    def all(self) -> list[Finding]:
+    def all(self) -> list[Fault]:
         """What was found, in order, and how many more there are of each."""
         more = [
-            Finding(code, where, f"and {count - MOST} more", self._hints[code, where])
+            Fault(code, where, f"and {count - MOST} more", self._hints[code, where])
             for (code, where), count in self._counts.items()
             if count > MOST
         ]

@@ -13,6 +13,7 @@ from smidgen.service.models.served import Served
 from smidgen.service.refusals import StorageFailed, Unknown
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.places import Place, open_store
+from smidgen.service.store.postgres_address import Address
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.schema import FILE, NEWEST, schema
 from smidgen.service.store.sql_reads import SQLReads
@@ -72,7 +73,6 @@ class Inspection:
 def _reading(where: Place, access: str, database: Path | None) -> SQLReads:
     if isinstance(where, Path):
         return SQLiteReader(where, still=True, access=access, database=database)
-    from smidgen.service.store.postgres_address import Address
     from smidgen.service.store.postgres_reads import PostgresReader
 
     return PostgresReader(Address.of(where.url))

@@ -118,14 +118,9 @@ class EventLog:
         """Whose learner an event is about."""
         return self._event(model, seq).key
 
-    def let_go(self, model: Served, key: str) -> None:
-        """Keep nothing of a key in memory."""
-        for place in [each for each in self._learners if each[:2] == (model.id, key)]:
-            del self._learners[place]
-
-    def let_go_of(self, model: Served) -> None:
-        """Keep nothing of a model in memory."""
-        for place in [each for each in self._learners if each[0] == model.id]:
+    def let_go(self, model: Served, *key: str) -> None:
+        """Keep nothing of a model, or of one of its keys, in memory."""
+        for place in [each for each in self._learners if each[: 1 + len(key)] == (model.id, *key)]:
             del self._learners[place]
 
     def answered(self, model: Served, seq: int) -> Answered:
@@ -161,14 +156,10 @@ class EventLog:
                 found[i] = decision
         return [(body, decision) for body, decision in zip(read, found, strict=True) if decision is not None]
 
-    def lines(self, model: Served, after: int = 0, limit: int = 1000) -> list[bytes]:
-        """The model's next events as lines of JSON; fewer than asked for, if they are large."""
-        return [self.line(model, event) for event in self.reading.events(model.slot, after, limit)]
-
-    def all_lines(self, model: Served, after: int = 0) -> Iterator[bytes]:
-        """All events after one, read some at a time; a log that begins with a base says what that is first."""
-        yield from self.base_lines(model, after)
-        for event in self.all_events(model, after):
+    def all_lines(self, model: Served) -> Iterator[bytes]:
+        """All events, read some at a time; a log that begins with a base says what that is first."""
+        yield from self.base_lines(model)
+        for event in self.all_events(model):
             yield self.line(model, event)
 
     def base_lines(self, model: Served, after: int = 0) -> Iterator[bytes]:

@@ -97,19 +97,11 @@ class MemoryStore(Sole, MemoryRetaining):
 
     def archive(self, model: int, at: float) -> None:
         """Note that a model decides no more."""
-
-        def note(tables: Tables) -> None:
-            tables.models[model] = tables.models[model]._replace(archived_at=at)
-
-        self._do(note)
+        self._note_model(model, archived_at=at)
 
     def amend(self, model: int, resolved: dict[str, Any]) -> None:
         """Put other settings in force; the event is appended by the caller."""
-
-        def note(tables: Tables) -> None:
-            tables.models[model] = tables.models[model]._replace(resolved=resolved)
-
-        self._do(note)
+        self._note_model(model, resolved=resolved)
 
     def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event; without a key at once, as a file would be."""

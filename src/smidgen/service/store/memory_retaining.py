@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, Lineage, base_digest
+from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, Lineage, said
 from smidgen.service.store.events import erased
 from smidgen.service.store.memory_tables import Tables
 from smidgen.service.store.memory_writes import MemoryWrites
@@ -58,8 +56,8 @@ class MemoryRetaining(MemoryWrites):
         mine = {kept.seq for kept in self.carried(slot) if events[kept.seq - 1].key == key}
         rows = [row for row in self._tables.decisions.values() if row.slot == slot and row.seq in mine]
         counts.decisions -= len(mine)
-        counts.answered -= sum(row.status in ("learnt", "late") and row.beside is None for row in rows)
-        counts.late -= sum(row.status == "late" or row.late_hash is not None for row in rows)
+        counts.answered -= sum(row.answered for row in rows)
+        counts.late -= sum(row.late for row in rows)
         fresh = base._replace(decisions=base.decisions - len(mine), erased=0)
 
         def leave(tables: Tables) -> None:
@@ -72,9 +70,8 @@ class MemoryRetaining(MemoryWrites):
 
     def _tell(self, slot: int, counts: Counts, base: Base, events: int, at: float) -> int:
         """Write the event that has the digest of a base."""
-        digest = base_digest(base, [state.digest for state in self.base_states(slot)], self.carried(slot))
-        told = {"base": base.seq, "version": base.version, "events": events, "digest": digest}
-        return self._append(slot, counts, RETAINED, at, msgspec.msgpack.encode(told))
+        told = said(base, events, [state.digest for state in self.base_states(slot)], self.carried(slot))
+        return self._append(slot, counts, RETAINED, at, told)
 
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""
@@ -113,18 +110,10 @@ class MemoryRetaining(MemoryWrites):
 
     def revive(self, model: int) -> None:
         """Note that a model decides again."""
-
-        def note(tables: Tables) -> None:
-            tables.models[model] = tables.models[model]._replace(archived_at=None)
-
-        self._do(note)
+        self._note_model(model, archived_at=None)
 
     def rename(self, model: int, name: str) -> None:
         """Give a model another name, which no other has."""
         if any(row.name == name for row in self._tables.models.values()):
             raise ValueError(f"there is a model {name!r} already")
-
-        def note(tables: Tables) -> None:
-            tables.models[model] = tables.models[model]._replace(name=name)
-
-        self._do(note)
+        self._note_model(model, name=name)

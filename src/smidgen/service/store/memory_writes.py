@@ -114,6 +114,10 @@ class MemoryWrites(MemoryReads, Verbs):
             shown=True,
         )
 
+    def _note_model(self, model: int, **changed: Any) -> None:
+        row = self._tables.models[model]._replace(**changed)
+        self._do(lambda tables: tables.models.__setitem__(model, row))
+
     def _note(self, decision: str, **changed: Any) -> None:
         row = self._tables.decisions[decision]._replace(**changed)
         self._do(lambda tables: tables.decisions.__setitem__(decision, row))
@@ -168,9 +172,7 @@ class MemoryWrites(MemoryReads, Verbs):
             tables.numbers.pop((slot, key), None)
 
         self._do(erase)
-        answered = sum(row.status in ("learnt", "late") and row.beside is None for row in gone)
-        late = sum(row.status == "late" or row.late_hash is not None for row in gone)
-        return len(mine), len(gone), answered, late
+        return len(mine), len(gone), sum(row.answered for row in gone), sum(row.late for row in gone)
 
 
 def _entering(slot: int, seq: int, row: Asked) -> Callable[[Tables], None]:

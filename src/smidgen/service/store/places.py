@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from smidgen.errors import InvalidArgument
-from smidgen.service.store.protocol import Store
+from smidgen.service.store.postgres_address import SCHEMES, Address
 from smidgen.service.store.sqlite import SQLiteStore
 
-#: How the URL of a store begins that is a database of its own.
-POSTGRESQL = ("postgresql://", "postgres://")
+if TYPE_CHECKING:
+    from smidgen.service.store.postgres import PostgresStore
+
+    #: A store that was opened by its place.
+    Opened = SQLiteStore | PostgresStore
 
 
 class Database(NamedTuple):
@@ -20,8 +23,6 @@ class Database(NamedTuple):
 
     def __str__(self) -> str:
         """For people: without the password."""
-        from smidgen.service.store.postgres_address import Address
-
         return str(Address.of(self.url))
 
 
@@ -46,7 +47,7 @@ def place(text: str | Path | Database) -> Place:
     """
     if isinstance(text, Path | Database):
         return text
-    if text.startswith(POSTGRESQL):
+    if text.startswith(SCHEMES):
         return Database(text)
     if text.startswith("sqlite:"):
         rest = text.removeprefix("sqlite:")
@@ -59,7 +60,7 @@ def place(text: str | Path | Database) -> Place:
     return Path(text)
 
 
-def open_store(where: Place | str, *, synchronous: str = "FULL") -> Store:
+def open_store(where: Place | str, *, synchronous: str = "FULL") -> Opened:
     """Open a store for writing; it is made if it is not there.
 
     Parameters

@@ -209,11 +209,10 @@ class Batch:
 
     def _wired(self, *, new: bool) -> Wire:
         """The connection; what belongs to a batch goes over no other than the one that it began with."""
-        if not self._alive:
+        wire = self._wire
+        if wire is None or not wire.open:
             if not new:
                 raise refusal("the connection was lost", self.address)
             self._drop()
-            self._wire = Wire(self.address)
-        if self._wire is None:  # pragma: no cover - it was just made
-            raise refusal("there is no connection", self.address)
-        return self._wire
+            wire = self._wire = Wire(self.address)
+        return wire

@@ -25,12 +25,12 @@ class Wires:
         self._address = address
         self._free: list[Wire] = []
         self._lock = threading.Lock()
-        self._room = threading.BoundedSemaphore(most)
+        self._places = threading.BoundedSemaphore(most)
         self._closed = False
 
     def take(self) -> Wire:
         """A connection that is nobody else's until it is given back."""
-        if not self._room.acquire(timeout=_WAIT_S):
+        if not self._places.acquire(timeout=_WAIT_S):
             raise refusal("all connections for readers are busy", self._address)
         try:
             with self._lock:
@@ -41,7 +41,7 @@ class Wires:
                     wire.close()
             return Wire(self._address, reading=True)
         except BaseException:
-            self._room.release()
+            self._places.release()
             raise
 
     def give(self, wire: Wire) -> None:
@@ -51,7 +51,7 @@ class Wires:
                 wire.close()
             else:
                 self._free.append(wire)
-        self._room.release()
+        self._places.release()
 
     def close(self) -> None:
         """Let go of all that are free, and of the others when they come back."""

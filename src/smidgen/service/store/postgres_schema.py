@@ -127,7 +127,7 @@ def prepare(wire: Wire) -> None:
         number = number_of(wire)  # others may have been quicker
         _refuse_newer(number, wire.address)
         if number == 0:
-            _make_room(wire)
+            _make_schema(wire)
         for version, (what, script) in MIGRATIONS.items():
             if version > number:
                 wire.ask([_plain(statement) for statement in script.split(";") if statement.strip()])
@@ -147,11 +147,11 @@ def refuse_other(wire: Wire) -> None:
     _refuse_newer(number, wire.address)
     if number == 0:
         raise StorageFailed(f"there is no store in {wire.address}", "give the --store of a service")
-    if number < NEWEST:  # pragma: no cover - there is one number yet
+    if number < NEWEST:
         raise StorageFailed(f"the store in {wire.address} has schema {number}", "start the service once: it migrates")
 
 
-def _make_room(wire: Wire) -> None:
+def _make_schema(wire: Wire) -> None:
     """Make the schema, and the record of what was done to it."""
     asked = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)"
     ((there,),) = wire.ask([Sent(asked, [wire.address.schema.encode()], [1], plain=True)])[0]

@@ -17,10 +17,11 @@ from smidgen.service.store.postgres_batch import Batch
 from smidgen.service.store.postgres_news import News
 from smidgen.service.store.postgres_reads import PostgresReads
 from smidgen.service.store.postgres_wire import Sent, call
+from smidgen.service.store.questions import DECISIONS
 from smidgen.service.store.rows import Counts, DecisionRow
 from smidgen.service.store.sql_bases import SEEN
 from smidgen.service.store.sql_models import SQLModels
-from smidgen.service.store.sql_reads import DECISIONS, EVENTS, ID, decision_of, event_of
+from smidgen.service.store.sql_reads import EVENTS, ID, decision_of, event_of
 
 _COUNTS = "SELECT id, seq, version, decisions, late, keys, number, chain, answered FROM slots"
 _SLOTS = "CAST(string_to_array(?, ',') AS BIGINT[])"
@@ -154,7 +155,7 @@ class PostgresSlots(PostgresReads, SQLModels):
 
     def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
-        after = max(after, self._floor(slot))
+        after = max(after, self.floor(slot))
         known = self._news.changes(slot, after, key) if self._batch.mine else None
         return known if known is not None else super().changes(slot, after, key)
 
@@ -190,10 +191,11 @@ class PostgresSlots(PostgresReads, SQLModels):
         self.enter(slot)
         return super()._touched(slot)
 
-    def _floor(self, slot: int) -> int:
+    def floor(self, slot: int) -> int:
+        """The first event of a slot whose chain is known."""
         if self._batch.mine and (known := self._floors.get(slot)) is not None:
             return known
-        return super()._floor(slot)
+        return super().floor(slot)
 
     def _made(self, slot: int) -> None:
         self._held.add(slot)

@@ -15,7 +15,7 @@ from smidgen.service.store.postgres_dialect import BINARY, READ, Statement, said
 try:
     import psycopg
     from psycopg import pq
-except ImportError as error:  # pragma: no cover - in the tests it is there
+except ImportError as error:
     raise MissingExtra("a store on PostgreSQL needs psycopg", "pip install 'smidgen[postgresql]'") from error
 
 #: How long an answer may take beyond what the server itself allows a statement, in seconds.
@@ -183,11 +183,9 @@ class Wire:
 
     def _next(self) -> pq.abc.PGresult:
         """The next answer; each is followed by an empty one."""
-        result = self._wait()
-        while result is None:  # pragma: no cover - only if libpq says less than it does today
-            result = self._wait()
-        if self._wait() is not None:  # pragma: no cover - a statement has one answer
-            raise psycopg.OperationalError("a statement had two answers")
+        result, end = self._wait(), self._wait()
+        if result is None or end is not None:
+            raise psycopg.OperationalError("a statement had no answer, or two")
         return result
 
     def _wait(self) -> pq.abc.PGresult | None:
@@ -206,8 +204,6 @@ class Wire:
     def _problem(self, result: pq.abc.PGresult) -> Exception | None:
         if result.status in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
             return None
-        if result.status == pq.ExecStatus.PIPELINE_ABORTED:  # pragma: no cover - what aborted it came first
-            return refusal("an earlier statement failed", self.address)
         if self._connection.status != pq.ConnStatus.OK:
             raise psycopg.OperationalError(_said(result.error_message))
         state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()

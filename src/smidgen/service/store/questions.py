@@ -5,6 +5,10 @@ from __future__ import annotations
 from smidgen.service.store.protocol import Question
 from smidgen.service.store.sql_bases import SEEN
 
+DECISIONS = (
+    "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
+    " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
+)
 _OUTCOMES = """
     SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type, f.at
     FROM decisions x INDEXED BY {index} JOIN events d ON d.slot = x.slot AND d.seq = x.seq
@@ -77,11 +81,8 @@ QUESTIONS: dict[Question, str] = {
         SELECT measure FROM decisions INDEXED BY decision_versions
         WHERE slot = :slot AND version > :after AND measure IS NOT NULL ORDER BY version
     """,
-    "latest": """
-        SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash,
-            version, measure, position, waits, shown, late_hash, beside, agreed
-        FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq < :before ORDER BY seq DESC LIMIT :limit
-    """,
+    "latest": DECISIONS
+    + " INDEXED BY decision_order WHERE slot = :slot AND seq < :before ORDER BY seq DESC LIMIT :limit",
     "keys": """
         WITH RECURSIVE found (key) AS (
             SELECT min(key) FROM (

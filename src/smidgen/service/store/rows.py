@@ -258,6 +258,16 @@ class DecisionRow(NamedTuple):
         return "late" if self.version is None else "learnt"
 
     @property
+    def answered(self) -> bool:
+        """Whether feedback on it came, in time or late; what lies beside another has none of its own."""
+        return self.status in ("learnt", "late") and self.beside is None
+
+    @property
+    def late(self) -> bool:
+        """Whether an answer came too late."""
+        return self.status == "late" or self.late_hash is not None
+
+    @property
     def due(self) -> bool:
         """Whether its silence is learnt once its window is over."""
         return self.waits and self.shown and self.feedback_seq is None

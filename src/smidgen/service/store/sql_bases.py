@@ -95,11 +95,8 @@ class SQLBases(SQLAsking):
         rows = self._rows("SELECT slot, source, seq FROM lineage ORDER BY slot, source")
         return [Lineage(*row) for row in rows]
 
-    def first_known(self, slot: int) -> int:
-        """The first event of a slot whose chain is known."""
-        return self._floor(slot)
-
-    def _floor(self, slot: int) -> int:
+    def floor(self, slot: int) -> int:
+        """The first event of a slot whose chain is known: that of its base, else 0."""
         row = self._row("SELECT seq FROM bases WHERE slot = ?", (slot,))
         return int(row[0]) if row is not None else 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -88,22 +87,6 @@ class SQLModels(SQLRetaining):
     def take_all(self) -> None:
         """Let nobody else make models while the batch is open."""
         self._catalogued()
-
-    @abstractmethod
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
-        """Keep what a learner has become after an event."""
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Open a batch."""
-
-    @abstractmethod
-    def commit(self) -> None:
-        """Make the batch last."""
-
-    @abstractmethod
-    def rollback(self) -> None:
-        """Undo the batch, if one is open."""
 
     def _catalogued(self, name: str | None = None) -> None:
         """What is known of all models and tokens is about to change; a new name must be free."""

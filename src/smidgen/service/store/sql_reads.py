@@ -13,7 +13,7 @@ import msgspec
 
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Question
-from smidgen.service.store.questions import QUESTIONS
+from smidgen.service.store.questions import DECISIONS, QUESTIONS
 from smidgen.service.store.rows import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 from smidgen.service.store.snapshots import MARK
 from smidgen.service.store.sql_bases import SEEN, SQLBases
@@ -21,10 +21,6 @@ from smidgen.service.store.sql_tables import all_of, count_of
 
 ID = re.compile(r"[0-9a-f]{24}")
 EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
-DECISIONS = (
-    "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
-    " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
-)
 _COUNTS = "SELECT seq, version, decisions, late, keys, number, chain, answered FROM slots WHERE id = ?"
 _CHANGES = """
     SELECT f.seq, f.type, f.version, f.at, f.decision, f.key, f.made, f.salt, f.chain, f.body,
@@ -123,7 +119,7 @@ class SQLReads(SQLBases):
     def called(self, slot: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
         row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
-        return CallRow(*row) if row is not None and row[1] > self._floor(slot) else None
+        return CallRow(*row) if row is not None and row[1] > self.floor(slot) else None
 
     def event(self, slot: int, seq: int) -> Event | None:
         """One event."""
@@ -135,7 +131,7 @@ class SQLReads(SQLBases):
         sql = f"{EVENTS} WHERE slot = ? AND seq > ? ORDER BY seq LIMIT ?"
         found: list[Event] = []
         size = 0
-        for row in self._each(sql, (slot, max(after, self._floor(slot)), limit), 64):
+        for row in self._each(sql, (slot, max(after, self.floor(slot)), limit), 64):
             found.append(event_of(row))
             size += len(row[9] or b"")
             if size >= most:
@@ -144,18 +140,18 @@ class SQLReads(SQLBases):
 
     def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
-        after = max(after, self._floor(slot))
+        after = max(after, self.floor(slot))
         sql, values = (_CHANGES_ALL, (slot, after)) if key is None else (_CHANGES_BY_KEY, (slot, after, key))
         for row in self._each(sql, values, 256):
             yield event_of(row[:10]), event_of(row[10:]) if row[10] is not None else None
 
     def rewinds(self, slot: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
-        return [event_of(row) for row in self._rows(_REWINDS, (slot, self._floor(slot)))]
+        return [event_of(row) for row in self._rows(_REWINDS, (slot, self.floor(slot)))]
 
     def of_key(self, slot: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
-        after = self._floor(slot)
+        after = self.floor(slot)
         while rows := self._rows(OF_KEY, (slot, key, after)):
             yield from map(event_of, rows)
             after = rows[-1][0]

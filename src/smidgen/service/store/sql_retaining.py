@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, base_digest
+from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, said
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.sql_writes import SQLWrites
 
@@ -80,7 +78,7 @@ class SQLRetaining(SQLWrites):
     def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
         """Let a log begin after a base whose states are staged; the number of the event that says so."""
         self.enter(slot)
-        old = self._floor(slot)
+        old = self.floor(slot)
         self._run("DELETE FROM carried WHERE slot = ?", (slot,))
         for kept in carried:
             self._run("INSERT INTO carried VALUES (?, ?, ?)", (slot, *kept))
@@ -98,8 +96,8 @@ class SQLRetaining(SQLWrites):
         for seq, decision in kept:
             row = self.decision(decision.hex())
             counts.decisions -= 1
-            counts.answered -= row is not None and row.status in ("learnt", "late") and row.beside is None
-            counts.late -= row is not None and (row.status == "late" or row.late_hash is not None)
+            counts.answered -= row is not None and row.answered
+            counts.late -= row is not None and row.late
             self._run("DELETE FROM carried WHERE slot = ? AND seq = ?", (slot, seq))
         self._run("DELETE FROM base_states WHERE slot = ? AND key = ?", (slot, key))
         base = base._replace(decisions=base.decisions - len(kept))
@@ -109,9 +107,8 @@ class SQLRetaining(SQLWrites):
     def _tell(self, slot: int, base: Base, events: int, at: float) -> int:
         """Write the event that has the digest of a base."""
         states = [digest for (digest,) in self._rows(_DIGESTS, (slot, base.seq))]
-        digest = base_digest(base, states, self.carried(slot))
-        told = {"base": base.seq, "version": base.version, "events": events, "digest": digest}
-        return self._append(slot, self._touched(slot), RETAINED, at, msgspec.msgpack.encode(told))
+        told = said(base, events, states, self.carried(slot))
+        return self._append(slot, self._touched(slot), RETAINED, at, told)
 
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""

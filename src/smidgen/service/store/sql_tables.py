@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Table(NamedTuple):
+class TableForm(NamedTuple):
     """A table.
 
     Attributes
@@ -20,8 +20,8 @@ class Table(NamedTuple):
     order: str
 
 
-def _table(columns: str, order: str) -> Table:
-    return Table(tuple(columns.split()), order)
+def _table(columns: str, order: str) -> TableForm:
+    return TableForm(tuple(columns.split()), order)
 
 
 #: In an order in which what is referred to comes first. States of slots are no rows everywhere.

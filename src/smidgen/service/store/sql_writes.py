@@ -142,7 +142,7 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         )
 
     def _leave_key(self, slot: int, key: str) -> tuple[int, int, int, int]:
-        count, after = 0, self._floor(slot)
+        count, after = 0, self.floor(slot)
         decisions, answered, late = self._row(_DECISIONS_OF_KEY, (slot, key, after))
         for sql in _LEAVE_KEY:
             self._run(sql, (slot, key, after))

@@ -49,7 +49,7 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
         SQLModels.__init__(self)
         try:
             self._refuse_torn()
-            witnesses.refuse_loss(self.chain, self.first_known, self._name)
+            witnesses.refuse_loss(self.chain, self.floor, self._name)
             self._heads.write(self._unseen(witnesses))
         except BaseException:
             self.close()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from smidgen.service.store.schema import of_disk, refusal, told
+from smidgen.service.store.schema import of_disk, refusal
 from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sql_asking import SQLAsking, SQLTelling
+from smidgen.service.store.sql_asking import SQLAsking
 
 
 class SQLiteAsking(SQLAsking):
@@ -52,22 +52,3 @@ class SQLiteAsking(SQLAsking):
             if of_disk(error):
                 raise refusal(error) from error
             raise
-
-
-class SQLiteTelling(SQLiteAsking, SQLTelling):
-    """Statements that change something, over the same connection: SQLite runs each at once."""
-
-    def _run(self, sql: str, values: Any = ()) -> None:
-        try:
-            self.connection.execute(sql, values)
-        except sqlite3.Error as error:
-            if of_disk(error):
-                raise refusal(error) from error
-            raise
-
-    def _run_many(self, sql: str, values: Sequence[Any]) -> None:
-        with told():
-            self.connection.executemany(sql, values)
-
-    def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
-        return self._rows(sql, values)

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from smidgen.service.store.schema import told
+from smidgen.service.store.schema import of_disk, refusal, told
 from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.store.sql_asking import SQLTelling
 from smidgen.service.store.sql_reads import DECISION_BY_ID
 from smidgen.service.store.sql_writes import CLOSE, DECISION, EVENT
-from smidgen.service.store.sqlite_asking import SQLiteTelling
+from smidgen.service.store.sqlite_asking import SQLiteAsking
 
 #: In the order in which they are written, with the place of the decision's id among their values.
 _DEFERRED = {EVENT: None, DECISION: 0, CLOSE: -1}
@@ -26,7 +27,7 @@ MOST, TOGETHER = 2048, 50
 _TOGETHER = {sql: sql + f", {sql[sql.rindex('(') :]}" * (TOGETHER - 1) for sql in (EVENT, DECISION)}
 
 
-class SQLiteDeferred(SQLiteTelling):
+class SQLiteDeferred(SQLiteAsking, SQLTelling):
     """Statements over one connection, the commonest of them deferred.
 
     Parameters
@@ -50,7 +51,7 @@ class SQLiteDeferred(SQLiteTelling):
     def unmark(self) -> None:
         """The command is done."""
         if self._saved:
-            super()._run("RELEASE command")
+            self._at_once("RELEASE command")
         self._marks, self._saved = None, False
 
     def undone(self) -> None:
@@ -58,8 +59,8 @@ class SQLiteDeferred(SQLiteTelling):
         for rows, mark in zip(self._waiting.values(), self._marks or (0,) * len(_DEFERRED), strict=True):
             del rows[mark:]
         if self._saved:
-            super()._run("ROLLBACK TO command")
-            super()._run("RELEASE command")
+            self._at_once("ROLLBACK TO command")
+            self._at_once("RELEASE command")
         self._marks, self._saved = None, False
 
     def drop(self) -> None:
@@ -84,7 +85,7 @@ class SQLiteDeferred(SQLiteTelling):
         self._ids.clear()
 
     def _save(self) -> None:
-        super()._run("SAVEPOINT command")
+        self._at_once("SAVEPOINT command")
         self._marks, self._saved = (0,) * len(_DEFERRED), True
 
     def _write(self, sql: str, rows: Sequence[Any]) -> None:
@@ -101,11 +102,19 @@ class SQLiteDeferred(SQLiteTelling):
         if changed != len(rows):  # an answer to a decision that has one: nothing of the batch may last
             raise RuntimeError(f"{len(rows) - changed} of {len(rows)} rows do not fit what the store holds")
 
+    def _at_once(self, sql: str, values: Any = ()) -> None:
+        try:
+            self.connection.execute(sql, values)
+        except sqlite3.Error as error:
+            if of_disk(error):
+                raise refusal(error) from error
+            raise
+
     def _run(self, sql: str, values: Any = ()) -> None:
         rows = self._waiting.get(sql)
         if rows is None:
             self._before()
-            super()._run(sql, values)
+            self._at_once(sql, values)
             return
         rows.append(values)
         if (place := _DEFERRED[sql]) is not None:
@@ -115,7 +124,8 @@ class SQLiteDeferred(SQLiteTelling):
 
     def _run_many(self, sql: str, values: Sequence[Any]) -> None:
         self._before()
-        super()._run_many(sql, values)
+        with told():
+            self.connection.executemany(sql, values)
 
     def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
         self._before()

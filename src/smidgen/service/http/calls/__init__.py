@@ -11,5 +11,5 @@ from smidgen.service.http.call import Call
 def all_calls() -> list[Call]:
     """The calls of all files, the busiest first: routes are looked up in order."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    found = [call for name in names for call in importlib.import_module(f"{__name__}.{name}").CALLS]
-    return sorted(found, key=lambda call: not call.busy)
+    members = [each for name in names for each in vars(importlib.import_module(f"{__name__}.{name}")).values()]
+    return sorted((each for each in members if isinstance(each, Call)), key=lambda call: not call.busy)

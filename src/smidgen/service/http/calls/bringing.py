@@ -9,9 +9,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from smidgen.service.http.call import MODEL, Call
+from smidgen.service.http.call import MODEL, call
 from smidgen.service.http.reading import json_body, raw_body
-from smidgen.service.http.running import Service, model_name, reply, service
+from smidgen.service.http.running import Service, permitted, reply
 from smidgen.service.messages import CopyBody, ModelReply
 from smidgen.service.models import dsjson
 from smidgen.service.models.bringing import from_learner, from_log
@@ -22,20 +22,20 @@ READERS = {"application/octet-stream": from_learner, "application/x-ndjson": fro
 DSJSON = "application/x-dsjson"
 
 
+@call("POST", MODEL + ":copy", "copyModel", body=CopyBody, reply=ModelReply, status=(201,))
 async def copy_model(request: Request) -> Response:
-    """POST /v1/models/{name}:copy."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "admin", name)
-    body = await json_body(request, CopyBody, here.options.max_body)
+    """Make a copy of a model under another name, with or without what it has learnt."""
+    here, name = await permitted(request, "admin")
+    body = await json_body(request, CopyBody)
     await here.rights(request, "admin", body.to)
     return reply(await here.writer.do(lambda: here.engine.copy(name, body)), 201)
 
 
+@call("POST", MODEL + ":import", "importModel", reply=ModelReply, status=(200, 201), takes=(*READERS, DSJSON))
 async def import_model(request: Request) -> Response:
-    """POST /v1/models/{name}:import."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "admin", name)
-    media, content = await raw_body(request, (*READERS, DSJSON), here.options.max_body)
+    """Make a model of a saved learner or an exported log; or teach one what another system has shown."""
+    here, name = await permitted(request, "admin")
+    media, content = await raw_body(request, (*READERS, DSJSON))
     if media == DSJSON:
         return await _teach(here, name, content)
     new = name not in here.engine.models
@@ -54,27 +54,3 @@ async def _teach(here: Service, name: str, content: bytes) -> Response:
         taught = (await here.writer.do(lambda: here.engine.teach(name, body))).taught
     told = msgspec.to_builtins(await here.writer.do(lambda: here.engine.describe(name)))
     return reply({**told, "taught": taught, "passed_over": lessons.passed_over})
-
-
-CALLS = [
-    Call(
-        method="POST",
-        path=MODEL + ":copy",
-        answer=copy_model,
-        name="copyModel",
-        summary="make a copy of a model under another name, with or without what it has learnt",
-        body=CopyBody,
-        reply=ModelReply,
-        status=(201,),
-    ),
-    Call(
-        method="POST",
-        path=MODEL + ":import",
-        answer=import_model,
-        name="importModel",
-        summary="make a model of a saved learner or an exported log; or teach one what another system has shown",
-        reply=ModelReply,
-        status=(200, 201),
-        takes=(*READERS, DSJSON),
-    ),
-]

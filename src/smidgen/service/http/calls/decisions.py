@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from smidgen.service.http.call import DECISION, MODEL, Call
+from smidgen.service.http.call import DECISION, MODEL, call
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import explained, model_name, reply, service, shown
 from smidgen.service.http.schemas import decision, decisions
@@ -17,20 +17,30 @@ from smidgen.service.messages import Story
 from smidgen.service.models.stories import tell
 
 
+@call("POST", MODEL + "/decisions", "decide", body=lambda: loops.decision, reply=decision, status=(201,), busy=True)
 async def decide(request: Request) -> Response:
-    """POST /v1/models/{name}/decisions."""
+    """Ask for a decision."""
     here, name = service(request), model_name(request)
     rights = await here.rights(request, "decide", name, quick=True)
-    body = await json_body(request, loops.decision, here.options.max_body)
+    body = await json_body(request, loops.decision)
     command = here.granted(rights, shown(request), "decide", lambda _: here.engine.decide(name, body), name)
     return reply(await here.writer.do(command), 201)
 
 
+@call(
+    "POST",
+    MODEL + "/decisions:batch",
+    "decideMany",
+    body=lambda: loops.batch,
+    reply=decisions,
+    status=(201,),
+    busy=True,
+)
 async def decide_batch(request: Request) -> Response:
-    """POST /v1/models/{name}/decisions:batch."""
+    """Ask for many decisions."""
     here, name = service(request), model_name(request)
     rights = await here.rights(request, "decide", name, quick=True)
-    body = await json_body(request, loops.batch, here.options.max_body)
+    body = await json_body(request, loops.batch)
     asked = here.engine.decide_in_steps(name, body)
     step = here.granted(rights, shown(request), "decide", lambda _: asked(), name)
     made = await here.writer.do(step)
@@ -41,38 +51,12 @@ async def decide_batch(request: Request) -> Response:
     return reply({"decisions": made}, 201)
 
 
+@call("GET", DECISION, "tellStory", reply=Story)
 async def tell_story(request: Request) -> Response:
-    """GET /v1/decisions/{id}."""
+    """A decision's story."""
     here = service(request)
     rights = await here.bearer(request)
     id = request.path_params["id"]
     now = here.engine.clock()
     told = await asyncio.to_thread(tell, here.log, here.engine.slots, id, rights.model, now)
     return reply(msgspec.structs.replace(told, contributions=await explained(here, id, rights.model)))
-
-
-CALLS = [
-    Call(
-        method="POST",
-        path=MODEL + "/decisions",
-        answer=decide,
-        name="decide",
-        summary="ask for a decision",
-        body=lambda: loops.decision,
-        reply=decision,
-        status=(201,),
-        busy=True,
-    ),
-    Call(
-        method="POST",
-        path=MODEL + "/decisions:batch",
-        answer=decide_batch,
-        name="decideMany",
-        summary="ask for many decisions",
-        body=lambda: loops.batch,
-        reply=decisions,
-        status=(201,),
-        busy=True,
-    ),
-    Call(method="GET", path=DECISION, answer=tell_story, name="tellStory", summary="a decision's story", reply=Story),
-]

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from smidgen.errors import SmidgenError
-from smidgen.service.http.call import DECISION, Call
+from smidgen.service.http.call import DECISION, call
 from smidgen.service.http.codes import detail
 from smidgen.service.http.reading import json_body
 from smidgen.service.http.running import reply, service, shown
@@ -19,12 +19,21 @@ from smidgen.service.messages import ErrorReply, FeedbackReply, SeveralReply, Sh
 from smidgen.service.refusals import NotAllowed, OutOfScope
 
 
+@call(
+    "POST",
+    DECISION + "/feedback",
+    "giveFeedback",
+    body=lambda: loops.feedback,
+    reply=FeedbackReply,
+    status=(200, 202),
+    busy=True,
+)
 async def give_feedback(request: Request) -> Response:
-    """POST /v1/decisions/{id}/feedback."""
+    """Tell what the user did."""
     here = service(request)
     rights = await here.bearer(request, quick=True)
     require(rights, "feedback", rights.model)
-    body = await json_body(request, loops.feedback, here.options.max_body)
+    body = await json_body(request, loops.feedback)
     id = request.path_params["id"]
     command = here.granted(rights, shown(request), "feedback", lambda own: here.engine.feedback(id, body, own))
     answer = await here.writer.do(command, [id])
@@ -32,8 +41,9 @@ async def give_feedback(request: Request) -> Response:
     return reply(answer, 202 if answer.status == "late" else 200)
 
 
+@call("POST", DECISION + "/shown", "showDecision", reply=ShownReply, status=(200, 202))
 async def show(request: Request) -> Response:
-    """POST /v1/decisions/{id}/shown."""
+    """Let a decision count that was asked for with activate: false."""
     here = service(request)
     rights = await here.bearer(request, quick=True)
     require(rights, "feedback", rights.model)
@@ -43,12 +53,13 @@ async def show(request: Request) -> Response:
     return reply(answer, 202 if answer.status == "late" else 200)
 
 
+@call("POST", "/v1/feedback:batch", "giveMuchFeedback", body=lambda: loops.several, reply=results, busy=True)
 async def give_many(request: Request) -> Response:
-    """POST /v1/feedback:batch."""
+    """Tell what many users did, in one commit."""
     here = service(request)
     rights = await here.bearer(request, quick=True)
     require(rights, "feedback", rights.model)
-    body = await json_body(request, loops.several, here.options.max_body)
+    body = await json_body(request, loops.several)
 
     header = shown(request)
     commands = [
@@ -65,37 +76,3 @@ async def give_many(request: Request) -> Response:
         here.metrics.count("feedback", answer.status)
         found.append(answer)
     return reply(SeveralReply(results=found))
-
-
-CALLS = [
-    Call(
-        method="POST",
-        path="/v1/feedback:batch",
-        answer=give_many,
-        name="giveMuchFeedback",
-        summary="tell what many users did, in one commit",
-        body=lambda: loops.several,
-        reply=results,
-        busy=True,
-    ),
-    Call(
-        method="POST",
-        path=DECISION + "/shown",
-        answer=show,
-        name="showDecision",
-        summary="let a decision count that was asked for with activate: false",
-        reply=ShownReply,
-        status=(200, 202),
-    ),
-    Call(
-        method="POST",
-        path=DECISION + "/feedback",
-        answer=give_feedback,
-        name="giveFeedback",
-        summary="tell what the user did",
-        body=lambda: loops.feedback,
-        reply=FeedbackReply,
-        status=(200, 202),
-        busy=True,
-    ),
-]

@@ -7,8 +7,8 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from smidgen.service.http.call import MODEL, Call
-from smidgen.service.http.running import model_name, reply, service
+from smidgen.service.http.call import MODEL, call
+from smidgen.service.http.running import permitted, reply
 from smidgen.service.messages import ForgottenReply
 from smidgen.service.models.progress import Progress
 from smidgen.service.refusals import BadRequest
@@ -17,10 +17,19 @@ from smidgen.service.refusals import BadRequest
 TRIES, PAUSE_S = 40, 0.05
 
 
+@call(
+    "DELETE",
+    MODEL + "/keys/{key:path}",
+    "forget",
+    reply=ForgottenReply,
+    query=(("base", {"type": "string", "enum": ["drop"]}),),
+)
 async def forget(request: Request) -> Response:
-    """DELETE /v1/models/{name}/keys/{key}: answers when nothing of the key is left in the files."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "admin", name)
+    """Forget a key: its events are erased, its learner is as if they had never been.
+
+    Answers when nothing of the key is left in the files.
+    """
+    here, name = await permitted(request, "admin")
     key, base = request.path_params["key"], request.query_params.get("base")
     if base not in (None, "drop"):
         raise BadRequest(f"base is {base!r}", 'say "drop", or leave it out')
@@ -32,16 +41,3 @@ async def forget(request: Request) -> Response:
             await asyncio.sleep(PAUSE_S)
             await here.writer.do(lambda: None)
     return reply(answer)
-
-
-CALLS = [
-    Call(
-        method="DELETE",
-        path=MODEL + "/keys/{key:path}",
-        answer=forget,
-        name="forget",
-        summary="forget a key: its events are erased, its learner is as if they had never been",
-        reply=ForgottenReply,
-        query=(("base", {"type": "string", "enum": ["drop"]}),),
-    ),
-]

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from smidgen.service.http.call import AFTER, MODEL, SLOT, Call
-from smidgen.service.http.running import model_name, service, whole_number
+from smidgen.service.http.call import AFTER, MODEL, SLOT, call
+from smidgen.service.http.running import permitted, whole_number
 from smidgen.service.insight.quality import committed
 from smidgen.service.models.served import Served
 from smidgen.service.refusals import Impossible
@@ -20,10 +20,13 @@ from smidgen.service.store.events import Event
 FIRST = 64
 
 
+@call("GET", MODEL + "/log", "readLog", query=(SLOT, AFTER), media="application/x-ndjson")
 async def read_log(request: Request) -> Response:
-    """GET /v1/models/{name}/log?after=N; of a model with several slots ?slot=I&after=N."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "admin", name)
+    """The events as lines of JSON.
+
+    Those after one with ?after=N; of a model with several slots ?slot=I&after=N.
+    """
+    here, name = await permitted(request, "admin")
     after = whole_number(request, "after")
     parts = _wanted(here.engine.model(name), request)
     await asyncio.to_thread(committed, here.reading, parts[0])
@@ -60,16 +63,3 @@ def _wanted(model: Served, request: Request) -> list[Served]:
             "say which slot as well: ?slot=0&after=N",
         )
     return model.parts
-
-
-CALLS = [
-    Call(
-        method="GET",
-        path=MODEL + "/log",
-        answer=read_log,
-        name="readLog",
-        summary="the events as lines of JSON",
-        query=(SLOT, AFTER),
-        media="application/x-ndjson",
-    ),
-]

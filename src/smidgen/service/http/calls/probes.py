@@ -8,26 +8,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from smidgen import __version__
-from smidgen.service.http.call import Call
+from smidgen.service.http.call import call
 from smidgen.service.http.company import lags, notes
 from smidgen.service.http.running import reply, service
 
 
+@call("GET", "/healthz", "alive", reply=dict)
 async def alive(request: Request) -> Response:
-    """GET /healthz."""
+    """Alive."""
     return reply({"status": "ok", "version": __version__})
 
 
+@call("GET", "/readyz", "ready", reply=dict)
 async def ready(request: Request) -> Response:
-    """GET /readyz: whether a decision can be committed."""
+    """Able to decide.
+
+    That is, to commit a decision.
+    """
     here = service(request)
     await here.able()
     told = {"worker": here.options.worker} if here.engine.store.shared else {}
     return reply({"status": "ready", "models": len(here.engine.models), **told})
 
 
+@call("GET", "/metrics", "showMetrics", media="text/plain")
 async def show_metrics(request: Request) -> Response:
-    """GET /metrics, for Prometheus: any token will do, and one of a single model shows no other."""
+    """Figures for Prometheus.
+
+    Any token will do, and one of a single model shows no other.
+    """
     here = service(request)
     rights = await here.bearer(request)
 
@@ -43,17 +52,3 @@ async def show_metrics(request: Request) -> Response:
         return here.metrics.text(notes(here), [(name, counts) for name, counts, _ in known], found, gauges)
 
     return Response(await asyncio.to_thread(text), media_type="text/plain; version=0.0.4")
-
-
-CALLS = [
-    Call(method="GET", path="/healthz", answer=alive, name="alive", summary="alive", reply=dict),
-    Call(method="GET", path="/readyz", answer=ready, name="ready", summary="able to decide", reply=dict),
-    Call(
-        method="GET",
-        path="/metrics",
-        answer=show_metrics,
-        name="showMetrics",
-        summary="figures for Prometheus",
-        media="text/plain",
-    ),
-]

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from smidgen.data.ubi import CLICKS, UbiEvent
 from smidgen.errors import SmidgenError
 from smidgen.service.faults import wrong_form
-from smidgen.service.http.call import Call
+from smidgen.service.http.call import call
 from smidgen.service.http.codes import detail
 from smidgen.service.http.reading import raw_body
 from smidgen.service.http.running import Service, reply, service
@@ -60,12 +60,20 @@ class Page(NamedTuple):
     clicked: list[str | int]
 
 
+@call(
+    "POST",
+    "/v1/ubi",
+    "takeUbiEvents",
+    body=lambda: _schema(),
+    reply=UbiReply,
+    query=(("actions", {"type": "string", "description": "which action_names are clicks, with commas between"}),),
+)
 async def take_events(request: Request) -> Response:
-    """POST /v1/ubi?actions=…."""
+    """Clicks as events of user behaviour insights, whose query_id is a decision's id."""
     here = service(request)
     rights = await here.bearer(request)
     require(rights, "feedback", rights.model)
-    media, content = await raw_body(request, (JSON, LINES), here.options.max_body)
+    media, content = await raw_body(request, (JSON, LINES))
     actions = request.query_params.get("actions")
     counted = frozenset(CLICKS if not actions else actions.split(","))
     gathered = await asyncio.to_thread(lambda: gather(read(media, content), counted))
@@ -179,16 +187,3 @@ def _schema() -> dict[str, Any]:
 
 _LINES = msgspec.json.Decoder(UbiEvent)
 _POSTED: msgspec.json.Decoder[list[UbiEvent] | _Posted] = msgspec.json.Decoder(list[UbiEvent] | _Posted)
-
-CALLS = [
-    Call(
-        method="POST",
-        path="/v1/ubi",
-        answer=take_events,
-        name="takeUbiEvents",
-        summary="clicks as events of user behaviour insights, whose query_id is a decision's id",
-        body=_schema,
-        reply=UbiReply,
-        query=(("actions", {"type": "string", "description": "which action_names are clicks, with commas between"}),),
-    ),
-]

@@ -7,17 +7,18 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from smidgen.service.http.call import DECISION, MODEL, Call
+from smidgen.service.http.call import DECISION, MODEL, call
 from smidgen.service.http.reading import json_body
-from smidgen.service.http.running import model_name, reply, service
+from smidgen.service.http.running import permitted, reply, service
 from smidgen.service.http.tokens import require
 from smidgen.service.messages import RollbackBody, UndoneReply
 from smidgen.service.models.progress import Progress
 from smidgen.service.models.undoing import find_to_undo, folded, version_then
 
 
+@call("POST", DECISION + ":retract", "retract", reply=UndoneReply)
 async def retract(request: Request) -> Response:
-    """POST /v1/decisions/{id}:retract."""
+    """Undo the feedback of a decision, by replay."""
     here = service(request)
     rights = await here.bearer(request)
     require(rights, "feedback", rights.model)
@@ -31,11 +32,11 @@ async def retract(request: Request) -> Response:
         return reply(await here.writer.do(lambda: here.engine.retract(id, rights.model, ready)))
 
 
+@call("POST", MODEL + ":rollback", "rollBack", body=RollbackBody, reply=UndoneReply)
 async def roll_back(request: Request) -> Response:
-    """POST /v1/models/{name}:rollback."""
-    here, name = service(request), model_name(request)
-    await here.rights(request, "admin", name)
-    body = await json_body(request, RollbackBody, here.options.max_body)
+    """Go back to the weights of a version, or of a moment, by replay."""
+    here, name = await permitted(request, "admin")
+    body = await json_body(request, RollbackBody)
     model, ready = await here.writer.do(lambda: here.engine.entered(name)), None
     version, then = body.version, body.then
     async with here.past.work_on_all(here, model, Progress("rollback")) as progress:
@@ -43,24 +44,3 @@ async def roll_back(request: Request) -> Response:
         if to is not None and to <= model.version:
             ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", to), progress)
         return reply(await here.writer.do(lambda: here.engine.roll_back(name, version, ready, then=then)))
-
-
-CALLS = [
-    Call(
-        method="POST",
-        path=DECISION + ":retract",
-        answer=retract,
-        name="retract",
-        summary="undo the feedback of a decision, by replay",
-        reply=UndoneReply,
-    ),
-    Call(
-        method="POST",
-        path=MODEL + ":rollback",
-        answer=roll_back,
-        name="rollBack",
-        summary="go back to the weights of a version, or of a moment, by replay",
-        body=RollbackBody,
-        reply=UndoneReply,
-    ),
-]

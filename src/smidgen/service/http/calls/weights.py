@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from smidgen.service.http.call import KEY, LIMIT, MODEL, Call
-from smidgen.service.http.running import any_right, model_name, reply, service, whole_number
+from smidgen.service.http.call import KEY, LIMIT, MODEL, call
+from smidgen.service.http.running import permitted, reply, whole_number
 from smidgen.service.insight.weights import by_name
 from smidgen.service.messages import WeightsReply
 
@@ -14,23 +14,10 @@ from smidgen.service.messages import WeightsReply
 WEIGHTS, MOST_WEIGHTS = 100, 10_000
 
 
+@call("GET", MODEL + "/weights", "showWeights", reply=WeightsReply, query=(KEY, LIMIT))
 async def show_weights(request: Request) -> Response:
-    """GET /v1/models/{name}/weights?key=…&limit=…."""
-    here, name = service(request), model_name(request)
-    await any_right(request, name)
+    """Names and weights, strongest first."""
+    here, name = await permitted(request)
     limit, key = whole_number(request, "limit") or WEIGHTS, request.query_params.get("key")
     limit = min(limit, MOST_WEIGHTS)
     return reply(await here.writer.do(lambda: by_name(here.engine, here.engine.entered_for(name, key), key, limit)))
-
-
-CALLS = [
-    Call(
-        method="GET",
-        path=MODEL + "/weights",
-        answer=show_weights,
-        name="showWeights",
-        summary="names and weights, strongest first",
-        reply=WeightsReply,
-        query=(KEY, LIMIT),
-    ),
-]
