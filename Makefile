@@ -22,8 +22,12 @@ $(VENV)/.serving: pyproject.toml constraints.txt
 serve: $(VENV)/.serving ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470 (PORT=…)
 	$(BIN)/smidgen serve $(if $(PORT),--port $(PORT))
 
+# File by file, in the order of tests/conftest.py. Bytecode is kept, or each of the many services that are started would
+# compile its sources again.
+TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+test test-postgresql: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready ## set up and run the tests
-	$(BIN)/python -m pytest -m "not long" --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -m "not long" $(TOGETHER)
 
 test-long: $(VENV)/.ready ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long
@@ -36,7 +40,7 @@ test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugge
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
 
 test-postgresql: $(VENV)/.ready ## the tests of the service on PostgreSQL (needs its server: Debian's postgresql)
-	SMIDGEN_TEST_STORE=postgresql $(BIN)/python -m pytest -m "not long" --numprocesses auto --maxprocesses 4 --dist loadfile tests/service
+	SMIDGEN_TEST_STORE=postgresql $(BIN)/python -m pytest -m "not long" $(TOGETHER) tests/service
 
 test-typescript: $(VENV)/.ready ## the TypeScript client, and published clients of others, against a real service (needs node)
 	cd clients/typescript && npm install --no-audit --no-fund --no-package-lock --loglevel=error && \

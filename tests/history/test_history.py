@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ QUERIES = smidgen.data.ranking_stream(queries=30, docs=6, dim=4)
 TASTE = users.StrictAlpha(w_star=QUERIES.w_star, alpha=0.5)
 
 
+@cache
 def by_loop() -> dict[str, History]:
+    """A run of each loop; made when a test asks for it, as kernels may have to be compiled."""
     rewards = np.random.default_rng(0).random((30, 3))
     bowl = smidgen.losses.Repeated(lambda x: float(x @ x), rounds=30)
     return {
@@ -30,8 +33,7 @@ def by_loop() -> dict[str, History]:
     }
 
 
-HISTORIES = by_loop()
-every_loop = pytest.mark.parametrize("loop", HISTORIES)
+every_loop = pytest.mark.parametrize("loop", ["rank", "label", "filter", "choose", "tune"])
 
 
 def test_the_names_of_the_first_version_are_the_same_class() -> None:
@@ -46,7 +48,7 @@ def test_the_names_of_the_first_version_are_the_same_class() -> None:
 
 @every_loop
 def test_every_column_has_an_entry_per_round(loop: str) -> None:
-    history = HISTORIES[loop]
+    history = by_loop()[loop]
     assert history.loop == loop
     assert {len(column) for column in history.columns.values()} == {len(history)}
     assert list(history.columns)[:4] in (["round", "action", "greedy", "explored"],)
@@ -58,7 +60,7 @@ def test_every_column_has_an_entry_per_round(loop: str) -> None:
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames(loop: str, library: str) -> None:
     pytest.importorskip(library)
-    history = HISTORIES[loop]
+    history = by_loop()[loop]
     frame = history.to_frame(library)
     assert type(frame).__module__.startswith(library)
     assert list(frame.columns) == list(history.columns)
@@ -67,34 +69,34 @@ def test_frames(loop: str, library: str) -> None:
 
 
 def test_the_frame_is_of_pandas_unless_it_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert type(HISTORIES["label"].to_frame()).__module__.startswith("pandas")
+    assert type(by_loop()["label"].to_frame()).__module__.startswith("pandas")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    assert type(HISTORIES["label"].to_frame()).__module__.startswith("polars")
+    assert type(by_loop()["label"].to_frame()).__module__.startswith("polars")
     with pytest.raises(MissingExtra, match="pip install pandas"):
-        HISTORIES["label"].to_frame("pandas")
+        by_loop()["label"].to_frame("pandas")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtra, match="pandas or polars"):
-        HISTORIES["label"].to_frame()
+        by_loop()["label"].to_frame()
 
 
 @pytest.mark.parametrize("library", ["numpy", 3, ""])
 def test_a_frame_of_another_library_is_refused(library: Any) -> None:
     with pytest.raises(InvalidArgument, match="library"):
-        HISTORIES["label"].to_frame(library)
+        by_loop()["label"].to_frame(library)
 
 
 @every_loop
 def test_notebooks_show_numbers_and_a_curve(loop: str) -> None:
-    told = HISTORIES[loop]._repr_html_()
+    told = by_loop()[loop]._repr_html_()
     assert "<svg" in told
     assert "<script" not in told
-    assert HISTORIES[loop].learner in told
+    assert by_loop()[loop].learner in told
 
 
 class TestMistakes:
     def test_are_known_of_every_round_of_a_labelled_stream(self) -> None:
         for loop in ("label", "filter"):
-            history = HISTORIES[loop]
+            history = by_loop()[loop]
             np.testing.assert_array_equal(history.mistakes, history.actions != history.truth)
             assert history.error_rate == history.mistakes.mean() == history.columns["mistake"].mean()
             assert history.cumulative_mistakes[-1] == history.mistakes.sum()
@@ -118,27 +120,27 @@ class TestMistakes:
     @pytest.mark.parametrize("loop", ["rank", "choose", "tune"])
     def test_belong_to_labels_and_filters(self, loop: str) -> None:
         with pytest.raises(InvalidArgument, match="no mistakes"):
-            _ = HISTORIES[loop].mistakes
-        assert "mistake" not in HISTORIES[loop].columns
+            _ = by_loop()[loop].mistakes
+        assert "mistake" not in by_loop()[loop].columns
 
 
 class TestRegret:
     def test_is_what_was_missed_in_every_loop_that_knows_the_best(self) -> None:
-        h = HISTORIES["rank"]
+        h = by_loop()["rank"]
         np.testing.assert_array_equal(h.regret, h.best_utility - h.utility)
-        h = HISTORIES["choose"]
+        h = by_loop()["choose"]
         np.testing.assert_array_equal(h.regret, h.best - h.rewards)
-        h = HISTORIES["tune"]
+        h = by_loop()["tune"]
         np.testing.assert_array_equal(h.regret, h.losses - h.best_losses)
         for loop in ("rank", "choose", "tune"):
-            h = HISTORIES[loop]
+            h = by_loop()[loop]
             np.testing.assert_allclose(h.average_regret, np.cumsum(h.regret) / np.arange(1, len(h) + 1))
             np.testing.assert_array_equal(h.columns["regret"], h.regret)
 
     @pytest.mark.parametrize("loop", ["label", "filter"])
     def test_is_refused_elsewhere(self, loop: str) -> None:
         with pytest.raises(InvalidArgument, match="without a utility"):
-            _ = HISTORIES[loop].regret
+            _ = by_loop()[loop].regret
 
     @pytest.mark.parametrize(
         ("name", "loop"),
@@ -146,7 +148,7 @@ class TestRegret:
     )
     def test_what_a_run_does_not_know_is_refused_with_the_columns_to_look_at(self, name: str, loop: str) -> None:
         with pytest.raises(InvalidArgument, match=r"has no .*history\.columns"):
-            getattr(HISTORIES[loop], name)
+            getattr(by_loop()[loop], name)
 
 
 def test_names_of_labels_stand_in_the_frame_and_numbers_in_the_arrays() -> None:
@@ -174,7 +176,7 @@ def test_clicks_are_counted_and_drawn() -> None:
     assert history.curve is not None
     assert history.curve.name == "clicks per round"
     with pytest.raises(InvalidArgument, match="clicks"):
-        _ = HISTORIES["rank"].clicks
+        _ = by_loop()["rank"].clicks
 
 
 def test_joined() -> None:

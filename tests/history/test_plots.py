@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import smidgen
-from history.test_history import HISTORIES
+from history.test_history import by_loop, every_loop
 from smidgen import Comparison, History
 from smidgen.errors import InvalidArgument, MissingExtra
 from smidgen.history.plots import draw, figure_of
@@ -24,9 +24,9 @@ WHAT = {
 }
 
 
-@pytest.mark.parametrize("loop", HISTORIES)
+@every_loop
 def test_a_run_is_drawn_by_what_its_loop_is_judged_by(loop: str, tmp_path: Path) -> None:
-    history = HISTORIES[loop]
+    history = by_loop()[loop]
     axes = history.plot(tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     assert (axes.get_ylabel(), axes.get_yscale()) == WHAT[loop]
@@ -39,20 +39,20 @@ def test_into_axes_that_are_there() -> None:
 
     figure = Figure()
     left, right = figure.subplots(1, 2)
-    assert HISTORIES["label"].plot(ax=left) is left
-    assert HISTORIES["tune"].plot(ax=right) is right
+    assert by_loop()["label"].plot(ax=left) is left
+    assert by_loop()["tune"].plot(ax=right) is right
     assert (len(left.lines), len(right.lines)) == (1, 3)
     assert figure_of(right) is figure
 
 
 def test_notebooks_show_the_axes_that_come_back() -> None:
-    assert HISTORIES["label"].plot()._repr_png_().startswith(b"\x89PNG")
+    assert by_loop()["label"].plot()._repr_png_().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("name", ["$x", "$\\frac{1}{0}$ and $", "_hidden", "<b>", "{}", "\\bad"])
 def test_names_are_text(name: str, tmp_path: Path) -> None:
     """A dollar sign begins no formula (which might not even parse), an underscore hides nothing."""
-    compared = Comparison({name: HISTORIES["label"], "other": HISTORIES["filter"]})
+    compared = Comparison({name: by_loop()["label"], "other": by_loop()["filter"]})
     axes = compared.plot(tmp_path / "named.svg", title=name)
     texts = axes.get_legend().get_texts()
     assert [text.get_text().strip() for text in texts] == [name, "other"]
@@ -67,7 +67,7 @@ def test_a_run_of_which_nothing_is_known_is_not_drawn() -> None:
 def test_without_matplotlib_the_advice_is_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtra, match="plots"):
-        HISTORIES["label"].plot()
+        by_loop()["label"].plot()
 
 
 def test_the_best_fixed_point_is_drawn_once_for_all() -> None:
