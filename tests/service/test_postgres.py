@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from cluster import Cluster
-from service.bodies import MODELS, decision_body, log_of, model, play, request, told
+from service.bodies import MODELS, Clock, decision_body, log_of, model, play, request, told
 from smidgen.errors import InvalidArgument, MissingExtra
 from smidgen.service.models.engine import Engine
 from smidgen.service.refusals import StorageFailed
+from smidgen.service.safekeeping.fsck import fsck
 from smidgen.service.store import postgres_schema, postgres_wire
 from smidgen.service.store.events import Chain
 from smidgen.service.store.places import Database, open_store, place
@@ -44,6 +45,22 @@ def test_postgresql_keeps_the_contract(postgres: str) -> None:
 @pytest.mark.parametrize("name", ["rank", "duel", "hashed", "newcomers", "tune", "draft"])
 def test_an_engine_on_postgresql_is_the_engine_on_disk(name: str, postgres: str, tmp_path: Path) -> None:
     assert log_of(tmp_path, name) == log_of(PostgresStore(postgres), name)
+
+
+def test_a_store_is_sound_when_retention_has_passed_a_state(postgres: str) -> None:
+    clock = Clock()
+    engine = Engine(PostgresStore(postgres), clock=clock)
+    engine.run(lambda: engine.create("rank", model(MODELS["rank"])))
+    rank = engine.models["rank"]
+    play(engine, ["rank"], 20, seed=1)
+    state = engine.learners.get(rank, None).learner.to_bytes()
+    assert engine.store.publish(rank.slot, None, rank.seq, state)
+    play(engine, ["rank"], 20, seed=2)
+    clock.now += 1.0
+    assert engine.retain("rank", 0.5).base == rank.seq - 1
+    engine.close()
+    report = fsck(Database(postgres), deep=True)
+    assert report.sound, report.findings
 
 
 class TestTrips:
@@ -190,6 +207,39 @@ class TestOpening:
             PostgresStore(postgres)
         (rows,) = wire.ask([call("SELECT count(*) FROM pg_tables WHERE schemaname = ?", (address.schema,))])
         assert rows == [(1,)]
+        wire.close()
+
+    def test_a_record_of_somebody_else(self, postgres: str) -> None:
+        address = Address.of(postgres)
+        wire = Wire(address)
+        wire.ask([call(f"CREATE SCHEMA {address.schema}"), call("CREATE TABLE migrations (id BIGINT)")])
+        wire.close()
+        with pytest.raises(StorageFailed, match=r'tables of somebody else: .* "version" does not exist'):
+            PostgresStore(postgres)
+
+    def test_a_role_that_only_reads(self, postgres: str) -> None:
+        PostgresStore(postgres).close()
+        schema = Address.of(postgres).schema
+        wire = Wire(Address.of(postgres))
+        wire.ask([call("CREATE ROLE reader LOGIN"), call(f"GRANT USAGE ON SCHEMA {schema} TO reader")])
+        wire.ask([call(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader")])
+        url = postgres.replace("postgres@", "reader@", 1)
+        try:
+            assert fsck(Database(url)).sound
+            with pytest.raises(StorageFailed, match="permission denied for table probe") as caught:
+                PostgresStore(url)
+            assert "grant" in caught.value.hint
+        finally:
+            wire.ask([call("DROP OWNED BY reader"), call("DROP ROLE reader")])
+            wire.close()
+
+    def test_a_pooler_that_keeps_no_sessions(self, postgres: str) -> None:
+        wire = Wire(Address.of(postgres))
+        wire.ask([call("SELECT 1")])
+        wire._prepared.clear()  # as if another's session were ours
+        with pytest.raises(StorageFailed, match=r"prepared statement .* already exists") as caught:
+            wire.ask([call("SELECT 1")])
+        assert "keeps sessions" in caught.value.hint
         wire.close()
 
     def test_those_who_start_at_once_make_the_tables_once(self, postgres: str) -> None:

@@ -27,6 +27,7 @@ def note(here: Service) -> Note:
     if (owning := here.engine.owning) is not None:
         told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.able}
         models = list(here.engine.slots.values())
+        told["owned"] = sum(here.engine.owns(model.slot) for model in models)
         told["undoing"] = {each.name: undoing_told(each.undoing) for each in models if each.undoing is not None}
     return told
 

@@ -80,7 +80,9 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
             def work(number: int, wait: Wait, able: Callable[[], None]) -> None:
                 _work(replace(options, worker=number, board=board), listener, able, wait)
 
-            return Supervisor(work, options.workers, say).run() or 0
+            return (
+                Supervisor(work, options.workers, say, listener.close).run() or 0
+            )  # who comes then is refused at once
 
 
 def _work(options: Options, listener: socket.socket, able: Callable[[], None], wait: Wait = None) -> None:

@@ -47,13 +47,20 @@ class Supervisor:
         How many there are.
     ready
         Called once, when all can decide.
+    ending
+        Called before workers are told to end: lets go of what they share with this process.
     """
 
     def __init__(
-        self, work: Callable[[int, Wait, Callable[[], None]], None], count: int, ready: Callable[[], None]
+        self,
+        work: Callable[[int, Wait, Callable[[], None]], None],
+        count: int,
+        ready: Callable[[], None],
+        ending: Callable[[], None] = lambda: None,
     ) -> None:
         self._work = work
         self._ready = ready
+        self._ending = ending
         self._workers = [_Worker(number) for number in range(count)]
         self._able: set[int] | None = set()
         self._some = False
@@ -136,6 +143,7 @@ class Supervisor:
 
     def _end(self) -> None:
         """End all workers, gracefully as long as there is patience."""
+        self._ending()
         living = [worker for worker in self._workers if worker.process is not None]
         for worker in living:
             os.kill(worker.process or 0, signal.SIGTERM)

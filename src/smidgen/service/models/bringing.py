@@ -144,7 +144,7 @@ def from_log(content: bytes) -> Brought:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.ndjson"
         path.write_bytes(content)
-        found = rebuild_all(FileRecording(path))
+        found = rebuild_all(FileRecording(path, "the log"))
     first = found.get(0)
     if first is None or first.blueprint is None or len(found) != first.blueprint.body.slots:
         raise Impossible("the log makes no model", "export it from its start, with all slots of its model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 
 
@@ -40,3 +41,15 @@ def name_and_part(row: str) -> tuple[str, int]:
     """
     name, _, part = row.partition("/")
     return name, int(part or 0)
+
+
+def count_of_models(rows: Iterable[str]) -> int:
+    """How many models there are, from what the store calls their parts.
+
+    Examples
+    --------
+    >>> from smidgen.service.models.spreading import count_of_models
+    >>> count_of_models(["news", "shop/0", "shop/1", "shop/2"])
+    2
+    """
+    return sum(name_and_part(row)[1] == 0 for row in rows)

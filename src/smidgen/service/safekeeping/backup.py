@@ -9,6 +9,7 @@ from pathlib import Path
 from smidgen import __version__
 from smidgen.service.clock import stamp
 from smidgen.service.models.served import state_problem
+from smidgen.service.models.spreading import count_of_models
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping import archive
 from smidgen.service.safekeeping.aside import aside
@@ -88,7 +89,7 @@ def _copy(seen: Inspection, to: Path, progress: Progress) -> archive.Manifest:
         smidgen_backup=archive.FORMAT,
         version=__version__,
         made_at=stamp(time.time()),
-        models=len(rows),
+        models=count_of_models(row.name for row in rows),
         events=events,
         files=files,
     )

@@ -13,6 +13,7 @@ from smidgen.service.insight.audit import audit_model
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.registry import recorded, served
 from smidgen.service.models.served import Served, state_problem
+from smidgen.service.models.spreading import count_of_models
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping.following import Following
 from smidgen.service.store import modes, soundness
@@ -158,7 +159,7 @@ class _Check:
         self._names = {row.slot: row.name for row in models}
         soundness.check_tables(reading, self._found, self._name, lambda: self._progress(self.place, 0, 0))
         report.tokens = soundness.check_tokens(reading, self._found)
-        report.models = len(models)
+        report.models = count_of_models(row.name for row in models)
         for row in models:
             self._model(row)
         self._heads()

@@ -85,16 +85,16 @@ def copy(source: Place, target: Place, progress: Progress = lambda what, done, o
             rows = {name: _fill(seen.reading, store, name, progress) for name in TABLES}
             for name in TABLES:
                 _compare(seen.reading, store, name, rows[name], progress)
-            models = served(seen.reading)
+            models, events = served(seen.reading), 0
             for model in models:
-                _follow(store, model)
+                events += _follow(store, model)
                 _fold(seen, store, model, progress)
             store.commit()
         except BaseException:
             store.rollback()
             raise
         states = rows["key_states"] + sum(_state(seen.reading, store, model.slot) for model in models)
-    return Copied(rows["models"], rows["events"], rows["tokens"], states, running)
+    return Copied(sum(model.part == 0 for model in models), events, rows["tokens"], states, running)
 
 
 def _same(source: Place, target: Place) -> bool:
@@ -163,8 +163,8 @@ def _digest(rows: Iterator[Any]) -> bytes:
     return whole.digest()
 
 
-def _follow(store: Opened, model: Served) -> None:
-    """The chain of a log holds in its new place, up to the head."""
+def _follow(store: Opened, model: Served) -> int:
+    """The chain of a log holds in its new place, up to the head; of how many events."""
     base = store.base(model.slot)
     chain = Chain() if base is None else Chain(base.seq, base.chain)
     problem = chain.follow(EventLog(store).events_of(model.slot))
@@ -173,6 +173,7 @@ def _follow(store: Opened, model: Served) -> None:
             f"the log of {model.name} is not sound: {problem or 'it ends elsewhere'}",
             "smidgen fsck tells more of where it is from; nothing was written",
         )
+    return chain.seq - (base.seq if base is not None else 0)
 
 
 def _fold(seen: Inspection, store: Opened, model: Served, progress: Progress) -> None:

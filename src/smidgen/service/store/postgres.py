@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from smidgen.service.refusals import StorageFailed, Taken
+from smidgen.service.store.bases import Base, Carried
 from smidgen.service.store.crash_points import reach
 from smidgen.service.store.postgres_address import Address
 from smidgen.service.store.postgres_batch import Batch
@@ -183,6 +184,12 @@ class PostgresStore(PostgresSlots):
         """Erase the events of a key: what they say, its decisions, its state; its names leave these places empty."""
         told = super().forget(slot, key, at, places)
         self._run(_SOIL)
+        return told
+
+    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+        """Let a log begin after a base whose states are staged; what was published of earlier moments goes."""
+        told = super().rebase(slot, base, carried, at)
+        self._run("DELETE FROM states WHERE slot = ? AND seq < ?", (slot, base.seq))
         return told
 
     def erase(self, slot: int, seq: int) -> None:

@@ -112,13 +112,17 @@ def number_of(wire: Wire) -> int:
     ((found,),) = wire.ask([asked])[0]
     if not found:
         return 0
-    ((number,),) = wire.ask([_plain("SELECT coalesce(max(version), 0) FROM migrations")])[0]
+    try:
+        ((number,),) = wire.ask([_plain("SELECT coalesce(max(version), 0) FROM migrations")])[0]
+    except psycopg.Error as error:
+        raise StorageFailed(f"{wire.address} has tables of somebody else: {error}", "name another ?schema=") from error
     return int(number)
 
 
 def prepare(wire: Wire) -> None:
-    """Make the tables what this smidgen knows, under a lock; tables of a newer one are refused."""
+    """Make the tables what this smidgen knows, under a lock; a newer one's, and who may only read, are refused."""
     if (number := number_of(wire)) == NEWEST:
+        wire.ask([_plain("DELETE FROM probe WHERE FALSE")])
         return
     _refuse_newer(number, wire.address)
     schema = wire.address.schema

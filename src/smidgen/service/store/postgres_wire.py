@@ -28,6 +28,17 @@ _IDLE_S = 60.0
 _OURS = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
 
 
+_AGAIN = "nothing of the request was done, as far as is known; it is tried anew by itself, so send it again"
+_NO_SESSIONS = "connect to the server itself, or to a pooler that keeps sessions"
+#: Refusals that come again whoever asks: what they are, and the way out.
+_LASTING: dict[type[psycopg.Error], str] = {
+    psycopg.errors.InsufficientPrivilege: "let the owner of the schema grant what the role lacks, or be that role",
+    psycopg.errors.ReadOnlySqlTransaction: "give the address of a server that can be written to",
+    psycopg.errors.DuplicatePreparedStatement: _NO_SESSIONS,
+    psycopg.errors.InvalidSqlStatementName: _NO_SESSIONS,
+}
+
+
 #: The rows of each of several statements.
 Rows = list[list[tuple[Any, ...]]]
 
@@ -242,12 +253,9 @@ class Wire:
             )
 
 
-def refusal(error: BaseException | str, address: Address) -> StorageFailed:
+def refusal(error: BaseException | str, address: Address, hint: str = _AGAIN) -> StorageFailed:
     """The refusal of the database, as callers are told."""
-    return StorageFailed(
-        f"the database {address} refused: {error}",
-        "nothing of the request was done, as far as is known; it is tried anew by itself, so send it again",
-    )
+    return StorageFailed(f"the database {address} refused: {error}", hint)
 
 
 def _problem(state: str, message: str, address: Address) -> Exception:
@@ -256,7 +264,9 @@ def _problem(state: str, message: str, address: Address) -> Exception:
         kind: type[psycopg.Error] = psycopg.errors.lookup(state)
     except KeyError:
         kind = psycopg.DatabaseError
-    if issubclass(kind, _OURS) and not issubclass(kind, psycopg.errors.InsufficientPrivilege):
+    if (hint := _LASTING.get(kind)) is not None:
+        return refusal(message, address, hint)
+    if issubclass(kind, _OURS):
         return kind(message)
     return refusal(message, address)
 

@@ -73,10 +73,12 @@ class FileRecording(Recording):
     ----------
     path
         The file.
+    name
+        What it is called in refusals, if not by its path.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.name = str(path)
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        self.name = name or str(path)
         self._path = path
         self._places: dict[str, int] = {}
         self._file: BinaryIO | None = None
@@ -91,7 +93,7 @@ class FileRecording(Recording):
         with self._path.open("rb") as file:
             for count, text in enumerate(file, 1):
                 if text.strip():
-                    event = parse(text, f"line {count} of {self._path}")
+                    event = parse(text, f"line {count} of {self.name}")
                     if event.type == "decision" and event.decision is not None:
                         self._places[event.decision] = place
                     yield event
@@ -104,7 +106,7 @@ class FileRecording(Recording):
         if self._file is None:
             self._file = self._path.open("rb")
         self._file.seek(self._places[id])
-        return parse(self._file.readline(), f"decision {id} of {self._path}")
+        return parse(self._file.readline(), f"decision {id} of {self.name}")
 
     def count(self) -> int:
         """How many lines the file has."""
@@ -117,7 +119,7 @@ class FileRecording(Recording):
         with self._path.open("rb") as file:
             for count, text in enumerate(file, 1):
                 if any(mark in text for mark in _REWINDS):
-                    event = parse(text, f"line {count} of {self._path}")
+                    event = parse(text, f"line {count} of {self.name}")
                     if event.type in REWINDS and event.model_version is not None and event.slot == slot:
                         rewinds.append(Rewind(event.type, event.model_version, event.version, event.columns == KEPT))
         return Undone(rewinds)

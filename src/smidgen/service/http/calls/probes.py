@@ -43,12 +43,13 @@ async def show_metrics(request: Request) -> Response:
     def text() -> str:
         models = [model for model in here.models() if rights.model in (None, model.name)]
         found = here.health.figures(here.reading, models, here.engine.clock())
-        known, gauges = lags(here, rights.model), list[tuple[str, dict[str, int | str], int]]()
+        workers, known = notes(here), lags(here, rights.model)
+        gauges: list[tuple[str, dict[str, int | str], int]] = []
         if here.engine.store.shared:
-            told: dict[str, int | str] = {"worker": here.options.worker}
-            owned = sum(here.engine.owns(part.slot) for model in models for part in model.parts)
-            gauges = [("smidgen_workers", {}, len(notes(here))), ("smidgen_slots_owned", told, owned)]
-            gauges += [("smidgen_lag_events", {**told, "model": name}, lag) for name, _, lag in known]
-        return here.metrics.text(notes(here), [(name, counts) for name, counts, _ in known], found, gauges)
+            gauges = [("smidgen_workers", {}, len(workers))]
+            gauges += [("smidgen_slots_owned", {"worker": each["worker"]}, each["owned"]) for each in workers]
+            own: dict[str, int | str] = {"worker": here.options.worker}
+            gauges += [("smidgen_lag_events", {**own, "model": name}, lag) for name, _, lag in known]
+        return here.metrics.text(workers, [(name, counts) for name, counts, _ in known], found, gauges)
 
     return Response(await asyncio.to_thread(text), media_type="text/plain; version=0.0.4")
