@@ -144,14 +144,14 @@ MUTANTS = [
     ),
     Mutant(
         "a snapshot of another past is used",
-        MODELS + "served.py",
+        MODELS + "states.py",
         "fits = state.own and first <= state.seq <= last",
         "fits = first <= state.seq <= last",
         f"{SURVIVORS}::test_a_state_of_another_log_is_not_used",
     ),
     Mutant(
         "the numbers of decisions are forgotten at a restart",
-        MODELS + "served.py",
+        MODELS + "learner_cache.py",
         "        learner.reserve(self._store.last_number(model.slot, key))\n",
         "",
         "tests/service/test_engine.py::test_a_reopened_service_goes_on_bit_for_bit",

@@ -17,7 +17,7 @@ from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.loops.registry import loops
 from smidgen.service.models.engine import Engine
-from smidgen.service.models.served import state_problem
+from smidgen.service.models.states import state_problem
 from smidgen.service.refusals import Conflict, Impossible, StorageFailed, Unknown
 from smidgen.service.store.schema import refusal
 

@@ -11,8 +11,8 @@ import pytest
 from service.bodies import MODELS, engine_with, model, play, request, told
 from smidgen.errors import InvalidArgument, SmidgenError
 from smidgen.service.models.engine import Engine
+from smidgen.service.models.learner_cache import LearnerCache
 from smidgen.service.models.recent import Recent
-from smidgen.service.models.served import LearnerCache
 from smidgen.service.models.undo import Undo
 
 DOCS = [{"id": name, "features": [1.0, 0.5, float(i)]} for i, name in enumerate("pqr")]

@@ -15,7 +15,8 @@ from smidgen.errors import InvalidFeedback, SmidgenError
 from smidgen.service.insight.audit import audit_file
 from smidgen.service.models.engine import Engine
 from smidgen.service.models.keyed_rows import Change
-from smidgen.service.models.served import Held, LearnerCache, Served
+from smidgen.service.models.learner_cache import Held, LearnerCache
+from smidgen.service.models.served import Served
 from smidgen.service.models.upkeep import SWEPT
 from smidgen.service.safekeeping.fsck import fsck
 from smidgen.service.store.memory import MemoryStore, Shelf

@@ -255,7 +255,7 @@ def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
 
     A bad snapshot loses nothing: the service skips it and replays more of the log. The exit status is 1 if one is bad.
     """
-    from smidgen.service.models.served import state_problem
+    from smidgen.service.models.states import state_problem
     from smidgen.service.store.inspection import Inspection
 
     bad = good = 0

@@ -10,7 +10,8 @@ from smidgen import records
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.learners.storage import decode
-from smidgen.service.models.served import Served, state_problem
+from smidgen.service.models.served import Served
+from smidgen.service.models.states import state_problem
 from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.events import Chain
 from smidgen.service.store.inspection import Inspection

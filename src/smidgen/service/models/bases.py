@@ -21,8 +21,9 @@ from smidgen.service.models.hashed_names import told as named
 from smidgen.service.models.keyed_rows import begun
 from smidgen.service.models.progress import Progress
 from smidgen.service.models.rewinds import Undone, rewinds, undone
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.served import Served
 from smidgen.service.models.starts import first_of, read
+from smidgen.service.models.states import state_of
 from smidgen.service.refusals import Busy
 from smidgen.service.store import bodies
 from smidgen.service.store.bases import RETAINED, Base, BaseState, Carried, state_digest
@@ -139,7 +140,7 @@ def states(reading: Reading, model: Served, plan: Plan, progress: Progress) -> I
 
 def _folded(reading: Reading, model: Served, key: str | None, gone: Undone, seq: int, progress: Progress) -> Learner:
     """A learner as it is after an event, all that was taken back until now left out."""
-    found, start = LearnerCache.state_of(reading, model, key, gone, seq), None
+    found, start = state_of(reading, model, key, gone, seq), None
     learner, first, fresh = (*found, False) if found is not None else first_of(reading, model, key)
     if fresh and key is not None and model.origin.shared_start is not None:
         start = begun(reading.of_key(model.slot, key), gone.begins_anew)

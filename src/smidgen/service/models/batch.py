@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from smidgen.service.models.entrance import Entrance
+from smidgen.service.models.learner_cache import LearnerCache
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Models
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.served import Served
 from smidgen.service.models.undo import Undo
 from smidgen.service.models.whole import Whole
 from smidgen.service.refusals import Busy, Taken

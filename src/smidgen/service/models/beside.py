@@ -13,7 +13,8 @@ from smidgen.errors import SmidgenError
 from smidgen.features.memory import Carried
 from smidgen.learners import Learner
 from smidgen.service.loops.lesson import Lesson
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.learner_cache import LearnerCache
+from smidgen.service.models.served import Served
 from smidgen.service.models.trials import challenged
 from smidgen.service.models.undo import Undo
 from smidgen.service.refusals import StorageFailed

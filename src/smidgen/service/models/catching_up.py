@@ -15,7 +15,8 @@ from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Store
 
 if TYPE_CHECKING:
-    from smidgen.service.models.served import Held, Served
+    from smidgen.service.models.learner_cache import Held
+    from smidgen.service.models.served import Served
 
 #: Events that learners and groups can take one after the other; whoever meets another kind reads all of it anew.
 ORDINARY = frozenset({"created", "decision", "feedback", "expired", "taught", "shown"})

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from smidgen.service.models.catching_up import ORDINARY
 from smidgen.service.models.hashed_names import HashedNames
+from smidgen.service.models.learner_cache import LearnerCache
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Models
-from smidgen.service.models.served import LearnerCache, Served
+from smidgen.service.models.served import Served
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store
 from smidgen.service.store.rows import TokenRow

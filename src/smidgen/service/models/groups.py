@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.models.group import Group, fold
 from smidgen.service.models.mean import Mean
 from smidgen.service.models.rewinds import Undone, undone
+from smidgen.service.models.served import Served
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import bodies
 from smidgen.service.store.events import Event
 from smidgen.service.store.protocol import Reading
-
-if TYPE_CHECKING:
-    from smidgen.service.models.served import Served
 
 _UNREADABLE = (SmidgenError, ValueError, KeyError, TypeError)
 

@@ -9,9 +9,9 @@ from smidgen import records
 from smidgen.errors import SmidgenError
 from smidgen.features.memory import Places
 from smidgen.service.models.keyed_rows import Change
+from smidgen.service.models.learner_cache import Held
 from smidgen.service.models.passing_on import Hearing
 from smidgen.service.models.recent import Made
-from smidgen.service.models.served import Held
 from smidgen.service.refusals import StorageFailed, Taken
 from smidgen.service.store import bodies
 from smidgen.service.store.crash_points import reach

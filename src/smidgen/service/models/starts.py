@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.service.models.fold import take
+from smidgen.service.models.served import Served
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store import bodies
 from smidgen.service.store.bases import Base
 from smidgen.service.store.protocol import Reading
-
-if TYPE_CHECKING:
-    from smidgen.service.models.served import Served
 
 
 def first_of(reading: Reading, model: Served, key: str | None) -> tuple[Learner, int, bool]:

@@ -19,8 +19,9 @@ from smidgen.service.models.bases import last_before
 from smidgen.service.models.fold import follow
 from smidgen.service.models.progress import Progress
 from smidgen.service.models.rewinds import Rewind, Undone, rewinds, undone
-from smidgen.service.models.served import Era, LearnerCache, Served
+from smidgen.service.models.served import Era, Served
 from smidgen.service.models.starts import first_of
+from smidgen.service.models.states import state_of
 from smidgen.service.models.stories import find, refuse_beside
 from smidgen.service.models.whole import Commands
 from smidgen.service.refusals import Conflict, Erased, Impossible, Retained
@@ -194,7 +195,7 @@ def folded(
         return None
     (type, version), rewritten = take_back, model.rewritten
     gone = Undone([*rewinds(reading, model.slot), Rewind(type, _NEXT, version, keeps=True)])
-    found = LearnerCache.state_of(reading, model, None, gone)
+    found = state_of(reading, model, None, gone)
     learner, seq = found if found is not None else first_of(reading, model, None)[:2]
     changes = reading.changes(model.slot, seq)
     if progress is not None:

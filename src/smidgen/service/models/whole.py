@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from smidgen.service.models.learner_cache import LearnerCache
 from smidgen.service.models.recent import Recent
 from smidgen.service.models.registry import Models
-from smidgen.service.models.served import LearnerCache
 from smidgen.service.models.undo import Undo
 from smidgen.service.store.log import EventLog
 from smidgen.service.store.protocol import Store

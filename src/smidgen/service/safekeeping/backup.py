@@ -8,8 +8,8 @@ from pathlib import Path
 
 from smidgen import __version__
 from smidgen.service.clock import stamp
-from smidgen.service.models.served import state_problem
 from smidgen.service.models.spreading import count_of_models
+from smidgen.service.models.states import state_problem
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping import archive
 from smidgen.service.safekeeping.aside import aside

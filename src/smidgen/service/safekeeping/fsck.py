@@ -12,8 +12,9 @@ from smidgen.errors import SmidgenError
 from smidgen.service.insight.audit import audit_model
 from smidgen.service.messages import ModelBody
 from smidgen.service.models.registry import recorded, served
-from smidgen.service.models.served import Served, state_problem
+from smidgen.service.models.served import Served
 from smidgen.service.models.spreading import count_of_models
+from smidgen.service.models.states import state_problem
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.safekeeping.following import Following
 from smidgen.service.store import modes, soundness

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from smidgen.service.models.registry import served
-from smidgen.service.models.served import Served, state_problem
+from smidgen.service.models.served import Served
+from smidgen.service.models.states import state_problem
 from smidgen.service.refusals import StorageFailed
 from smidgen.service.store.database_recording import DatabaseRecording
 from smidgen.service.store.events import Chain
