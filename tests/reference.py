@@ -1,4 +1,4 @@
-"""The judges: naive, slow, obvious versions of what the package does quickly.
+"""The references: naive, slow, obvious versions of what the package does quickly.
 
 Plain Python loops and plain numpy, nothing imported from the package. A fast version earns its place by agreeing.
 """

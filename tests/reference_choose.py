@@ -1,4 +1,4 @@
-"""The judges of choosing by reward: dense matrices, linear solves, plain loops, all examples kept."""
+"""The references of choosing by reward: dense matrices, linear solves, plain loops, all examples kept."""
 
 from __future__ import annotations
 

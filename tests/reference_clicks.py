@@ -1,4 +1,4 @@
-"""The judges of what learns from clicks: naive, slow, obvious. Nothing is imported from the package."""
+"""The references of what learns from clicks: naive, slow, obvious. Nothing is imported from the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The draft loop in slow and obvious Python: the judge of the compiled one."""
+"""The draft loop in slow and obvious Python: the reference of the compiled one."""
 
 from __future__ import annotations
 

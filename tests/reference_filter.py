@@ -1,4 +1,4 @@
-"""The judges of the filter loop: dense matrices, linear solves, plain loops, one object per algorithm."""
+"""The references of the filter loop: dense matrices, linear solves, plain loops, one object per algorithm."""
 
 from __future__ import annotations
 

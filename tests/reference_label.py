@@ -1,4 +1,4 @@
-"""The judges of the label loop: dense matrices, plain loops, one object per algorithm."""
+"""The references of the label loop: dense matrices, plain loops, one object per algorithm."""
 
 from __future__ import annotations
 

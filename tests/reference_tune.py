@@ -1,4 +1,4 @@
-"""The judges of the tune loop: plain loops, A itself, and the slow projections.
+"""The references of the tune loop: plain loops, A itself, and the slow projections.
 
 Each shape has a centre and an orthonormal Q of its own (not the package's), so that x = centre + Q·z.
 """

@@ -400,7 +400,7 @@ def test_what_is_read_does_not_grow_with_the_log() -> None:
         reading = world.play(450).engine.store.reader()
         assert isinstance(reading, MemoryReads)
         counted = Counting(reading)
-        health.judge(counted, world.engine.model("m"), world.clock.now)
+        health.diagnose(counted, world.engine.model("m"), world.clock.now)
         read.append(counted.read)
     limits = 2 * evidence.DECISIONS + evidence.WITH_FEATURES + 3 * evidence.FEEDBACKS
     assert read[0] == read[1] <= limits + 10
@@ -408,8 +408,8 @@ def test_what_is_read_does_not_grow_with_the_log() -> None:
 
 def test_a_report_is_kept_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     world, kept, made = World(COACTIVE, rows, best).play(5), health.Health(), []
-    judge = health.judge
-    monkeypatch.setattr(health, "judge", lambda *arguments: made.append(1) or judge(*arguments))
+    diagnose = health.diagnose
+    monkeypatch.setattr(health, "diagnose", lambda *arguments: made.append(1) or diagnose(*arguments))
     monkeypatch.setattr(health, "HOLDS_S", 1e9)
     monkeypatch.setattr(health, "REST", 0.0)
     reading, model = world.engine.store.reader(), world.engine.model("m")
@@ -569,13 +569,13 @@ def test_who_asks_meanwhile_has_the_last_report(monkeypatch: pytest.MonkeyPatch)
     world, kept = World({"loop": "choose", "feedback": "better"}, items, clicked).play(MOST), health.Health()
     reading, model = world.engine.store.reader(), world.engine.model("m")
     first, meanwhile = kept.of(reading, model, world.clock.now), []
-    judge = health.judge
+    diagnose = health.diagnose
 
     def slow(*given: Any) -> health.Report:
         meanwhile.append(kept.of(reading, model, world.clock.now))  # as another thread would ask
-        return judge(*given)
+        return diagnose(*given)
 
-    monkeypatch.setattr(health, "judge", slow)
+    monkeypatch.setattr(health, "diagnose", slow)
     monkeypatch.setattr(health, "REST", 0.0)
     world.play(1)
     assert kept.of(reading, model, world.clock.now) is not first

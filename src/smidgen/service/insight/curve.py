@@ -136,9 +136,9 @@ def windows(rows: FloatArray, at_most: int) -> tuple[FloatArray, IntArray]:
     return (np.add.reduceat(rows, starts, axis=0) if len(rows) else rows), starts
 
 
-def learnt_points(rows: FloatArray, *, share: bool, at_most: int | None = None) -> list[dict[str, Any]]:
+def learnt_points(rows: FloatArray, *, share: bool) -> list[dict[str, Any]]:
     """The loop's figure and the mean position per window of learnt feedback."""
-    merged, starts = windows(rows, at_most or _enough(rows))
+    merged, starts = windows(rows, _enough(rows))
     lags = np.maximum.accumulate(np.maximum.reduceat(rows[:, 6], starts)) if len(rows) else rows[:, 6]
     points, done = [], 0
     for (n, measured, total, squares, placed, position, _), lag in zip(merged.tolist(), lags.tolist(), strict=True):

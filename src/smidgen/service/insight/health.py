@@ -73,7 +73,7 @@ def _defined(module: str) -> list[type[Check]]:
 CHECKS = checks()
 
 
-def judge(reading: Reading, model: Served, now: float) -> Report:
+def diagnose(reading: Reading, model: Served, now: float) -> Report:
     """Look for everything once; of checks with one code the first that finds something speaks."""
     evidence = Evidence(reading, model, now)
     first: dict[Code, Finding] = {}
@@ -139,7 +139,7 @@ class Health:
             age = began - known.at
             if age < REST * known.took or (seq == known.seq and age < HOLDS_S):
                 return known.report
-        report = judge(reading, model, now)
+        report = diagnose(reading, model, now)
         ended = time.monotonic()
         self._known[model.slot] = _Known(seq, ended, ended - began, report)
         return report

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from smidgen.service.refusals import StorageFailed
@@ -61,7 +62,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 def _sweep(parent: Path, name: str) -> None:
     """Remove what others left who were killed; who is alive holds his folder."""
-    for place in parent.glob(f".{_literal(name)}.*.aside"):
+    for place in parent.glob(f".{escape(name)}.*.aside"):
         if place.is_symlink() or not place.is_dir():
             continue
         handle = os.open(place, os.O_RDONLY)
@@ -72,7 +73,3 @@ def _sweep(parent: Path, name: str) -> None:
             continue
         finally:
             os.close(handle)
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

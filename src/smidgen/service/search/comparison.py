@@ -24,7 +24,7 @@ from smidgen.service.search.visitors import TASTE, Visitor, visitor
 from smidgen.structures import Ranking
 from smidgen.users import PositionBased
 
-USERS, STEP, JUDGES = 200, 20, 100
+USERS, STEP, HELD_OUT = 200, 20, 100
 #: Where the visitors of this comparison begin, so that they are nobody else's.
 FIRST = 2_000_000
 #: How likely each place is looked at, and how likely a click is then, by grade; even what is useless is clicked.
@@ -51,7 +51,7 @@ def compare(run: int, index: Index) -> dict[str, Any]:
     The figure is nDCG over the places that are shown (Järvelin and Kekäläinen, 2002), by the visitors' grades, of the
     list without chance. ``ceiling`` is that of somebody who knows the taste.
     """
-    asked, held_out = _queries(index, run, USERS), _judges(index)
+    asked, held_out = _queries(index, run, USERS), _held_out(index)
     order = np.random.default_rng([12, run]).permutation(USERS)
     taste = np.array([TASTE[name] for name in NAMES])
     ceiling = [ndcg(np.argsort(-(query.ranking.rows.dense() @ taste), kind="stable"), query) for query in held_out]
@@ -65,7 +65,7 @@ def compare(run: int, index: Index) -> dict[str, Any]:
                 play(learner, [query.ranking for query in part], _people(part, feedback, 100 * run + start))
         curves.append({"learner": type(learner).__name__, "feedback": str(feedback), "values": values})
     users = list(range(0, USERS + 1, STEP))
-    return {"run": run, "users": users, "curves": curves, "ceiling": float(np.mean(ceiling)), "judges": JUDGES}
+    return {"run": run, "users": users, "curves": curves, "ceiling": float(np.mean(ceiling)), "held_out": HELD_OUT}
 
 
 def ndcg(order: Any, query: Query) -> float:
@@ -98,9 +98,9 @@ def _queries(index: Index, run: int, many: int) -> list[Query]:
 
 
 @cache
-def _judges(index: Index) -> list[Query]:
+def _held_out(index: Index) -> list[Query]:
     """Questions that nobody learns from, the same in all runs."""
-    return [_query(visitor(FIRST - number, index)) for number in range(1, JUDGES + 1)]
+    return [_query(visitor(FIRST - number, index)) for number in range(1, HELD_OUT + 1)]
 
 
 def _query(who: Visitor) -> Query:

@@ -41,7 +41,7 @@ export function topUsers(complain) {
     place.replaceChildren(image);
     legend.replaceChildren(...told[0].curves.map(({ learner, feedback }, c) => h("li", {}, h("i", { class: `curve-${c}` }), h("span", {}, h("b", {}, learner), ` ${SAID[feedback] ?? ""}`), h("span", {}, h("b", { class: "end" }, means[c].at(-1).toFixed(2)), told.length > 2 && ` ± ${half(told.map((run) => run.curves[c].values.at(-1))).toFixed(2)}`))),
       h("li", {}, h("i", { class: "ceiling" }), h("span", {}, "somebody who knows their taste"), h("b", { class: "end" }, told[0].ceiling.toFixed(2))));
-    set(note, `nDCG at ${told[0].judges} questions that neither has seen, without chance; the mean of ${told.length} ${told.length > 1 ? "runs" : "run"}, each run thin. Both got the same users with the same questions; it is played aside, and teaches the model above nothing.`);
+    set(note, `nDCG at ${told[0].held_out} questions that neither has seen, without chance; the mean of ${told.length} ${told.length > 1 ? "runs" : "run"}, each run thin. Both got the same users with the same questions; it is played aside, and teaches the model above nothing.`);
     place.dataset.runs = told.length;
   };
   button.addEventListener("click", async () => {

@@ -1,4 +1,4 @@
-"""Every tune learner is its judge, on every space; and every point that it tries lies in the space."""
+"""Every tune learner is its reference, on every space; and every point that it tries lies in the space."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import reference_tune as judges
+import reference_tune as reference
 from smidgen import OGD, OGDEG, ONS, ONSEG, Ball, Box, L1Ball, Simplex
 from smidgen.geometry import Space
 
-SHAPES: dict[str, tuple[Space, judges.Shape]] = {
-    "ball": (Ball(dim=3, radius=1.5), judges.Ball(3, 1.5)),
-    "box": (Box(low=[0.0, -2.0], high=[1.0, 3.0]), judges.Box([0.0, -2.0], [1.0, 3.0])),
-    "simplex": (Simplex(dim=3), judges.Simplex(3)),
-    "l1": (L1Ball(dim=3, radius=2.0), judges.L1Ball(3, 2.0)),
+SHAPES: dict[str, tuple[Space, reference.Shape]] = {
+    "ball": (Ball(dim=3, radius=1.5), reference.Ball(3, 1.5)),
+    "box": (Box(low=[0.0, -2.0], high=[1.0, 3.0]), reference.Box([0.0, -2.0], [1.0, 3.0])),
+    "simplex": (Simplex(dim=3), reference.Simplex(3)),
+    "l1": (L1Ball(dim=3, radius=2.0), reference.L1Ball(3, 2.0)),
 }
 every_shape = pytest.mark.parametrize("name", SHAPES)
 ROUNDS = 40
@@ -41,7 +41,7 @@ def test_ogd_is_its_judge(name: str, size: float) -> None:
     space, shape = SHAPES[name]
     rng = np.random.default_rng(1)
     learner = OGD(space=space, gradient_bound=2.0)
-    judge = judges.Descent(shape, space.diameter / 2.0)
+    judge = reference.Descent(shape, space.diameter / 2.0)
     for _ in range(ROUNDS):
         decision = learner.decide()
         np.testing.assert_allclose(decision.action, judge.point, atol=1e-7)
@@ -60,7 +60,7 @@ def test_ons_is_its_judge(name: str, beta: float | None) -> None:
     rng = np.random.default_rng(2)
     learner = ONS(space=space, gradient_bound=2.0, exp_concavity=0.3, beta=beta)
     assert learner.beta == pytest.approx(beta or 0.5 * min(1 / (8 * space.diameter), 0.3))
-    judge = judges.NewtonSteps(shape, learner.beta, space.diameter)
+    judge = reference.NewtonSteps(shape, learner.beta, space.diameter)
     for _ in range(ROUNDS):
         decision = learner.decide()
         assert lies_in(space, decision.action)
@@ -84,7 +84,7 @@ def test_ogdeg_is_its_judge(name: str, size: float) -> None:
     space, shape = SHAPES[name]
     rng = np.random.default_rng(3)
     learner = OGDEG(space=space, loss_bound=1.5, delta=0.1, gamma=0.6, seed=5)
-    judge = judges.Descent(shape, space.diameter / 1.5, gamma=0.6)
+    judge = reference.Descent(shape, space.diameter / 1.5, gamma=0.6)
     for _ in range(ROUNDS):
         decision, loss, v = one_point_round(learner, rng, size)
         assert np.linalg.norm(v) == pytest.approx(1.0)
@@ -103,7 +103,7 @@ def test_onseg_is_its_judge(name: str, beta: float | str | None) -> None:
     printed = 0.5 * min(delta / (4 * d * F * D), delta**2 / (d * F) ** 2)
     expected = {None: printed, "practical": delta / (8 * d * F * D)}.get(beta, beta)
     assert learner.beta == pytest.approx(expected)
-    judge = judges.NewtonSteps(shape, learner.beta, D, gamma=delta / space.inner_radius)
+    judge = reference.NewtonSteps(shape, learner.beta, D, gamma=delta / space.inner_radius)
     for _ in range(ROUNDS):
         decision, loss, v = one_point_round(learner, rng, 1.0)
         assert lies_in(space, decision.action)
