@@ -59,11 +59,10 @@ class RidgeFil:
         return [(self.forgetting**age, x, y) for age, (x, y) in zip(ages, latest, strict=True)]
 
     def system(self) -> tuple[FloatArray, FloatArray]:
-        A, b = self.a * np.eye(self.dim), np.zeros(self.dim)
-        for share, x, y in self.counted():
-            A = A + share * np.outer(x, x)
-            b = b + share * y * x
-        return A, b
+        counted = self.counted()
+        X = np.array([x for _, x, _ in counted]).reshape(-1, self.dim)
+        shares, y = np.array([share for share, _, _ in counted]), np.array([y for _, _, y in counted])
+        return self.a * np.eye(self.dim) + (shares * X.T) @ X, X.T @ (shares * y)
 
     def weights(self) -> FloatArray:
         return np.linalg.solve(*self.system())

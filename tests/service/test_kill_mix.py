@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,22 @@ from smidgen.service.store.inspection import Inspection
 from smidgen.service.store.rebuilding import rebuild_all
 
 OPTIONS = {"snapshot_every": 5, "keyed_in_memory": 1}
-#: In the quick tests each call is killed at its own points; those of every commit are in the long ones.
-QUICK = [(deed, point) for deed in (*DEEDS, *SPREAD) for point in deed.points]
-LONG = [(deed, point) for deed in (*DEEDS, *SPREAD) for point in COMMIT]
+#: Where each call can be killed: at its own points, and at those of every commit.
+ALL = [(deed, point) for deed in (*DEEDS, *SPREAD) for point in (*deed.points, *COMMIT)]
+
+
+def quick() -> Iterator[tuple[Deed, str]]:
+    """Each call at its last point, when something is half done, and at each place that was not met before."""
+    met: set[str] = set()
+    for deed in (*DEEDS, *SPREAD):
+        for point in deed.points:
+            if point == deed.points[-1] or point.partition(":")[0] not in met:
+                yield deed, point
+            met.add(point.partition(":")[0])
+
+
+QUICK = list(quick())
+LONG = [case for case in ALL if case not in QUICK]
 Weights = dict[tuple[str, str | None], bytes]
 
 
@@ -38,6 +52,14 @@ class Prepared:
 
 def ids(case: object) -> str:
     return case.name if isinstance(case, Deed) else str(case)
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    """Services that have met all models of the mix."""
+    nursery = Nursery(prepare=["service.deeds"])
+    yield nursery
+    nursery.close()
 
 
 @pytest.fixture(scope="module")

@@ -40,10 +40,11 @@ OPTIONS = {"snapshot_every": 10, "keyed_in_memory": 2}
 REFUSED = 3
 
 _NURSERY = """
-import ctypes, json, os, sys, tempfile
+import ctypes, importlib, json, os, sys, tempfile
 from pathlib import Path
 from service.bodies import engine_with, play
 from smidgen.service.store import crash_points
+from smidgen.service.http.app import create_app
 from smidgen.service.http.options import Options
 from smidgen.service.http.server import serve
 from smidgen.service.refusals import StorageFailed
@@ -66,6 +67,9 @@ with tempfile.TemporaryDirectory() as folder:  # compile and load what every chi
     engine = engine_with(Path(folder), NAMES)
     play(engine, NAMES, 20, seed=0)
     engine.store.close()
+    for name in sys.argv[1:]:
+        importlib.import_module(name).prepare(Path(folder) / name)
+    create_app(Options(place(folder)))
 print("ready", flush=True)
 for line in sys.stdin:
     told = json.loads(line)
@@ -108,15 +112,17 @@ class Nursery:
     ----------
     preload
         A library that is loaded before all others (`service.faults.shim`).
+    prepare
+        Modules that know more of what the services will do, by a function of that name.
     """
 
-    def __init__(self, preload: Path | None = None) -> None:
+    def __init__(self, preload: Path | None = None, prepare: Sequence[str] = ()) -> None:
         tests = str(Path(__file__).parents[1])
         path = os.pathsep.join([tests, *filter(None, [os.environ.get("PYTHONPATH")])])
         code = _NURSERY.replace("NAMES", repr(list(NAMES))).replace("REFUSED", str(REFUSED))
         loaded = {"LD_PRELOAD": str(preload)} if preload is not None else {}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
+            [sys.executable, "-c", code, *prepare],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
