@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -73,6 +74,17 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
             raise InvalidFeatures(f"the row has an index outside 0 … {dim - 1}", "give what to_record gave")
         check_finite(values, "the row", "give finite numbers")
         return cls(constant(indices.astype(np.uint32, copy=False)), ordinary(values), dim)
+
+    @classmethod
+    def from_records(cls, many: Sequence[dict[str, Any]]) -> list[Row]:
+        """Rebuild many from `to_record`; dense ones of one form are checked in one pass."""
+        dim, values = many[0]["dim"], [fields["values"] for fields in many]
+        plain = all(type(each) is np.ndarray and each.shape == (dim,) and each.dtype == DOUBLE for each in values)
+        if plain and type(dim) is int and all(fields["indices"] is None and fields["dim"] == dim for fields in many):
+            numbers, everything = np.stack(values), _everything(dim)
+            if np.isfinite(numbers).all():
+                return [cls(everything, each.copy(), dim) for each in numbers]
+        return list(map(cls.from_record, many))
 
 
 def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = math.inf, unit: bool = False) -> Row:

@@ -7,6 +7,8 @@ the end. All else is as `smidgen.records.encode` has it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,27 @@ _PLACES = (
     "propensities",
     "log_propensity",
 )
+#: The type of each value of a brief, unless it is None; None: any.
+_TYPES: tuple[type | None, ...] = (
+    int,
+    int,
+    None,
+    None,
+    np.ndarray,
+    list,
+    bool,
+    float,
+    np.ndarray,
+    float,
+    np.ndarray,
+    float,
+    float,
+    np.ndarray,
+    NoneType,
+    np.ndarray,
+    float,
+)
+_NOTHING = [None] * len(_TYPES)
 _HINT = "give the bytes that learner.brief wrote"
 
 
@@ -74,27 +97,62 @@ def read(content: bytes | memoryview, kind: str, settings: str) -> Decision:
 def read_many(contents: Sequence[bytes], kind: str, settings: str) -> list[Decision]:
     """What `read` gives of each, sooner."""
     return [
-        Decision(
-            kind=kind,
-            settings=settings,
-            number=values[1],
-            action=values[2],
-            greedy=values[2],
-            context=values[3],
-            scores=values[4],
-        )
-        if _usual(values)
-        else _decision(values, kind, settings)
-        for values in records.decode_many(contents)
+        _usual(values, kind, settings) or _decision(values, kind, settings) for values in records.decode_many(contents)
     ]
 
 
-def _usual(values: Any) -> bool:
-    """Whether a brief has a number, an action, a context and scores, and nothing else."""
-    if type(values) is not list or len(values) != 5:
+def _usual(values: Any, kind: str, settings: str) -> Decision | None:
+    """The decision of a brief whose fields are all of the usual types, without looking at each; None of others."""
+    if type(values) is not list or not _fits(tuple(map(type, values))) or values[0] != FORM or values[1] < 1:
+        return None
+    (
+        _,
+        number,
+        action,
+        context,
+        scores,
+        greedy,
+        explored,
+        p,
+        direction,
+        reach,
+        widths,
+        margin,
+        threshold,
+        teams,
+        _,
+        every,
+        log_p,
+    ) = values + _NOTHING[len(values) :]
+    if greedy is not None and len(greedy) != 1:
+        return None
+    return Decision(
+        kind=kind,
+        settings=settings,
+        number=number,
+        action=action,
+        greedy=action if greedy is None else greedy[0],
+        context=context,
+        explored=explored or False,
+        propensity=p,
+        propensities=every,
+        perturbation=direction,
+        reach=reach,
+        scores=scores,
+        widths=widths,
+        margin=margin,
+        threshold=threshold,
+        teams=teams,
+        log_propensity=log_p,
+    )
+
+
+@lru_cache(maxsize=256)
+def _fits(types: tuple[type, ...]) -> bool:
+    """Whether a brief with values of these types is one of the usual: of all its fields, no further ones among them."""
+    if not 2 <= len(types) <= len(_TYPES) or types[:2] != (int, int):
         return False
-    form, number, _, _, scores = values
-    return form == FORM and type(number) is int and number >= 1 and type(scores) is np.ndarray
+    return all(kind is None or each in (kind, NoneType) for each, kind in zip(types[2:], _TYPES[2:], strict=False))
 
 
 def _decision(values: Any, kind: str, settings: str) -> Decision:

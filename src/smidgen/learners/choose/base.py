@@ -14,8 +14,8 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Rows
 from smidgen.history import History
-from smidgen.learners.base import Learner
 from smidgen.learners.choose.candidates import candidates, chosen
+from smidgen.learners.choose.following import follow_columns, follow_root
 from smidgen.learners.choose.round import (
     ROUNDS,
     TOO_MUCH,
@@ -30,6 +30,8 @@ from smidgen.learners.choose.round import (
 from smidgen.learners.choose.shares import SAMPLES, Mask
 from smidgen.learners.choose.stream import Played, Shown, play_columns, play_root
 from smidgen.learners.choose.table import as_played
+from smidgen.learners.courses import Course, Way
+from smidgen.learners.follower import Follower, Noted, Trip, notes_for
 from smidgen.learners.revival import check_shapes
 from smidgen.learners.reward import as_reward
 from smidgen.randomness import COIN, DIRECTION, stream_key
@@ -40,6 +42,7 @@ from smidgen.state.root_ridge import RootRidge
 
 #: Columns in use up to which A is kept in full where that is left to the learner.
 LARGE = 256
+_NO_SCORES: FloatArray = np.empty(0)
 _NO_MARKS: Slots = np.empty(0, np.int32)
 _Ridge: TypeAlias = RootRidge | ColumnRidge
 
@@ -54,7 +57,7 @@ def bytes_of_state(settings: Mapping[str, Any]) -> int:
     return 8 * (rows * wide * (columns - 1) + columns * (dim if dim > rows else 0))
 
 
-class RewardLearner(Learner):
+class RewardLearner(Follower):
     """One of several candidates goes out; a reward for it, and for no other, comes back.
 
     A ridge regression of rewards on joint features, one weight vector for all candidates. How its estimates lead to a
@@ -228,6 +231,64 @@ class RewardLearner(Learner):
         except InvalidArgument as error:
             raise DecisionMismatch(f"decision {decision.id}: {error.problem}", "give it whole") from error
         self._hear(rows, chosen(decision.action, rows, mask), reward)
+
+    def teach_along(self, course: Course) -> list[FloatArray]:
+        """Teach the answers of a course, and predict its decisions, which take no number.
+
+        Returns
+        -------
+        By step: the estimates of all candidates, each knowing what was taught before it, brought into [0, 1]; of
+        answers nothing that means anything.
+        """
+        way, noted, steps, done = course.way, notes_for(course), len(course.legs), 0
+        known, trip = self._takes(course), Trip(np.zeros(steps, np.int64), np.arange(steps))
+        by_verbs: dict[int, FloatArray] = {}
+        while done < steps:
+            if known is not None:
+                reached = self._ahead(known[0], trip, done, steps, noted)
+                self._taught += int((known[0].actions[done:reached] >= 0).sum())
+                done = reached
+            if done < steps:
+                context, action, reward, *_ = course.legs[done]
+                if action >= 0:
+                    self.teach(context, (action, reward))
+                else:
+                    made = self._decide(context, 0)
+                    by_verbs[done] = np.clip(_NO_SCORES if made.scores is None else made.scores, 0.0, 1.0)
+                done += 1
+        if way is None:
+            return [by_verbs.get(t, _NO_SCORES) for t in range(steps)]
+        scores, rows = np.clip(noted.scores, 0.0, 1.0), zip(way.first.tolist(), way.counts.tolist(), strict=True)
+        found = [scores[first : first + count] for first, count in rows]
+        for t, each in by_verbs.items():
+            found[t] = each
+        return found
+
+    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+        fades = isinstance(self._ridge, RootRidge) and self._ridge.keep < 1.0
+        return None if fades or course.labels or bool in course.told else super()._takes(course)
+
+    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+        ridge, numbers, keys = self._ridge, self._numbers, self._keys
+        if isinstance(ridge, RootRidge):
+            return follow_root(ridge.R, ridge.slots, ridge.used, numbers, keys, way, trip, begin, end, noted)
+        return follow_columns(ridge.D, self._marks, numbers, keys, way, trip, begin, end, noted)
+
+    def _note(self, decision: Decision) -> tuple[int, int]:
+        if type(decision.action) is not int:
+            raise InvalidFeedback(f"the action is {decision.action!r}", "give the index of a candidate")
+        return decision.action, decision.action  # its rewards are learnt without the greedy one
+
+    def _as_decided(self, context: Any, number: int, action: int, greedy: int, chance: float | None) -> Decision:
+        return Decision(
+            kind=self._kind,
+            settings=self._settings,
+            number=number,
+            action=action,
+            greedy=greedy,
+            context=context,
+            propensity=chance,
+        )
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         """Learn the reward of a known example: the answer is (action, reward)."""

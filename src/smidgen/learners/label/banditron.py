@@ -12,6 +12,8 @@ from smidgen._kernel import borrowing, kernel
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch
 from smidgen.learners.card import Card, register
+from smidgen.learners.courses import DECIDE, Course, Way
+from smidgen.learners.follower import Noted, Trip, heard_at, row_of
 from smidgen.learners.label.base import Shown, Stream
 from smidgen.learners.label.plain import PlainLabelLearner, score_classes
 from smidgen.learners.rows import kept_row
@@ -69,6 +71,23 @@ def _rounds(W: Block, gamma: float, key: U64, stream: Stream, first: int, shown:
 @kernel
 def _stream(W: Block, K: int, gamma: float, key: U64, stream: Stream, first: int, shown: Shown) -> None:
     _rounds(W, gamma, key, stream, first, shown, np.empty(W.shape[1], W.dtype), K)
+
+
+@kernel
+def _follow(W: Block, K: int, gamma: float, key: U64, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+    """Steps of a course."""
+    scores = np.empty(K)
+    for t in range(begin, end):
+        (idx, val), place = row_of(way, t), trip.places[t]
+        if way.actions[t] == DECIDE:
+            found = _choose(W, idx, val, gamma, key, trip.numbers[t], scores)
+            noted.actions[place], noted.greedy[place], noted.p[place] = found
+            continue
+        action, right, p = heard_at(way, trip, noted, t)
+        if not 0.0 < p <= 1.0:
+            return t
+        _update(W, idx, val, action, noted.greedy[place], right == 1.0, p)
+    return end
 
 
 @register(
@@ -167,6 +186,12 @@ class Banditron(PlainLabelLearner):
         true, row = self._classes.index(answer), self._row(context)
         greedy = score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
         _update(self._W, row.indices, row.values, true, greedy, True, 1.0)
+
+    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+        return None if float in course.told else super()._takes(course)
+
+    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+        return _follow(self._W, self.n_classes, self._gamma, self._key, way, trip, begin, end, noted)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         _stream(self._W, self.n_classes, self._gamma, self._key, stream, first, shown)

@@ -15,8 +15,10 @@ from smidgen._kernel import kernel, ordinary
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
+from smidgen.features.row import DOUBLE
 from smidgen.history import History
-from smidgen.learners.base import Learner
+from smidgen.learners.courses import Course, Way
+from smidgen.learners.follower import Follower
 from smidgen.learners.label.classes import Classes
 from smidgen.state.classes import Block, best_class, class_scores, padded
 from smidgen.state.full import sparse_dot
@@ -66,7 +68,7 @@ def all_finite(values: Block) -> bool:
     return strange == 0
 
 
-class LabelLearner(Learner):
+class LabelLearner(Follower):
     """One of K labels goes out; right or wrong (or the true label) comes back."""
 
     #: What comes back: "one-bit" (a bool: was it right) or "full" (the true label).
@@ -199,13 +201,23 @@ class LabelLearner(Learner):
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST)
 
+    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+        return super()._takes(course) if course.labels and self._dtype == DOUBLE else None
+
+    def _note(self, decision: Decision) -> tuple[int, int]:
+        action = self._classes.index(decision.action)
+        return action, action if decision.greedy is decision.action else self._classes.index(decision.greedy)
+
+    def _as_decided(self, context: Any, number: int, action: int, greedy: int, chance: float | None) -> Decision:
+        return self._record(number, self._row(context), action, greedy, None, chance)
+
     def _record(
         self,
         number: int,
         row: Row,
         action: int,
         greedy: int,
-        scores: FloatArray,
+        scores: FloatArray | None,
         propensity: float | None = None,
         widths: FloatArray | None = None,
     ) -> Decision:

@@ -13,6 +13,8 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
+from smidgen.learners.courses import Course, Way
+from smidgen.learners.follower import Noted, Trip
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_round import (
     LOGDET,
@@ -30,7 +32,13 @@ from smidgen.learners.label.confidit_round import (
     show,
     sign_of,
 )
-from smidgen.learners.label.confidit_stream import row_scales, stream_diagonal, stream_full
+from smidgen.learners.label.confidit_stream import (
+    follow_diagonal,
+    follow_full,
+    row_scales,
+    stream_diagonal,
+    stream_full,
+)
 from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
 from smidgen.learners.sizes import by_covariance
@@ -320,6 +328,23 @@ class Confidit(LabelLearner):
         if self._normalize:
             row_scales(values, starts, scales)
         return scales
+
+    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+        if isinstance(self._state_of, DualClasses) or (known := super()._takes(course)) is None:
+            return None
+        return course.unit(row_scales) if self._normalize and not course.kept else known
+
+    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+        state, along = self._state_of, (self.n_classes, self._numbers, self._key, way, trip, begin, end, noted)
+        forget_moments(self._numbers)
+        if isinstance(state, DiagonalClasses):
+            reached = follow_diagonal(state.S, *along)
+        elif isinstance(state, FullClasses):
+            reached = follow_full(state.W, state.B, *along)
+        else:
+            reached = begin
+        forget_moments(self._numbers)
+        return reached
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         state, K = self._state_of, self.n_classes

@@ -10,8 +10,20 @@ from numpy.typing import NDArray
 from smidgen._kernel import borrowing, inlined, kernel
 from smidgen.decision import FloatArray
 from smidgen.features.row import over_length
+from smidgen.learners.courses import DECIDE, Way
+from smidgen.learners.follower import Noted, Trip, heard_at, row_of
 from smidgen.learners.label.base import Shown, Stream
-from smidgen.learners.label.confidit_round import choose, settings_in, sign_of, step_diagonal, step_full
+from smidgen.learners.label.confidit_round import (
+    choose,
+    decide_diagonal,
+    decide_full,
+    learn_diagonal,
+    learn_full,
+    settings_in,
+    sign_of,
+    step_diagonal,
+    step_full,
+)
 from smidgen.randomness import U64
 from smidgen.state.classes import Block, best_class
 from smidgen.state.diagonal import diagonal_moments
@@ -67,6 +79,42 @@ def stream_full(W: Block, B: Block, K: int, numbers: FloatArray, key: U64, playe
     """The same on full state."""
     scratch = np.empty((2, W.shape[0]), W.dtype), np.empty(K), np.empty(longest(played[0][2]), W.dtype)
     _rounds_full(W, B, K, numbers, key, played, scratch, np.empty((K, W.shape[1]), W.dtype))
+
+
+@kernel
+def follow_diagonal(
+    S: Block, K: int, numbers: FloatArray, key: U64, way: Way, trip: Trip, begin: int, end: int, noted: Noted
+) -> int:
+    """Steps of a course on diagonal state; returns the end, or an earlier step that cannot be taken."""
+    moments, scores, eps = np.empty((2, S.shape[1] // 2)), np.empty(K), np.empty(K)
+    for t in range(begin, end):
+        (idx, val), place, number = row_of(way, t), trip.places[t], trip.numbers[t]
+        if way.actions[t] == DECIDE:
+            found = decide_diagonal(S, idx, val, numbers, number, moments, scores, eps)
+            noted.actions[place], noted.greedy[place] = found
+        else:
+            action, reward, _ = heard_at(way, trip, noted, t)
+            if not learn_diagonal(S, idx, val, K, action, reward, numbers, key, number, moments):
+                return t
+    return end
+
+
+@kernel
+def follow_full(
+    W: Block, B: Block, K: int, numbers: FloatArray, key: U64, way: Way, trip: Trip, begin: int, end: int, noted: Noted
+) -> int:
+    """The same on full state."""
+    moments, P, scores, eps = np.empty((2, W.shape[0])), np.empty((K, W.shape[1])), np.empty(K), np.empty(K)
+    for t in range(begin, end):
+        (idx, val), place, number = row_of(way, t), trip.places[t], trip.numbers[t]
+        if way.actions[t] == DECIDE:
+            found = decide_full(W, B, idx, val, numbers, number, moments, P, scores, eps)
+            noted.actions[place], noted.greedy[place] = found
+        else:
+            action, reward, _ = heard_at(way, trip, noted, t)
+            if not learn_full(W, B, idx, val, K, action, reward, numbers, key, number, moments, P):
+                return t
+    return end
 
 
 @kernel

@@ -14,6 +14,8 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
+from smidgen.learners.courses import DECIDE, Course, Way
+from smidgen.learners.follower import Noted, Trip
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
 from smidgen.learners.label.confidit_stream import row_scales
 from smidgen.learners.label.hinge_round import (
@@ -25,7 +27,7 @@ from smidgen.learners.label.hinge_round import (
     learn_full,
     packed,
 )
-from smidgen.learners.label.hinge_stream import stream_diagonal, stream_full
+from smidgen.learners.label.hinge_stream import follow_diagonal, follow_full, stream_diagonal, stream_full
 from smidgen.learners.revival import check_shapes
 from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
@@ -187,10 +189,10 @@ class HingeConfidit(LabelLearner):
         self._numbers = packed(wrong=wrong, width=width, floor=self._floor)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, K = as_row(context, self.dim, self._dtype, LONGEST, self._normalize), self.n_classes
+        row, K = self._row(context), self.n_classes
         scores, eps = np.empty(K), np.empty(K)
         action, optimist, greedy = self._choose(row, number, scores, eps)
-        p = None if self._floor == 0.0 else (1.0 - self._floor) * (action == optimist) + self._floor / K
+        p = None if self._floor == 0.0 else self._chance(action == optimist)
         self._latest = decision = self._record(number, row, action, greedy, scores, p, eps)
         return decision
 
@@ -210,6 +212,9 @@ class HingeConfidit(LabelLearner):
         scratch = (full.moments, full.products)
         scratch = scratch if number else (np.empty_like(full.moments), np.empty_like(full.products))
         return decide_full(full.W, full.B, idx, val, more, numbers, key, number, *scratch, scores, eps)
+
+    def _row(self, context: Any) -> Row:
+        return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype)
@@ -261,8 +266,7 @@ class HingeConfidit(LabelLearner):
             scores_by_class(state.W if isinstance(state, FullClasses) else state.block(), rows, out)
 
     def _predict(self, context: Any) -> Any:
-        row = as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
-        *_, greedy = self._choose(row, 0, np.empty(self.n_classes), np.empty(self.n_classes))
+        *_, greedy = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
         return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
@@ -271,6 +275,29 @@ class HingeConfidit(LabelLearner):
         if self._normalize:
             row_scales(values, starts, scales)
         return scales
+
+    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+        known = super()._takes(course)
+        return course.unit(row_scales) if known is not None and self._normalize and not course.kept else known
+
+    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+        state, K = self._state_of, self.n_classes
+        along = (K, self._numbers, self._key, way, trip, begin, end, noted)
+        forget_moments(self._numbers)
+        if isinstance(state, DiagonalClasses):
+            reached = follow_diagonal(state.S, *along)
+        elif isinstance(state, FullClasses):
+            reached = follow_full(state.W, state.B, *along, (_NOWHERE[0], 1.0))
+        else:
+            reached = follow_full(state.full.W, state.full.B, *along, (state.slots, state.start))
+        forget_moments(self._numbers)
+        made = begin + np.flatnonzero(way.actions[begin:reached] == DECIDE)
+        noted.p[made] = math.nan if self._floor == 0.0 else self._chance(noted.actions[made] == noted.p[made])
+        return reached
+
+    def _chance(self, optimistic: Any) -> Any:
+        """The probability of a label that is the one of highest score plus width, or of one that is not."""
+        return (1.0 - self._floor) * optimistic + self._floor / self.n_classes
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         (indices, values, starts, truth, order), done = stream, 0

@@ -162,8 +162,11 @@ class Bench:
 
     def settle(self) -> None:
         """Let the evaluators hear of all events that were taken."""
+        if not self._steps:
+            return
         steps, self._steps = self._steps, Steps()
-        for evaluator in self.evaluators.values() if steps else ():
+        self.companion.follow(steps)
+        for evaluator in self.evaluators.values():
             evaluator.follow(steps)
 
     def _tell(self, event: Line, made: Decision | None) -> None:
@@ -206,8 +209,9 @@ class Bench:
         self._recent[event.decision or ""] = event
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
-        self.companion.decided(event)
         if not looked:
+            self.settle()
+            self.companion.decided(event)
             return
         start, own = (event.shared or {}).get("start"), self.evaluators.get(OWN)
         if start is not None and own is not None:
@@ -241,7 +245,9 @@ class Bench:
         shown = made if rows is None else rows.of(event.key, made)
         if looked:
             self._tell(event, shown)
-        self.companion.answered(event, shown)
+        else:
+            self.settle()
+            self.companion.answered(event, shown)
         if rows is not None:
             event.__dict__["its feedback"] = said
             rows.take(event, made, _names(event, decision))

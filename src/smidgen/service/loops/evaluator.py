@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
@@ -82,7 +83,7 @@ class Steps(list[tuple["Line", Decision | None]]):
 
 
 class Companion:
-    """What all evaluators of one log share: asked before them, told after them."""
+    """What all evaluators of one log share; it hears of events before them."""
 
     #: Whether it must hear of all decisions, also where only some keys are looked at.
     listens: bool = False
@@ -94,6 +95,14 @@ class Companion:
     def answered(self, event: Line, made: Decision) -> None:
         """Feedback on a decision was learnt."""
         return
+
+    def follow(self, steps: Steps) -> None:
+        """Several decisions and answers, one after the other, of which the evaluators hear after this."""
+        for event, made in steps:
+            if made is None:
+                self.decided(event)
+            else:
+                self.answered(event, made)
 
 
 class Evaluator(ABC):
@@ -277,11 +286,21 @@ def chances(mine: Decision, count: int) -> FloatArray:
     """
     if mine.propensities is not None:
         return mine.propensities
+    return spread(mine.action, mine.greedy, mine.propensity, count)
+
+
+@lru_cache(maxsize=4096)
+def spread(action: int, greedy: int, propensity: float | None, count: int) -> FloatArray:
+    """The same of one that tells the probability of its action only, or draws nothing."""
     p = np.zeros(count)
-    if mine.propensity is None or count < 2:
-        p[mine.action] = 1.0
-        return p
-    best = mine.propensity if mine.action == mine.greedy else 1.0 - (count - 1) * mine.propensity
-    p[:] = (1.0 - best) / (count - 1)
-    p[mine.greedy] = best
+    if propensity is None or count < 2:
+        p[action] = 1.0
+    elif action == greedy or propensity > 1.0 / count:  # an optimist's best guess need not be the greedy one
+        p[:] = (1.0 - propensity) / (count - 1)
+        p[action] = propensity
+    else:
+        best = 1.0 - (count - 1) * propensity
+        p[:] = (1.0 - best) / (count - 1)
+        p[greedy] = best
+    p.setflags(write=False)
     return p

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from smidgen.decision import Decision
+from smidgen.decision import Decision, FloatArray
 from smidgen.evaluate.offline.sequence import asymptotic
-from smidgen.learners import Card, Feedback
+from smidgen.learners import Card, Feedback, Learner
+from smidgen.learners.courses import Leg
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.insight.weighing import ALPHA, N0, Point, over_time
+from smidgen.service.loops.along import Found
 from smidgen.service.loops.evaluator import chances
 from smidgen.service.loops.rewards import RewardEvaluator
 from smidgen.service.messages import ModelBody
@@ -83,15 +85,41 @@ class LabelEvaluator(RewardedLabels):
 
     def answered(self, event: Line, made: Decision) -> None:
         """Compare, then learn."""
-        right, true = self._truth(event.feedback, made.action)
-        mine = self.anew(event.key, self._mine.take(event.decision or ""), made)
-        if true is not None and ("label" in event.feedback or len(self._labels) == 2):
+        mine = self.anew(event.key, self.mine(event, made), made)
+        if (true := self._plays(event, made)) is not None:
             self._asked.take(event.decision or "")
             self._play(event, made, mine, true)
             return
-        self.observe("judged", float(chances(mine, len(self._labels))[made.action]), right)
-        self.weigh(event, made, float(right))
+        self._judge(event, made, chances(mine, len(self._labels)))
         self.hear(event, made, mine)
+
+    def compare(self, event: Line, made: Decision, mine: Found, place: int) -> None:
+        """Compare, once all is learnt."""
+        if (true := self._plays(event, made)) is not None:
+            self._asked.take(event.decision or "")
+            self.observe("played", mine.action(place) == true)
+        else:
+            self._judge(event, made, mine.chances(place, len(self._labels)))
+
+    def _judge(self, event: Line, made: Decision, mine_p: FloatArray) -> None:
+        right, _ = self._truth(event.feedback, made.action)
+        self.observe("judged", float(mine_p[made.action]), right)
+        self.weigh(event, made, float(right))
+
+    def _plays(self, event: Line, made: Decision) -> int | None:
+        """The right label, where it plays a round of its own."""
+        _, true = self._truth(event.feedback, made.action)
+        return true if "label" in event.feedback or len(self._labels) == 2 else None
+
+    def hears(self, learner: Learner) -> bool:
+        """Right or wrong, and nothing but that."""
+        return Feedback.BIT in learner.card.kinds and Feedback.LABEL not in learner.card.kinds
+
+    def leg(self, event: Line, made: Decision) -> Leg:
+        """Right or wrong, of what was shown, or of its own label where the right one is known."""
+        if (true := self._plays(event, made)) is not None:
+            return Leg(made.context, -2 - true)
+        return super().leg(event, made)
 
     def _play(self, event: Line, made: Decision, mine: Decision, true: int) -> None:
         """A round of its own: it says its label, and hears what it would have heard."""

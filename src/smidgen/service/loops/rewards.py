@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from smidgen._kernel import constant
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.features import Row
-from smidgen.features.rows import DenseRows, SparseRows
-from smidgen.learners import Card, Feedback, Learner, Loop, recommended
+from smidgen.learners import Card, Feedback, Learner
+from smidgen.learners.courses import Leg
+from smidgen.learners.follower import Follower
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point, Weighing
-from smidgen.service.loops.evaluator import Companion, Evaluator, Waiting, chances
-from smidgen.structures import Choice
+from smidgen.service.loops.along import Found, Mine, Plan
+from smidgen.service.loops.evaluator import Companion, Evaluator, Steps, Waiting, chances
+from smidgen.service.loops.reward_model import WHOLE, RewardModel, reward_of
 
 if TYPE_CHECKING:
     from smidgen.service.models.building import Blueprint
     from smidgen.service.store.lines import Line
 
-#: A model of the rewards of labels looks at no more numbers than this in one decision.
-MODELLED = 20_000
 #: So many ids are counted.
 IDS = 10_000
-#: So many of the latest decisions are kept whole; of earlier ones only the numbers.
-WHOLE = 4096
 NOT_DRAWN = (
     "nothing in this log was drawn at random (no decision has a propensity below 1): what was never shown cannot be "
     "judged, so no estimate is given; serve with explore or min_share for a while, then replay again"
@@ -38,48 +36,6 @@ TAUGHT = (
     "it learns along from what the log showed, as a shadow does, not from what it would have shown itself; the figures "
     "are those of such a learner, round by round, each before it has heard of the round"
 )
-
-
-class RewardModel(Companion):
-    """A ridge regression of the rewards, fitted on the way: asked when a decision was made, told when its reward came.
-
-    It never sees the future of a decision that it is asked about. There is a constant beside the features; each label
-    has weights of its own.
-    """
-
-    listens = True
-
-    def __init__(self) -> None:
-        self._ridge: Learner | None = None
-        self._predicted: Waiting[FloatArray] = Waiting()
-        self._offers: Waiting[tuple[Decision, Choice | None]] = Waiting(WHOLE)
-
-    def decided(self, event: Line) -> None:
-        """Predict the rewards of all candidates."""
-        made = event.made()
-        offered = _offered(made)
-        self._offers.put(event.decision or "", (made, offered))
-        if offered is None:
-            return
-        if self._ridge is None:
-            self._ridge = recommended(loop=Loop.CHOOSE, feedback=Feedback.REWARD, dim=offered.dim)
-        if offered.dim == self._ridge.params["dim"]:
-            scores = self._ridge.decide(offered).scores
-            if scores is not None:
-                self._predicted.put(event.decision or "", np.clip(scores, 0.0, 1.0))
-
-    def answered(self, event: Line, made: Decision) -> None:
-        """Learn what the shown one was worth."""
-        self._predicted.take(event.decision or "")
-        kept = self._offers.take(event.decision or "")
-        offered = kept[1] if kept is not None and kept[0] is made else _offered(made)
-        if self._ridge is not None and offered is not None and offered.dim == self._ridge.params["dim"]:
-            self._ridge.teach(offered, (int(made.action), reward_of(event, made)))
-
-    def predicted(self, id: str, count: int) -> FloatArray | None:
-        """What it predicted for the candidates of a decision."""
-        found = self._predicted.get(id)
-        return found if found is not None and len(found) == count else None
 
 
 class Weighed(NamedTuple):
@@ -105,6 +61,7 @@ class RewardEvaluator(Evaluator):
     """What the other learner would have earned: weighted by propensities, by a model of the rewards, and by both."""
 
     measure = "mean reward"
+    patient = True
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
@@ -113,7 +70,7 @@ class RewardEvaluator(Evaluator):
         low, high = blueprint.terms.reward_range
         self.weighing = Weighing(self.measure, low, high)
         self._asked: Waiting[Weighed] = self.remember()
-        self._mine: Waiting[Decision] = self.remember(WHOLE)
+        self._mine: Waiting[Any] = self.remember(WHOLE)  # a decision, or `Mine`; within a course its place
         self._would: Counter[Any] = Counter()
         self._shown: Counter[Any] = Counter()
         self._heard: Counter[Any] = Counter()
@@ -134,28 +91,75 @@ class RewardEvaluator(Evaluator):
     def decided(self, event: Line) -> None:
         """Ask the learner, knowing what it knows by now."""
         made, id = event.made(), event.decision or ""
-        ids = self.names(event)
-        count = len(made.propensities) if made.propensities is not None else max(len(ids), 1)
-        if np.ndim(made.action):  # two were shown beside each other
+        if type(made.action) is not int and np.ndim(made.action):  # two were shown beside each other
             self.passed(id, answered=False)
             return
         mine = self.learner(event.key).decide(made.context)
-        mine_p, shown = chances(mine, count), int(made.action)
-        model = self.companion.predicted(id, count) if isinstance(self.companion, RewardModel) else None
+        self._mine.put(id, mine)
+        self.ask(event, made, lambda count: chances(mine, count))
+
+    def ask(self, event: Line, made: Decision, mine: Callable[[int], FloatArray]) -> None:
+        """Take note of what the learner would show: how likely each of so many candidates."""
+        ids = self.names(event)
+        count = len(made.propensities) if made.propensities is not None else max(len(ids), 1)
+        mine_p, shown = mine(count), int(made.action)
+        model = self.companion.predicted(event, count) if isinstance(self.companion, RewardModel) else None
         expected, predicted = (math.nan, math.nan)
         if model is not None:
             expected, predicted = min(1.0, max(0.0, float(mine_p @ model))), float(model[shown])
-        name = None
+        name, target = None, float(mine_p[shown])
         if len(ids) == count:
             name = ids[shown]
             self.observe("names", ids[int(mine_p.argmax())], name)
-        self._mine.put(id, mine)
-        self._asked.put(id, Weighed(float(mine_p[shown]), expected, predicted, name))
+        self._asked.put(event.decision or "", Weighed(target, expected, predicted, name))
         if made.propensities is not None:
             never = made.propensities <= 0.0
             self.observe("asked", float(mine_p[never].sum()) if never.any() else 0.0)
         elif made.propensity is not None:
-            self.observe("asked", 0.0 if made.propensity < 1.0 else 1.0 - float(mine_p[shown]))
+            self.observe("asked", 0.0 if made.propensity < 1.0 else 1.0 - target)
+
+    def follow(self, steps: Steps) -> None:
+        """Several decisions and answers: together, if the learner can; what comes of it is the same."""
+        plans: dict[str | None, Plan] = {}
+        for key in {event.key for event, _ in steps}:
+            learner = self.learner(key)
+            if isinstance(learner, Follower) and self.hears(learner):
+                plans[key] = Plan(key, learner)
+        told = all(type((event.made() if made is None else made).action) is int for event, made in steps)
+        if not told or any(event.key not in plans for event, _ in steps):
+            super().follow(steps)
+            return
+        places: list[int] = []
+        for event, made in steps:
+            plan, id = plans[event.key], event.decision or ""
+            if made is None:
+                places.append(plan.decide())
+                self._mine.put(id, places[-1])  # until it is known
+            else:
+                places.append(plan.answer(self._mine.take(id)))
+        found = {key: plan.follow(steps, self.leg) for key, plan in plans.items()}
+        for (event, made), place in zip(steps, places, strict=True):
+            mine = found[event.key]
+            if made is None:
+                self.ask(event, event.made(), partial(mine.chances, place))
+            else:
+                self.compare(event, made, mine, place)
+        for (event, made), place in zip(steps, places, strict=True):
+            if made is None and isinstance(self._mine.get(event.decision or ""), int):  # what is not answered yet
+                self._mine.settle(event.decision or "", found[event.key].mine(place))
+
+    def hears(self, learner: Learner) -> bool:
+        """Whether a learner hears what `leg` says."""
+        return Feedback.REWARD in learner.card.kinds
+
+    def leg(self, event: Line, made: Decision) -> Leg:
+        """What the learner is told by an answer."""
+        p = made.propensity if made.propensity is not None else 1.0
+        return Leg(made.context, made.action, self.told(event, made), p)
+
+    def compare(self, event: Line, made: Decision, mine: Found, place: int) -> None:
+        """Take note of an answer to the decision of that place."""
+        self.weigh(event, made, reward_of(event, made))
 
     def _saw_names(self, would: Any, shown: Any) -> None:
         """What it would show and what was shown, while they are few enough to count."""
@@ -169,7 +173,14 @@ class RewardEvaluator(Evaluator):
     def answered(self, event: Line, made: Decision) -> None:
         """Weigh the reward, then learn it."""
         self.weigh(event, made, reward_of(event, made))
-        self.hear(event, made, self._mine.take(event.decision or ""))
+        self.hear(event, made, self.mine(event, made))
+
+    def mine(self, event: Line, made: Decision) -> Decision | None:
+        """What it decided, if it is remembered."""
+        mine, learner = self._mine.take(event.decision or ""), self.learner(event.key)
+        return (
+            mine.decision(learner, made.context) if isinstance(mine, Mine) and isinstance(learner, Follower) else mine
+        )
 
     def weigh(self, event: Line, made: Decision, reward: float) -> None:
         """Take note of what came of what was shown."""
@@ -255,36 +266,5 @@ class RewardEvaluator(Evaluator):
         ]
 
 
-def reward_of(event: Line, made: Decision) -> float:
-    """The reward of what was shown, in [0, 1]; right and wrong are 1 and 0."""
-    told = event.told()
-    if "label" in event.feedback and not isinstance(told, bool):
-        return float(told == made.action)
-    return float(told)
-
-
 def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 or share == 0.0 else f"{share:.1%}"
-
-
-def _offered(made: Decision) -> Choice | None:
-    """The candidates as rows of one matrix, with a constant; of labels, one for each; None if there are none."""
-    context = made.context
-    if isinstance(context, Choice):
-        rows = context.rows
-        if not isinstance(rows, DenseRows):
-            return context  # records: the vectorizer has put a constant among them
-        with_one = np.ones((len(context), context.dim + 1))
-        with_one[:, :-1] = context.items
-        with_one.setflags(write=False)
-        return Choice(with_one)
-    count = len(made.scores) if made.scores is not None else 0
-    if not isinstance(context, Row) or not count or count * (len(context.indices) + 1) > MODELLED:
-        return None
-    wide, each = context.dim + 1, len(context.indices) + 1
-    indices, values = np.empty((count, each), np.int64), np.ones((count, each))
-    indices[:, :-1], values[:, :-1] = context.indices, context.values
-    indices[:, -1] = context.dim
-    indices += wide * np.arange(count)[:, None]
-    starts = np.arange(0, count * each + 1, each)
-    return Choice(SparseRows(constant(values.ravel()), constant(indices.ravel()), constant(starts), wide * count))

@@ -1,0 +1,201 @@
+"""Courses: many decisions on rows of features and answers to decisions, one after the other, laid out for kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smidgen.decision import Decision, FloatArray, IntArray
+from smidgen.features import LONGEST, DenseRows, Row
+from smidgen.features.lengths import longest, longest_of_each, longest_row
+from smidgen.features.row import DOUBLE
+from smidgen.state.classes import Indices
+from smidgen.state.offers import offer
+from smidgen.structures import Choice
+
+#: Fewer steps are taken by the verbs.
+FEWEST = 4
+#: In the place of an action: one is to be decided on. What is less asks whether its own one is the label −2 − this.
+DECIDE = -1
+
+
+class Leg(NamedTuple):
+    """A step of a course.
+
+    Attributes
+    ----------
+    context
+        What is decided on.
+    action
+        Of an answer: what was shown, by its number; of decisions, and of answers to what a learner itself decided: see
+        `DECIDE`.
+    told
+        Of an answer: right or wrong, or a reward.
+    chance
+        Of an answer: how likely that was shown.
+    decision
+        Of an answer: the decision that is learnt from; None makes one.
+    """
+
+    context: Any
+    action: int = DECIDE
+    told: Any = None
+    chance: float | None = None
+    decision: Decision | None = None
+
+
+class Way(NamedTuple):
+    """A course as kernels read it: rows below one another, and of each step its rows, and what came back."""
+
+    indices: Indices  # dense rows have no starts: there the indices are those of every row
+    values: FloatArray
+    starts: IntArray
+    first: IntArray
+    counts: IntArray
+    actions: IntArray
+    rewards: FloatArray
+    chances: FloatArray
+
+
+class Course:
+    """Steps in their order.
+
+    Parameters
+    ----------
+    legs
+        The steps.
+
+    Attributes
+    ----------
+    legs
+        The steps.
+    way
+        The same for kernels; None if they have no such form: dense rows or sparse ones, all of one kind, candidates
+        that are all on offer, and answers that are right, wrong, or rewards in [0, 1].
+    dim
+        The number of features, if there is a form for kernels.
+    labels
+        Whether rows are to be labelled; else candidates are to be chosen from.
+    told
+        What its answers are: bools, or floats; nothing if there are none.
+    kept
+        Whether the contexts are those of the learner's own decisions, as it has kept them.
+    """
+
+    def __init__(self, legs: Sequence[Leg], *, kept: bool = False) -> None:
+        self.legs, self.kept = legs, kept
+        self.way: Way | None = None
+        self._unit: tuple[Way, FloatArray] | None = None
+        self.dim, self.labels = 0, bool(legs) and type(legs[0].context) is Row
+        told = [leg.told for leg in legs if leg.action >= 0]
+        self.told: set[type] = set(map(type, told))
+        fair = self.told <= {bool} or (self.told == {float} and all(0.0 <= each <= 1.0 for each in told))
+        if len(legs) >= FEWEST and fair:
+            self.way = self._way()
+
+    def _way(self) -> Way | None:
+        places: dict[int, int] = {}
+        contexts: list[Any] = []
+        of = np.empty(len(self.legs), np.int64)
+        seen: set[int] = set()
+        for t, leg in enumerate(self.legs):
+            place = id(leg.context)
+            if place not in places or (leg.action == DECIDE and place in seen):  # decided anew: on rows of its own
+                places[place] = len(contexts)
+                contexts.append(leg.context)
+            if leg.action == DECIDE:
+                seen.add(place)
+            of[t] = places[place]
+        rows = _row_parts(contexts) if self.labels else _choice_parts(contexts)
+        if rows is None:
+            return None
+        self.dim, parts, first, counts = rows
+        legs, counts, actions = self.legs, counts[of], np.array([leg.action for leg in self.legs], np.int64)
+        if not self.labels and (actions >= counts).any():
+            return None
+        return Way(
+            *parts,
+            first[of],
+            counts,
+            actions,
+            np.array([0.0 if leg.told is None else float(leg.told) for leg in legs]),
+            np.array([math.nan if leg.chance is None else leg.chance for leg in legs]),
+        )
+
+    def unit(self, scale: Callable[[FloatArray, IntArray, FloatArray], None]) -> tuple[Way, FloatArray] | None:
+        """Of labels: the same with every row scaled to unit length, and the lengths of its answers; worked out once.
+
+        ``scale`` writes what each row is multiplied by.
+        """
+        if self._unit is None and self.way is not None:
+            scales = np.empty(len(self.way.starts) - 1)
+            scale(self.way.values, self.way.starts, scales)
+            way = self.way._replace(values=self.way.values * np.repeat(scales, np.diff(self.way.starts)))
+            self._unit = way, _row_lengths(way)
+        return self._unit
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """The length of the longest row of each answer, if there is a form for kernels."""
+        if self.way is None:
+            return np.empty(0)
+        if self.labels:
+            return _row_lengths(self.way)
+        answers = [leg.context.rows for leg in self.legs if leg.action != DECIDE]
+        if len(self.way.starts) or not answers:
+            return np.array([longest_row(rows) for rows in answers])
+        arrays = [rows.array for rows in answers]
+        starts = np.zeros(len(arrays) + 1, np.int64)
+        np.cumsum([len(each) for each in arrays], out=starts[1:])
+        return longest_of_each(np.concatenate(arrays), starts)
+
+
+def _row_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], IntArray, IntArray] | None:
+    """The dimension, the rows, and of each context its row and a one; None if they are not of one kind."""
+    dim = contexts[0].dim
+    if any(type(each) is not Row or each.dim != dim or each.values.dtype != DOUBLE for each in contexts):
+        return None
+    values = np.concatenate([each.values for each in contexts])
+    if not np.abs(values).max(initial=0.0) < LONGEST / (1.0 + dim):  # too long to be squared, perhaps
+        return None
+    starts = np.zeros(len(contexts) + 1, np.int64)
+    np.cumsum([len(each.indices) for each in contexts], out=starts[1:])
+    indices = np.concatenate([each.indices for each in contexts])
+    return dim, (indices, values, starts), np.arange(len(contexts)), np.ones(len(contexts), np.int64)
+
+
+def _choice_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], IntArray, IntArray] | None:
+    """The same of choices whose candidates are all on offer."""
+    if any(type(each) is not Choice or len(each.mask) for each in contexts):
+        return None
+    rows = [each.rows for each in contexts]
+    kinds, dims = set(map(type, rows)), {each.shape[1] for each in rows}
+    if len(kinds) > 1 or len(dims) > 1:
+        return None
+    counts = np.array([each.shape[0] for each in rows], np.int64)
+    first = np.cumsum(counts) - counts
+    indices, _, starts = offer(rows[0])
+    if kinds == {DenseRows}:
+        values = np.concatenate([each.array for each in rows]).reshape(-1)
+    else:
+        values = np.concatenate([each.data for each in rows])
+        indices = np.concatenate([each.indices for each in rows]).astype(np.uint32)
+        starts = np.zeros(int(counts.sum()) + 1, np.int64)
+        np.cumsum(np.concatenate([np.diff(each.indptr) for each in rows]), out=starts[1:])
+    values.setflags(write=False)  # as those of a context: a kernel is compiled once
+    return dims.pop(), (indices, values, starts), first, counts
+
+
+def _row_lengths(way: Way) -> FloatArray:
+    """The length of the row of each answer."""
+    answered = way.first[way.actions != DECIDE]
+    sizes = np.diff(way.starts)
+    if len(sizes) and sizes.min() == sizes.max() and sizes[0]:
+        rows = way.values.reshape(len(sizes), -1)[answered]
+        return longest_of_each(rows, np.arange(len(rows) + 1)) if len(rows) else np.empty(0)
+    cuts = way.starts.tolist()
+    return np.array([longest(way.values[None, cuts[i] : cuts[i + 1]]) for i in answered.tolist()])

@@ -1,0 +1,219 @@
+"""Courses in compiled code against the two verbs, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import smidgen
+from smidgen import Choice, Decision, Learner
+from smidgen.errors import SmidgenError
+from smidgen.features import Row
+from smidgen.learners.courses import DECIDE, Course, Leg
+from smidgen.learners.follower import Follower, Noted, Trip, notes_for
+
+LABEL: dict[str, Any] = {
+    "hinge": lambda: smidgen.HingeConfidit(dim=4, n_classes=3, floor=0.2),
+    "hinge, diagonal": lambda: smidgen.HingeConfidit(dim=4, n_classes=3, covariance="diagonal", normalize=False),
+    "hinge, columns in use": lambda: smidgen.HingeConfidit(dim=300, n_classes=3),
+    "confidit": lambda: smidgen.Confidit(dim=4, labels=["a", "b", "c"], eta=0.5, alpha=0.6),
+    "confidit, full": lambda: smidgen.Confidit(dim=4, n_classes=3, eta="theory", covariance="full", project=True),
+    "banditron": lambda: smidgen.Banditron(dim=4, n_classes=3, gamma=0.3),
+}
+CHOOSE: dict[str, Any] = {
+    "linucb": lambda: smidgen.LinUCB(dim=4, floor=0.1),
+    "linucb, diagonal": lambda: smidgen.LinUCB(dim=4, covariance="diagonal", forgetting=0.9),
+    "squarecb": lambda: smidgen.SquareCB(dim=4),
+    "thompson": lambda: smidgen.ThompsonChoice(dim=4),
+    "thompson, diagonal": lambda: smidgen.ThompsonChoice(dim=4, covariance="diagonal"),
+}
+
+
+class Played:
+    """A run by the verbs, with answers late and missing, and the same as a course."""
+
+    def __init__(self, learner: Follower, seed: int, count: int, wild: float) -> None:
+        self.legs: list[Leg] = []
+        self.numbers: list[int] = []
+        self.places: list[int] = []
+        self.decided: dict[int, Decision] = {}
+        self.learnt: list[tuple[Decision, Any]] = []
+        rng, waiting = np.random.default_rng(seed), []
+        labels = getattr(learner, "labels", None)
+        for i in range(count):
+            if not waiting or rng.random() < 0.5:
+                size = wild if i % 50 == 49 else 1.0
+                many = (int(rng.integers(1, 6)), 4)
+                context = _row(rng, learner.dim, size) if labels else Choice(rng.normal(size=many) * size)
+                made = self.decided[i] = learner.decide(context)
+                waiting.append((made, i, context))
+                self._take(Leg(context), made.number, i)
+                continue
+            made, place, context = waiting.pop(int(rng.integers(len(waiting))))
+            if labels and rng.random() < 0.5:  # a round of its own
+                true = int(rng.integers(3))
+                told: Any = made.action == labels[true]
+                self._take(Leg(context, -2 - true), made.number, place)
+            else:
+                told = bool(rng.random() < 0.5) if labels else float(rng.random())
+                shown = int(rng.integers(3 if labels else len(context)))
+                self._take(Leg(context, shown, told, 0.5), made.number, place)
+                made = msgspec.structs.replace(made, action=labels[shown] if labels else shown, propensity=0.5)
+            learner.learn(made, told)
+            self.learnt.append((made, told))
+
+    def _take(self, leg: Leg, number: int, place: int) -> None:
+        self.legs.append(leg)
+        self.numbers.append(number)
+        self.places.append(place)
+
+    def follow(self, learner: Follower, size: int) -> list[tuple[Any, ...]]:
+        """The same along courses of so many steps; what was decided."""
+        known: dict[int, tuple[int, int, float]] = {}
+        out = []
+        for start in range(0, len(self.legs), size):
+            legs, numbers = self.legs[start : start + size], self.numbers[start : start + size]
+            course, places = Course(legs), self.places[start : start + size]
+            before = sorted({place for place in places if place < start})
+            where = [place - start if place >= start else len(legs) + before.index(place) for place in places]
+            noted = notes_for(course, [known[place] for place in before])
+            learner.follow(course, Trip(np.array(numbers), np.array(where)), noted)
+            for t, leg in enumerate(legs):
+                if leg.action == DECIDE:
+                    known[start + t] = (int(noted.actions[t]), int(noted.greedy[t]), float(noted.p[t]))
+                    out.append((*known[start + t][:2], repr(known[start + t][2]), *_every(course, noted, t)))
+        return out
+
+    def told(self, learner: Follower, traced: bool) -> list[tuple[Any, ...]]:
+        """What the verbs decided, as `follow` says it."""
+        out: list[tuple[Any, ...]] = []
+        for made in self.decided.values():
+            p = float("nan") if made.propensity is None else made.propensity
+            every = (made.propensities, made.scores) if made.propensities is not None and traced else ()
+            out.append(
+                (*_numbers(learner, made), repr(float(p)), *(each.tobytes() for each in every if each is not None))
+            )
+        return out
+
+
+def _row(rng: np.random.Generator, dim: int, size: float) -> Row:
+    indices = np.sort(rng.choice(dim, 4, replace=False)).astype(np.uint32)
+    indices.flags.writeable = False
+    return Row(indices, rng.normal(size=4) * size, dim)
+
+
+def _numbers(learner: Any, made: Decision) -> tuple[int, int]:
+    labels = getattr(learner, "labels", None)
+    return (labels.index(made.action), labels.index(made.greedy)) if labels else (made.action, made.greedy)
+
+
+def _every(course: Course, noted: Noted, t: int) -> tuple[bytes, ...]:
+    if course.way is None or course.labels:
+        return ()
+    part = slice(course.way.first[t], course.way.first[t] + course.way.counts[t])
+    return noted.shares[part].tobytes(), noted.scores[part].tobytes()
+
+
+@pytest.mark.parametrize("wild", [1.0, 1e4])
+@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("name", [*LABEL, *CHOOSE])
+def test_a_course_is_the_two_verbs(name: str, guarded: bool, wild: float) -> None:
+    make = (LABEL | CHOOSE)[name]
+    verbs = make().guard() if guarded else make()
+    run = Played(verbs, 3, 300, wild)
+    for size in (7, 60, 300):
+        along = make().guard() if guarded else make()
+        assert along._takes(Course(run.legs)) is not None
+        found, told = run.follow(along, size), run.told(verbs, True)
+        if name in CHOOSE:  # the verbs tell the greedy one; nobody asks for that of a choice
+            found, told = [(each[0], *each[2:]) for each in found], [(each[0], *each[2:]) for each in told]
+        assert found == told
+        assert along.to_bytes() == verbs.to_bytes()
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("name", [*LABEL, *CHOOSE])
+def test_learning_many_is_learning_each(name: str, guarded: bool) -> None:
+    make = (LABEL | CHOOSE)[name]
+    run = Played(make(), 5, 300, 1e4)
+    one, many = (make().guard(), make().guard()) if guarded else (make(), make())
+    decisions, told = zip(*run.learnt, strict=True)
+    Learner.learn_many(one, decisions, told)
+    many.learn_many(decisions, told)
+    assert many.to_bytes() == one.to_bytes()
+
+
+@pytest.mark.parametrize("name", ["hinge", "banditron", "linucb"])
+def test_kernels_are_really_gone_by(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = (LABEL | CHOOSE)[name]
+    run, along = Played(make(), 1, 60, 1.0), make()
+    owner = next(each for each in type(along).__mro__ if "_learn" in vars(each))
+    monkeypatch.setattr(owner, "_learn", None)
+    monkeypatch.setattr(owner, "_decide", None)
+    run.follow(along, 60)
+    assert along.rounds > 10
+
+
+class Twice(smidgen.LinUCB):
+    """One who learns otherwise, and says nothing of kernels."""
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        super()._learn(decision, feedback)
+        super()._learn(decision, feedback)
+
+
+def test_who_learns_otherwise_goes_by_the_verbs() -> None:
+    verbs, along = Twice(dim=4), Twice(dim=4)
+    run = Played(verbs, 5, 60, 1.0)
+    assert along._takes(Course(run.legs)) is None
+    run.follow(along, 60)
+    assert along.to_bytes() == verbs.to_bytes()
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.5, float("nan"), True, "good", None])
+def test_a_refusal_comes_where_the_verbs_have_it(bad: Any) -> None:
+    learner, twin = smidgen.LinUCB(dim=2), smidgen.LinUCB(dim=2)
+    decisions = [twin.decide(Choice(np.eye(2))) for _ in range(10)]
+    told = [0.5] * 6 + [bad] + [0.5] * 3
+    with pytest.raises(SmidgenError) as by_verb:
+        Learner.learn_many(twin, decisions, told)
+    with pytest.raises(type(by_verb.value)) as at_once:
+        learner.learn_many(decisions, told)
+    assert str(at_once.value) == str(by_verb.value)
+    assert learner.rounds == twin.rounds == 6
+    assert learner.weights.tobytes() == twin.weights.tobytes()
+
+
+@pytest.mark.parametrize("context", [Choice(np.eye(4), available=[0, 1]), Choice(np.eye(3)), "x"])
+def test_other_contexts_go_by_the_verbs(context: Any) -> None:
+    legs = [Leg(Choice(np.eye(4)))] * 3 + [Leg(context)] + [Leg(Choice(np.eye(4)))] * 3
+    assert Course(legs).way is None
+    assert Course([Leg(Choice(np.eye(4)))] * 3).way is None  # too few
+
+
+def test_what_does_not_become_finite_is_left_to_the_verbs() -> None:
+    huge = Choice(np.array([[1e200, 0.0], [0.0, 1e200]]))
+    learner, twin = smidgen.LinUCB(dim=2), smidgen.LinUCB(dim=2)
+    decisions = [twin.decide(Choice(np.eye(2))) for _ in range(6)]
+    decisions += [msgspec.structs.replace(decisions[0], number=7, context=huge)]
+    with pytest.raises(SmidgenError):
+        Learner.learn_many(twin, decisions, [0.5] * 7)
+    with pytest.raises(SmidgenError):
+        learner.learn_many(decisions, [0.5] * 7)
+    assert learner.rounds == twin.rounds == 6
+    assert learner.weights.tobytes() == twin.weights.tobytes()
+
+
+@pytest.mark.parametrize("make", [lambda: smidgen.LinUCB(dim=4), lambda: Twice(dim=4)])
+def test_teaching_along_a_course_is_teaching(make: Any) -> None:
+    run, along, one = Played(smidgen.LinUCB(dim=4), 2, 80, 1.0), make(), make()
+    found = along.teach_along(Course(run.legs))
+    for leg, scores in zip(run.legs, found, strict=True):
+        if leg.action == DECIDE:
+            assert scores.tobytes() == np.clip(one._decide(leg.context, 0).scores, 0.0, 1.0).tobytes()
+        else:
+            one.teach(leg.context, (leg.action, leg.told))
+    assert along.to_bytes() == one.to_bytes()
