@@ -20,7 +20,7 @@ from smidgen_papers.part import Place
 
 @pytest.fixture(scope="module")
 def wire() -> tuple[Any, Any]:
-    made = documents(documents=300, words=1500, topics=3, length=40, own=30, shares=(0.05, 0.2), seed=4)
+    made = documents(documents=500, words=1500, topics=3, length=40, own=30, shares=(0.05, 0.2), seed=4)
     return tfidf_stream(made.X), made.topics
 
 
