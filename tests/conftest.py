@@ -32,13 +32,14 @@ def postgres(cluster: Cluster) -> str:
     return cluster.fresh()
 
 
-#: Where the files are that run first and last; all others run between them.
+#: Where the files are that run first and last; all others run between them. Who begins at the end comes to the service,
+#: which needs kernels, when the laws have compiled most of them.
 FIRST = ("tests/laws/", "tests/learners/", "tests/evaluate/")
-LAST = ("tests/service/", "tests/service/faults/", "tests/service/test_kill_mix.py")
+LAST = ("tests/service/", "tests/service/faults/", "tests/service/test_kill_mix.py", "tests/data/", "tests/test_")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What compiles most at one end, what waits most at the other, and what is short in the middle."""
+    """What compiles most at one end, what waits most at the other, and what is short between them."""
 
     def place(item: pytest.Item) -> int:
         first = [-i for i, name in enumerate(reversed(FIRST), 1) if item.nodeid.startswith(name)]

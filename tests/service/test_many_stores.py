@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -176,9 +177,24 @@ _LOOKS: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(steps=st.lists(_STEPS, min_size=5, max_size=40))
+_patient = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+_some_steps = given(steps=st.lists(_STEPS, min_size=5, max_size=40))
+
+
+@settings(_patient, max_examples=10)
+@_some_steps
 def test_every_store_does_the_same(steps: list[Step], cluster: Cluster) -> None:
+    _alike(steps, cluster)
+
+
+@pytest.mark.long
+@settings(_patient, max_examples=100)
+@_some_steps
+def test_every_store_does_the_same_at_length(steps: list[Step], cluster: Cluster) -> None:
+    _alike(steps, cluster)
+
+
+def _alike(steps: list[Step], cluster: Cluster) -> None:
     with tempfile.TemporaryDirectory() as folder:
         shelf, once, twice = Shelf(), cluster.fresh(), cluster.fresh()
         makers: list[tuple[Callable[[], Store], int]] = [

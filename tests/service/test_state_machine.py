@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
@@ -289,6 +290,13 @@ def _short(event: dict[str, Any]) -> tuple[Any, ...]:
 
 
 Contract.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=10, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestContract = Contract.TestCase
+
+
+@pytest.mark.long
+class TestContractAtLength(Contract.TestCase):
+    """The same, many times."""
+
+    settings = settings(Contract.TestCase.settings, max_examples=100)

@@ -83,7 +83,7 @@ def test_who_answers_before_the_commit_is_found(own: Cluster, monkeypatch: pytes
     assert any("is gone" in each for each in play.wrong())
 
 
-@pytest.mark.parametrize("keys", [True, False])
+@pytest.mark.parametrize("keys", [pytest.param(True, marks=pytest.mark.long), False])
 def test_workers_that_lock_no_slot(own: Cluster, monkeypatch: pytest.MonkeyPatch, keys: bool) -> None:
     """The keys of the tables stop them; without the keys as well, they are found."""
     monkeypatch.setenv(worse_workers.VARIABLE, "locks-no-slot")
