@@ -39,11 +39,11 @@ def serve_with_noop(data: Path, keyed_in_memory: int) -> None:
     from smidgen.service.http.running import reply
 
     async def noop(request: Request) -> Response:
-        await json_body(request, loops.feedback, 8 << 20)
+        await json_body(request, loops.feedback)
         return reply(FeedbackReply(status="learnt", model_version=0))
 
     async def noop_decision(request: Request) -> Response:
-        await json_body(request, loops.decision, 8 << 20)
+        await json_body(request, loops.decision)
         return reply(FeedbackReply(status="learnt", model_version=0))
 
     original = server.create_app

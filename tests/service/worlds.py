@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from service.bodies import Clock, model, request, told
-from smidgen.service.insight.health import Report, judge
+from smidgen.service.insight.health import Report, diagnose
 from smidgen.service.messages import Finding
 from smidgen.service.models.engine import Engine
 from smidgen.service.store.memory import MemoryStore
@@ -66,7 +66,7 @@ class World:
         """What is found now."""
         reading = self.engine.store.reader()
         try:
-            return judge(reading, self.engine.model("m"), self.clock.now)
+            return diagnose(reading, self.engine.model("m"), self.clock.now)
         finally:
             reading.close()
 
