@@ -314,3 +314,16 @@ def test_examples_are_shared_too(tmp_path: Path) -> None:
     life.engine.teach("mail", lessons({"key": "third", "examples": examples[:2]}))
     life.agrees()
     life.sound()
+
+
+def test_a_log_that_begins_with_a_base_leads_to_the_same(tmp_path: Path) -> None:
+    life = Life(tmp_path / "data", seed=11)
+    life.play(80)
+    life.clock.now += 100.0
+    life.play(30, ["bob", "new"])
+    for name in MODELS:
+        assert life.engine.retain(name, 60.0).folded
+    life.agrees()
+    life.play(40, [*life.people, "newer"])
+    life.agrees()
+    life.sound()

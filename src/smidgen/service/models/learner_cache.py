@@ -272,8 +272,11 @@ class LearnerCache:
         looked = max(seq, model.caught) if upto is None and self.holds(model.slot) else seq
         return Held(learner, seq, model.blueprint.size, new=new, looked=looked)
 
-    def amended(self, model: Served, told: dict[str, Any]) -> None:
-        """Change the settings of the learners of a model that are in memory; others change when they are recovered."""
+    def amended(self, model: Served, told: dict[str, Any]) -> list[Held]:
+        """Change the settings of the learners of a model that are in memory; others change when they are recovered.
+
+        Which they were: the event that says so is the last one that they know.
+        """
 
         def change(learner: Learner) -> Learner:
             return take(learner, "amended", model.seq, None, told)
@@ -283,14 +286,15 @@ class LearnerCache:
             if plain is not None:
                 change(plain.learner)
             self.leave(model, None)
-            return
+            return []
         self.undo.note(self.leave_all, model.slot)
-        for held in (
-            [each for (slot, _), each in self._keyed.items() if slot == model.slot] if plain is None else [plain]
-        ):
+        keyed = [each for (slot, _), each in self._keyed.items() if slot == model.slot]
+        amended = keyed if plain is None else [plain]
+        for held in amended:
             held.learner = change(held.learner)
         if (group := self.group(model)) is not None:
             group.amend(told)
+        return amended
 
     def leave(self, model: Served, key: str | None) -> None:
         """Let go of a learner whose past was changed, or of all learners of a model with keys."""
