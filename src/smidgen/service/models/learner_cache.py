@@ -51,6 +51,11 @@ class Held:
     known: NDArray[np.uint32] = field(default_factory=lambda: NONE)
     looked: int = 0
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether it is to be written aside: one that may still begin with what others share would not, once read."""
+        return self.changed and not self.new
+
 
 class LearnerCache:
     """The learners in memory: all of the models without keys, and the most recently used of those with keys.
@@ -234,7 +239,7 @@ class LearnerCache:
 
     def write_keyed(self, model: Served, epoch: int | None = None) -> list[Held]:
         """Write the states of the model's keyed learners that have changed; which they were."""
-        changed = [(key, held) for (slot, key), held in self._keyed.items() if slot == model.slot and held.changed]
+        changed = [(key, held) for (slot, key), held in self._keyed.items() if slot == model.slot and held.unwritten]
         for key, held in changed:
             self._store.publish(model.slot, key, held.seq, held.learner.to_bytes(), epoch)
         return [held for _, held in changed]
@@ -250,7 +255,7 @@ class LearnerCache:
         while len(self._keyed) > 1 and (len(self._keyed) > self._size or self._bytes > self._memory):
             (slot, key), held = self._keyed.popitem(last=False)
             self._bytes -= held.size
-            if held.changed and self.holds(slot):
+            if held.unwritten and self.holds(slot):
                 self._store.publish(slot, key, held.seq, held.learner.to_bytes())
 
     def _recover(self, model: Served, key: str | None, upto: int | None = None) -> Held:
