@@ -175,3 +175,25 @@ def test_over_http(tmp_path: Path) -> None:
         made = ask.post("/v1/models/mail/decisions", {"features": {"x": 1}}).json()
         said = ask.post(f"/v1/decisions/{made['decision']}/feedback", {"label": "family"})
         assert said.json()["status"] == "learnt"
+
+
+@pytest.mark.parametrize("keys", [["ann"], ["ann", "bob", "cy"]], ids=["written at the end", "written on the way"])
+def test_a_key_that_is_written_aside_after_a_label_was_added_has_it_once(tmp_path: Path, keys: list[str]) -> None:
+    settings: dict[str, Any] = {"synchronous": "OFF", "keyed_in_memory": 2}
+    engine = Engine(tmp_path, **settings)
+    engine.create("mail", model({"loop": "label", "labels": ["x", "y"], "keyed": True, "feedback": "label"}))
+
+    def decided(key: str, label: str) -> None:
+        made = engine.decide("mail", request({"key": key, "features": {"from": "boss"}}))["decision"]
+        engine.feedback(made, told(label=label))
+
+    decided("ann", "x")
+    amend(engine, "mail", add_labels=["z"])
+    for key in keys[1:]:
+        decided(key, "z")
+    engine.close()
+    engine = Engine(tmp_path, **settings)
+    for key in keys:
+        decided(key, "z")
+    assert engine.models["mail"].version == 2 * len(keys)
+    engine.close()

@@ -72,11 +72,11 @@ def test_a_refusal_on_the_way_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -
     before = [engine.store.events(engine.models[name].slot) for name in ("songs", "twin")]
     forget, slots = engine.store.forget, list[int]()
 
-    def fails(slot: int, key: str, at: float) -> object:
+    def fails(slot: int, key: str, at: float, places: tuple[int, int] | None = None) -> object:
         slots.append(slot)
         if len(slots) == 2:
             raise OSError("the disk is gone")
-        return forget(slot, key, at)
+        return forget(slot, key, at, places)
 
     monkeypatch.setattr(engine.store, "forget", fails)
     with pytest.raises(OSError, match="gone"):

@@ -314,3 +314,38 @@ def test_examples_are_shared_too(tmp_path: Path) -> None:
     life.engine.teach("mail", lessons({"key": "third", "examples": examples[:2]}))
     life.agrees()
     life.sound()
+
+
+def test_a_log_that_begins_with_a_base_leads_to_the_same(tmp_path: Path) -> None:
+    life = Life(tmp_path / "data", seed=11)
+    life.play(80)
+    life.clock.now += 100.0
+    life.play(30, ["bob", "new"])
+    for name in MODELS:
+        assert life.engine.retain(name, 60.0).folded
+    life.agrees()
+    life.play(40, [*life.people, "newer"])
+    life.agrees()
+    life.sound()
+
+
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_who_has_not_begun_is_not_written_aside(tmp_path: Path, at_the_end: bool) -> None:
+    life = Life(tmp_path / "data", seed=12, keyed_in_memory=1)
+    for _ in range(3):
+        reply = life.engine.decide("songs", request({"key": "bob", "candidates": [{"id": "A"}]}))
+        life.engine.feedback(reply["decision"], told(reward=1.0))
+    learners, served = life.engine.learners, life.engine.model("songs")
+
+    def heard() -> None:
+        """An answer of before a promotion, say, of which nothing could be learnt."""
+        learners.changed(served, "new", learners.get(served, "new"), served.seq)
+
+    life.engine.run(heard)
+    if at_the_end:
+        life.engine.close()
+        life.engine = life.open()
+    else:
+        life.engine.decide("songs", request({"key": "bob", "candidates": [{"id": "A"}]}))
+    life.engine.decide("songs", request({"key": "new", "candidates": [{"id": "A"}]}))
+    assert life.engine.learners.get(life.engine.model("songs"), "new").learner.weights.any()

@@ -43,9 +43,11 @@ class Amending(Commands):
             return
         told = told_of(model.blueprint, model.blueprint.terms, terms)
         blueprint = model.blueprint.amend(terms)
-        self._learners.amended(model, told)
+        amended = self._learners.amended(model, told)
         content = bodies.write({"changes": given, "learn": records.encode(told)})
-        self._store.append(model.slot, "amended", self._clock(), content)
+        seq = self._store.append(model.slot, "amended", self._clock(), content)
+        for held in amended:
+            held.seq = seq
         if terms.default_reward is None and model.blueprint.terms.default_reward is not None:
             self._store.unwait(model.slot)
         self._recent.clear()

@@ -51,6 +51,11 @@ class Held:
     known: NDArray[np.uint32] = field(default_factory=lambda: NONE)
     looked: int = 0
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether it is to be written aside: one that may still begin with what others share would not, once read."""
+        return self.changed and not self.new
+
 
 class LearnerCache:
     """The learners in memory: all of the models without keys, and the most recently used of those with keys.
@@ -234,7 +239,7 @@ class LearnerCache:
 
     def write_keyed(self, model: Served, epoch: int | None = None) -> list[Held]:
         """Write the states of the model's keyed learners that have changed; which they were."""
-        changed = [(key, held) for (slot, key), held in self._keyed.items() if slot == model.slot and held.changed]
+        changed = [(key, held) for (slot, key), held in self._keyed.items() if slot == model.slot and held.unwritten]
         for key, held in changed:
             self._store.publish(model.slot, key, held.seq, held.learner.to_bytes(), epoch)
         return [held for _, held in changed]
@@ -250,7 +255,7 @@ class LearnerCache:
         while len(self._keyed) > 1 and (len(self._keyed) > self._size or self._bytes > self._memory):
             (slot, key), held = self._keyed.popitem(last=False)
             self._bytes -= held.size
-            if held.changed and self.holds(slot):
+            if held.unwritten and self.holds(slot):
                 self._store.publish(slot, key, held.seq, held.learner.to_bytes())
 
     def _recover(self, model: Served, key: str | None, upto: int | None = None) -> Held:
@@ -272,8 +277,11 @@ class LearnerCache:
         looked = max(seq, model.caught) if upto is None and self.holds(model.slot) else seq
         return Held(learner, seq, model.blueprint.size, new=new, looked=looked)
 
-    def amended(self, model: Served, told: dict[str, Any]) -> None:
-        """Change the settings of the learners of a model that are in memory; others change when they are recovered."""
+    def amended(self, model: Served, told: dict[str, Any]) -> list[Held]:
+        """Change the settings of the learners of a model that are in memory; others change when they are recovered.
+
+        Which they were: the event that says so is the last one that they know.
+        """
 
         def change(learner: Learner) -> Learner:
             return take(learner, "amended", model.seq, None, told)
@@ -283,14 +291,15 @@ class LearnerCache:
             if plain is not None:
                 change(plain.learner)
             self.leave(model, None)
-            return
+            return []
         self.undo.note(self.leave_all, model.slot)
-        for held in (
-            [each for (slot, _), each in self._keyed.items() if slot == model.slot] if plain is None else [plain]
-        ):
+        keyed = [each for (slot, _), each in self._keyed.items() if slot == model.slot]
+        amended = keyed if plain is None else [plain]
+        for held in amended:
             held.learner = change(held.learner)
         if (group := self.group(model)) is not None:
             group.amend(told)
+        return amended
 
     def leave(self, model: Served, key: str | None) -> None:
         """Let go of a learner whose past was changed, or of all learners of a model with keys."""

@@ -111,10 +111,13 @@ class Rebuilding:
             self.hashed |= dict.fromkeys(event.hashed)
             self._wide = [("amended", event.seq, records.unpack(told)) for told in event.amendments]
         elif self.blueprint is not None and self.blueprint.grouped and event.key is None:
-            self.group = Group.from_bytes(event.told().tobytes(), self.blueprint, "the base state of what keys share")
+            self._take_over(event.told().tobytes(), "the base state of what keys share")
         else:
-            self.learners[event.key] = Learner.from_bytes(event.told().tobytes(), f"the base state of {event.key}")
-            self.numbers[event.key] = event.number
+            learner = Learner.from_bytes(event.told().tobytes(), f"the base state of {event.key}")
+            self.learners[event.key], self.numbers[event.key] = learner, event.number
+            self._begun.add(event.key)
+            if self.group is not None:
+                self.group.moved(None, learner)
 
     def _keep(self, event: Line) -> None:
         """Let names keep their columns that an event told and that was taken back."""
@@ -155,8 +158,13 @@ class Rebuilding:
     def _share(self, event: Line) -> None:
         """Take over what the keys of another model shared; each of them counts by an event of its own."""
         if self.blueprint is not None and self.blueprint.grouped and event.group is not None:
+            self._take_over(as_bytes(event.group), f"event {event.seq}")
+
+    def _take_over(self, content: bytes, source: str) -> None:
+        """Take over what keys shared, but for the mean of their weights, which they make up by themselves."""
+        if self.blueprint is not None:
             counted = self.group.mean if self.group is not None else None
-            self.group = Group.from_bytes(as_bytes(event.group), self.blueprint, f"event {event.seq}")
+            self.group = Group.from_bytes(content, self.blueprint, source)
             self.group.mean = None if self.group.mean is None else counted or Mean()
 
     def _grouped(self, event: Line, change: Change) -> None:
