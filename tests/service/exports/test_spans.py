@@ -106,3 +106,27 @@ def test_days_in_a_folder_are_one_log_again(data: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["log", "verify", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "7 events, 3 decisions, 3 learnt" in done.output
+
+
+def test_days_are_one_log_again_although_a_key_was_forgotten_and_clocks_differ(tmp_path: Path) -> None:
+    clock, data, days = Clock(), tmp_path / "data", tmp_path / "days"
+    days.mkdir()
+    with Caller(data, clock=clock) as call:
+        call.put("/v1/models/m", {"loop": "choose", "features": ["p"], "keyed": True})
+        for key in ("ann", "bob", "eve"):
+            clock.now = NOON + 43_200.1  # a moment after midnight, and answered by one whose clock is behind
+            rows = {"key": key, "candidates": [{"id": "a", "features": [1]}, {"id": "b", "features": [2]}]}
+            made = call.post("/v1/models/m/decisions", rows).json()["decision"]
+            clock.now -= 0.2
+            assert call.post(f"/v1/decisions/{made}/feedback", {"reward": 1}).json()["status"] == "learnt"
+        assert call("DELETE", "/v1/models/m/keys/bob").status_code == 200
+    found = [
+        number
+        for day in (16, 17)
+        for number in seqs(
+            data, days / f"{day}.ndjson", "ndjson", "--since", f"2026-11-{day}", "--until", f"2026-11-{day + 1}"
+        )
+    ]
+    assert found == list(range(1, 9))
+    done = CliRunner().invoke(app, ["log", "verify", str(days)])
+    assert done.exit_code == 0, done.output

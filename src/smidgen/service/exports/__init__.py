@@ -6,11 +6,16 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from smidgen.service.refusals import Impossible
 from smidgen.service.store.lines import Line
 from smidgen.service.store.recording import Recording
+
+#: By how much the clocks of machines that share a store may differ, in seconds, if spans are to follow each other.
+APART_S = 60.0
+_BASES = ("base", "base_state")
 
 
 @dataclass(frozen=True)
@@ -20,9 +25,6 @@ class Span:
     after: int = 0
     since: str = ""
     until: str = "~"
-
-    def __contains__(self, event: Line) -> bool:
-        return event.seq > self.after and self.since <= event.at < self.until
 
 
 @dataclass(frozen=True)
@@ -57,5 +59,21 @@ def find(name: str) -> Format:
 
 
 def wanted(recording: Recording, span: Span) -> Iterator[Line]:
-    """The events of a span, in order."""
-    return (event for event in recording.lines() if event in span)
+    """The events of a span, in order.
+
+    Spans that follow each other have the events of a slot in the order of their numbers: one that was written a moment
+    before its predecessor, by the clock of another machine, counts when that did. So does one that was forgotten.
+    """
+    before: dict[int | None, str] = {}
+    for event in recording.lines():
+        at, last = event.at, before.get(event.slot, "")
+        if at < last and (event.type == "erased" or _seconds(at, last) <= APART_S):
+            at = last
+        if event.type not in _BASES:  # when a base was made says nothing of when events were
+            before[event.slot] = at
+        if event.seq > span.after and span.since <= at < span.until:
+            yield event
+
+
+def _seconds(first: str, last: str) -> float:
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
