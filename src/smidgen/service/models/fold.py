@@ -216,7 +216,7 @@ class Undone:
                 self._ranges.append((version + 1, by, by) if type == "rolled_back" else (version, version, by))
 
     def __contains__(self, version: int) -> bool:
-        return any(first <= version <= last for first, last, _ in self._ranges)
+        return bool(self._ranges) and any(first <= version <= last for first, last, _ in self._ranges)
 
     def begins_anew(self, version: int) -> bool:
         """Whether a key that began at this version begins anew, since a rollback took back what it began with."""
