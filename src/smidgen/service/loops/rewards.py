@@ -18,7 +18,7 @@ from smidgen.learners.courses import FEWEST, Leg
 from smidgen.learners.follower import Follower
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point, Weighing
-from smidgen.service.loops.along import Found, Mine, Plan
+from smidgen.service.loops.along import Agenda, Decided, Mine
 from smidgen.service.loops.evaluator import Companion, Evaluator, Steps, Waiting, chances
 from smidgen.service.loops.reward_model import WHOLE, RewardModel, reward_of
 
@@ -125,7 +125,7 @@ class RewardEvaluator(Evaluator):
         """Several decisions and answers: together, if the learner can; what comes of it is the same."""
         learners = {key: self.learner(key) for key in steps.whose()}
         plans = {
-            key: Plan(key, learner)
+            key: Agenda(key, learner)
             for key, learner in learners.items()
             if isinstance(learner, Follower) and self.hears(learner)
         }
@@ -163,7 +163,7 @@ class RewardEvaluator(Evaluator):
         p = made.propensity if made.propensity is not None else 1.0
         return Leg(made.context, made.action, self.told(event, made), p)
 
-    def compare(self, event: Line, made: Decision, mine: Found, place: int) -> None:
+    def compare(self, event: Line, made: Decision, mine: Decided, place: int) -> None:
         """Take note of an answer to the decision of that place."""
         self.weigh(event, made, reward_of(event, made))
 
