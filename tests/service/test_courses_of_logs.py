@@ -122,6 +122,14 @@ def test_courses_of_logs_go_by_kernels(name: str, tmp_path: Path, monkeypatch: p
     assert 0 < len(calls) <= 60  # the guard's first, and what it bounds
 
 
+@pytest.mark.parametrize(("action", "greedy", "p"), [(1, 0, 0.85), (0, 0, 0.85), (1, 0, 0.05), (2, 2, None)])
+def test_chances_are_probabilities_also_of_an_optimist(action: int, greedy: int, p: float | None) -> None:
+    spread = evaluator.spread(action, greedy, p, 4)
+    assert spread.min() >= 0.0
+    assert spread.sum() == pytest.approx(1.0)
+    assert spread[action] == pytest.approx(1.0 if p is None else p)
+
+
 def recovered(folder: Path, name: str) -> list[bytes]:
     engine, keys = Engine(folder, snapshot_every=1 << 62), ["a", "b"] if "keyed" in MODELS[name][0] else [None]
     try:

@@ -180,7 +180,7 @@ class TestRewards:
             for line in lines_[:40]:
                 if line.type == "decision":
                     model.decided(line)
-                    before[line.decision] = model.predicted(line.decision or "", 3)
+                    before[line.decision] = model.predicted(line, 3)
                 elif line.type == "feedback":
                     made = recording.decision(line.decision or "")
                     assert made is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,7 +88,8 @@ class Course:
     def __init__(self, legs: Sequence[Leg], *, kept: bool = False) -> None:
         self.legs, self.kept = legs, kept
         self.way: Way | None = None
-        self._unit: tuple[Way, FloatArray] | None = None
+        self._unit: Way | None = None
+        self._lengths: dict[bool, FloatArray] = {}
         self.dim, self.labels = 0, bool(legs) and type(legs[0].context) is Row
         told = [leg.told for leg in legs if leg.action >= 0]
         self.told: set[type] = set(map(type, told))
@@ -100,16 +100,13 @@ class Course:
     def _way(self) -> Way | None:
         places: dict[int, int] = {}
         contexts: list[Any] = []
-        of = np.empty(len(self.legs), np.int64)
-        seen: set[int] = set()
-        for t, leg in enumerate(self.legs):
-            place = id(leg.context)
-            if place not in places or (leg.action == DECIDE and place in seen):  # decided anew: on rows of its own
-                places[place] = len(contexts)
+        of: list[int] = []
+        for leg in self.legs:
+            place = places.get(id(leg.context))
+            if place is None or leg.action == DECIDE:  # decided anew: on rows of its own
+                place = places[id(leg.context)] = len(contexts)
                 contexts.append(leg.context)
-            if leg.action == DECIDE:
-                seen.add(place)
-            of[t] = places[place]
+            of.append(place)
         rows = _row_parts(contexts) if self.labels else _choice_parts(contexts)
         if rows is None:
             return None
@@ -126,27 +123,27 @@ class Course:
             np.array([math.nan if leg.chance is None else leg.chance for leg in legs]),
         )
 
-    def unit(self, scale: Callable[[FloatArray, IntArray, FloatArray], None]) -> tuple[Way, FloatArray] | None:
-        """Of labels: the same with every row scaled to unit length, and the lengths of its answers; worked out once.
+    def unit(self, scale: Callable[[FloatArray, IntArray, FloatArray], None]) -> Way | None:
+        """Of labels: the same with every row scaled to unit length, worked out once.
 
         ``scale`` writes what each row is multiplied by.
         """
         if self._unit is None and self.way is not None:
             scales = np.empty(len(self.way.starts) - 1)
             scale(self.way.values, self.way.starts, scales)
-            way = self.way._replace(values=self.way.values * np.repeat(scales, np.diff(self.way.starts)))
-            self._unit = way, _row_lengths(way)
+            self._unit = self.way._replace(values=self.way.values * np.repeat(scales, np.diff(self.way.starts)))
         return self._unit
 
-    @cached_property
-    def lengths(self) -> FloatArray:
-        """The length of the longest row of each answer, if there is a form for kernels."""
-        if self.way is None:
-            return np.empty(0)
-        if self.labels:
-            return _row_lengths(self.way)
+    def lengths(self, way: Way) -> FloatArray:
+        """The length of the longest row of each answer, on this way or the one of unit length; worked out once."""
+        place = way is self.way
+        if place not in self._lengths:
+            self._lengths[place] = _row_lengths(way) if self.labels else self._choice_lengths(way)
+        return self._lengths[place]
+
+    def _choice_lengths(self, way: Way) -> FloatArray:
         answers = [leg.context.rows for leg in self.legs if leg.action != DECIDE]
-        if len(self.way.starts) or not answers:
+        if len(way.starts) or not answers:
             return np.array([longest_row(rows) for rows in answers])
         arrays = [rows.array for rows in answers]
         starts = np.zeros(len(arrays) + 1, np.int64)
@@ -185,7 +182,10 @@ def _choice_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], I
         values = np.concatenate([each.data for each in rows])
         indices = np.concatenate([each.indices for each in rows]).astype(np.uint32)
         starts = np.zeros(int(counts.sum()) + 1, np.int64)
-        np.cumsum(np.concatenate([np.diff(each.indptr) for each in rows]), out=starts[1:])
+        sizes = np.diff(
+            np.concatenate([each.indptr for each in rows])
+        )  # and between two contexts one that means nothing
+        np.cumsum(np.delete(sizes, np.cumsum(counts + 1)[:-1] - 1), out=starts[1:])
     values.setflags(write=False)  # as those of a context: a kernel is compiled once
     return dims.pop(), (indices, values, starts), first, counts
 

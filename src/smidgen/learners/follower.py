@@ -94,13 +94,13 @@ class Follower(Learner):
         By place how likely each candidate was, where a course without a form for kernels has no rows to note that by.
         """
         every: dict[int, FloatArray] = {}
-        known, steps = self._takes(course), len(course.legs)
+        way, steps = self._takes(course), len(course.legs)
         heard = np.array([leg.action != DECIDE for leg in course.legs])
         answers, start, at = np.flatnonzero(heard), 0, 0
         while start < steps:
             guard, end = self._guard, start
-            if known is not None and (guard is None or guard.settled):
-                way, lengths = known
+            if way is not None and (guard is None or guard.settled):
+                lengths = np.empty(0) if guard is None else course.lengths(way)
                 count, seen = (len(answers) - at, None) if guard is None else guard.unbounded(lengths[at:])
                 until = int(answers[at + count]) if at + count < len(answers) else steps
                 end = self._ahead(way, trip, start, until, noted) if until > start else start
@@ -139,10 +139,10 @@ class Follower(Learner):
         number, greedy = int(trip.numbers[t]), int(noted.greedy[place])
         self.learn(leg.decision or self._as_decided(leg.context, number, action, greedy, chance), told)
 
-    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
-        """The course as its kernels read it, with the lengths of the answers; None: it goes by the verbs."""
+    def _takes(self, course: Course) -> Way | None:
+        """The course as its kernels read it; None: it goes by the verbs."""
         ours = written_for(self, "_ahead", "_learn") and written_for(self, "_ahead", "_decide")
-        return (course.way, course.lengths) if ours and course.way is not None and course.dim == self.dim else None
+        return course.way if ours and course.dim == self.dim else None
 
     def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
         """Take the steps begin … end − 1 in compiled code; returns the end, or a step that the verbs must take.

@@ -30,7 +30,7 @@ from smidgen.learners.choose.round import (
 from smidgen.learners.choose.shares import SAMPLES, Mask
 from smidgen.learners.choose.stream import Played, Shown, play_columns, play_root
 from smidgen.learners.choose.table import as_played
-from smidgen.learners.courses import Course, Way
+from smidgen.learners.courses import DECIDE, Course, Leg, Way
 from smidgen.learners.follower import Follower, Noted, Trip, notes_for
 from smidgen.learners.revival import check_shapes
 from smidgen.learners.reward import as_reward
@@ -240,31 +240,29 @@ class RewardLearner(Follower):
         By step: the estimates of all candidates, each knowing what was taught before it, brought into [0, 1]; of
         answers nothing that means anything.
         """
-        way, noted, steps, done = course.way, notes_for(course), len(course.legs), 0
-        known, trip = self._takes(course), Trip(np.zeros(steps, np.int64), np.arange(steps))
+        if (way := self._takes(course)) is None:
+            return [self._taught_by(leg) for leg in course.legs]
+        noted, steps, done = notes_for(course), len(course.legs), 0
+        trip = Trip(np.zeros(steps, np.int64), np.arange(steps))
         by_verbs: dict[int, FloatArray] = {}
         while done < steps:
-            if known is not None:
-                reached = self._ahead(known[0], trip, done, steps, noted)
-                self._taught += int((known[0].actions[done:reached] >= 0).sum())
-                done = reached
-            if done < steps:
-                context, action, reward, *_ = course.legs[done]
-                if action >= 0:
-                    self.teach(context, (action, reward))
-                else:
-                    made = self._decide(context, 0)
-                    by_verbs[done] = np.clip(_NO_SCORES if made.scores is None else made.scores, 0.0, 1.0)
-                done += 1
-        if way is None:
-            return [by_verbs.get(t, _NO_SCORES) for t in range(steps)]
+            reached = self._ahead(way, trip, done, steps, noted)
+            self._taught += int((way.actions[done:reached] >= 0).sum())
+            if reached < steps:
+                by_verbs[reached] = self._taught_by(course.legs[reached])
+            done = reached + 1
         scores, rows = np.clip(noted.scores, 0.0, 1.0), zip(way.first.tolist(), way.counts.tolist(), strict=True)
-        found = [scores[first : first + count] for first, count in rows]
-        for t, each in by_verbs.items():
-            found[t] = each
-        return found
+        return [by_verbs.get(t, scores[first : first + count]) for t, (first, count) in enumerate(rows)]
 
-    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+    def _taught_by(self, leg: Leg) -> FloatArray:
+        """One step of `teach_along`."""
+        if leg.action == DECIDE:
+            scores = self._decide(leg.context, 0).scores
+            return _NO_SCORES if scores is None else np.clip(scores, 0.0, 1.0)
+        self.teach(leg.context, (leg.action, leg.told))
+        return _NO_SCORES
+
+    def _takes(self, course: Course) -> Way | None:
         fades = isinstance(self._ridge, RootRidge) and self._ridge.keep < 1.0
         return None if fades or course.labels or bool in course.told else super()._takes(course)
 

@@ -187,7 +187,7 @@ class Banditron(PlainLabelLearner):
         greedy = score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
         _update(self._W, row.indices, row.values, true, greedy, True, 1.0)
 
-    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+    def _takes(self, course: Course) -> Way | None:
         return None if float in course.told else super()._takes(course)
 
     def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:

@@ -201,7 +201,7 @@ class LabelLearner(Follower):
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST)
 
-    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+    def _takes(self, course: Course) -> Way | None:
         return super()._takes(course) if course.labels and self._dtype == DOUBLE else None
 
     def _note(self, decision: Decision) -> tuple[int, int]:

@@ -329,7 +329,7 @@ class Confidit(LabelLearner):
             row_scales(values, starts, scales)
         return scales
 
-    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+    def _takes(self, course: Course) -> Way | None:
         if isinstance(self._state_of, DualClasses) or (known := super()._takes(course)) is None:
             return None
         return course.unit(row_scales) if self._normalize and not course.kept else known

@@ -276,7 +276,7 @@ class HingeConfidit(LabelLearner):
             row_scales(values, starts, scales)
         return scales
 
-    def _takes(self, course: Course) -> tuple[Way, FloatArray] | None:
+    def _takes(self, course: Course) -> Way | None:
         known = super()._takes(course)
         return course.unit(row_scales) if known is not None and self._normalize and not course.kept else known
 

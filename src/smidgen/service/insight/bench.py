@@ -90,6 +90,7 @@ class Bench:
         self.own = own
         self._recording = recording
         self._looked = Looked() if looked is None else looked
+        self._whole = self._looked.of == 1
         self._undone: dict[int | None, tuple[Undone, Kept]] = {}
         self.tape: Callable[[str, tuple[Any, ...]], None] | None = None
         self._recent: OrderedDict[str, Line] = OrderedDict()
@@ -195,7 +196,7 @@ class Bench:
         if event.beside is not None:  # nobody saw it
             return
         self.decisions += 1
-        looked = event.key in self._looked
+        looked = self._whole or event.key in self._looked
         if not looked:
             for evaluator in self.evaluators.values():
                 evaluator.passed(event.decision or "", answered=False)
@@ -213,14 +214,13 @@ class Bench:
             self.settle()
             self.companion.decided(event)
             return
-        start, own = (event.shared or {}).get("start"), self.evaluators.get(OWN)
-        if start is not None and own is not None:
+        if event.shared is not None and (start := event.shared.get("start")) is not None and OWN in self.evaluators:
             self.settle()
-            begin(own.learner(event.key), as_bytes(start))
+            begin(self.evaluators[OWN].learner(event.key), as_bytes(start))
         self._tell(event, None)
 
     def _answered(self, event: Line) -> None:
-        looked = event.key in self._looked
+        looked = self._whole or event.key in self._looked
         if not looked:
             for evaluator in self.evaluators.values():
                 evaluator.passed(event.decision or "", answered=True)

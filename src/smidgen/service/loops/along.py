@@ -28,7 +28,7 @@ class Mine(NamedTuple):
         return learner._as_decided(context, self.number, self.action, self.greedy, chance)
 
 
-class Plan:
+class Agenda:
     """The decisions and answers of one key, in their order, for one learner.
 
     Parameters
@@ -70,7 +70,7 @@ class Plan:
         self._places.append(-len(self._before))
         return -len(self._before)
 
-    def follow(self, steps: Steps, answer: Callable[[Any, Decision], Leg]) -> Found:
+    def follow(self, steps: Steps, answer: Callable[[Any, Decision], Leg]) -> Decided:
         """Do it. All learners follow the same course, so that it is made once; ``answer`` says what an answer is."""
         place = ("course", self._key, *self._anew)
         course: Course | None = steps.shared.get(place)
@@ -81,7 +81,7 @@ class Plan:
         behind = places < 0
         places[behind] = len(course.legs) - 1 - places[behind]
         every = self._learner.follow(course, Trip(np.array(self._numbers), places), noted)
-        return Found(course, noted, every, self._numbers)
+        return Decided(course, noted, every, self._numbers)
 
     def _legs(self, steps: Steps, answer: Callable[[Any, Decision], Leg]) -> Sequence[Leg]:
         out: list[Leg] = []
@@ -97,7 +97,7 @@ class Plan:
         return out
 
 
-class Found:
+class Decided:
     """What a learner decided along a course; places of earlier decisions are below 0."""
 
     def __init__(self, course: Course, noted: Noted, every: Mapping[int, FloatArray], numbers: Sequence[int]) -> None:

@@ -168,7 +168,7 @@ class ClickEvaluator(CoactiveEvaluator):
 
     def follow(self, steps: Steps) -> None:
         """Several decisions and answers: together, if the learner can; what comes of it is the same."""
-        learners = {key: self.learner(key) for key in {event.key for event, _ in steps}}
+        learners = {key: self.learner(key) for key in steps.whose()}
         able = {key: each for key, each in learners.items() if isinstance(each, Coactive) and each.compiled}
         if len(able) < len(learners) or self.blueprint.card.kinds[0] == Feedback.CLICKS:
             super().follow(steps)

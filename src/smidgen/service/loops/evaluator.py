@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
@@ -80,6 +80,15 @@ class Steps(list[tuple["Line", Decision | None]]):
     def __init__(self) -> None:
         super().__init__()
         self.shared: dict[Any, Any] = {}
+
+    def whose(self) -> set[str | None]:
+        """Whose they are."""
+        return {event.key for event, _ in self}
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether one thing of several was shown each time, by its number."""
+        return all(type((event.made() if made is None else made).action) is int for event, made in self)
 
 
 class Companion:
@@ -181,7 +190,7 @@ class Evaluator(ABC):
         if self.tape is not None:
             self.tape(what, values)
         else:
-            self.count(what, values)
+            getattr(self, f"_saw_{what}")(*values)
 
     def count(self, what: str, values: Sequence[Any]) -> None:
         """Count an observation, now."""

@@ -15,7 +15,7 @@ from smidgen.learners import Card, Feedback, Learner
 from smidgen.learners.courses import Leg
 from smidgen.service.insight.estimates import Estimate, share
 from smidgen.service.insight.weighing import ALPHA, N0, Point, over_time
-from smidgen.service.loops.along import Found
+from smidgen.service.loops.along import Decided
 from smidgen.service.loops.evaluator import chances
 from smidgen.service.loops.rewards import RewardEvaluator
 from smidgen.service.messages import ModelBody
@@ -93,7 +93,7 @@ class LabelEvaluator(RewardedLabels):
         self._judge(event, made, chances(mine, len(self._labels)))
         self.hear(event, made, mine)
 
-    def compare(self, event: Line, made: Decision, mine: Found, place: int) -> None:
+    def compare(self, event: Line, made: Decision, mine: Decided, place: int) -> None:
         """Compare, once all is learnt."""
         if (true := self._plays(event, made)) is not None:
             self._asked.take(event.decision or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,11 +14,11 @@ import numpy as np
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.learners.courses import Leg
+from smidgen.learners.courses import FEWEST, Leg
 from smidgen.learners.follower import Follower
 from smidgen.service.insight.estimates import Estimate
 from smidgen.service.insight.weighing import Overlapping, Point, Weighing
-from smidgen.service.loops.along import Found, Mine, Plan
+from smidgen.service.loops.along import Agenda, Decided, Mine
 from smidgen.service.loops.evaluator import Companion, Evaluator, Steps, Waiting, chances
 from smidgen.service.loops.reward_model import WHOLE, RewardModel, reward_of
 
@@ -113,30 +113,37 @@ class RewardEvaluator(Evaluator):
             self.observe("names", ids[int(mine_p.argmax())], name)
         self._asked.put(event.decision or "", Weighed(target, expected, predicted, name))
         if made.propensities is not None:
-            never = made.propensities <= 0.0
-            self.observe("asked", float(mine_p[never].sum()) if never.any() else 0.0)
+            if "never shown" not in event.__dict__:  # once for all learners
+                never = made.propensities <= 0.0
+                event.__dict__["never shown"] = never if never.any() else None
+            never = event.__dict__["never shown"]
+            self.observe("asked", 0.0 if never is None else float(mine_p[never].sum()))
         elif made.propensity is not None:
             self.observe("asked", 0.0 if made.propensity < 1.0 else 1.0 - target)
 
     def follow(self, steps: Steps) -> None:
         """Several decisions and answers: together, if the learner can; what comes of it is the same."""
-        plans: dict[str | None, Plan] = {}
-        for key in {event.key for event, _ in steps}:
-            learner = self.learner(key)
-            if isinstance(learner, Follower) and self.hears(learner):
-                plans[key] = Plan(key, learner)
-        told = all(type((event.made() if made is None else made).action) is int for event, made in steps)
-        if not told or any(event.key not in plans for event, _ in steps):
+        learners = {key: self.learner(key) for key in steps.whose()}
+        plans = {
+            key: Agenda(key, learner)
+            for key, learner in learners.items()
+            if isinstance(learner, Follower) and self.hears(learner)
+        }
+        if len(steps) < FEWEST or len(plans) < len(learners) or not steps.plain:
             super().follow(steps)
             return
         places: list[int] = []
+        waiting: dict[str, tuple[str | None, int]] = {}  # what is not answered yet
         for event, made in steps:
-            plan, id = plans[event.key], event.decision or ""
+            key, id = event.key, event.decision or ""
             if made is None:
-                places.append(plan.decide())
-                self._mine.put(id, places[-1])  # until it is known
+                place = plans[key].decide()
+                self._mine.put(id, place)  # until it is known
+                waiting[id] = key, place
             else:
-                places.append(plan.answer(self._mine.take(id)))
+                place = plans[key].answer(self._mine.take(id))
+                waiting.pop(id, None)
+            places.append(place)
         found = {key: plan.follow(steps, self.leg) for key, plan in plans.items()}
         for (event, made), place in zip(steps, places, strict=True):
             mine = found[event.key]
@@ -144,9 +151,8 @@ class RewardEvaluator(Evaluator):
                 self.ask(event, event.made(), partial(mine.chances, place))
             else:
                 self.compare(event, made, mine, place)
-        for (event, made), place in zip(steps, places, strict=True):
-            if made is None and isinstance(self._mine.get(event.decision or ""), int):  # what is not answered yet
-                self._mine.settle(event.decision or "", found[event.key].mine(place))
+        for id, (key, place) in waiting.items():
+            self._mine.settle(id, found[key].mine(place))
 
     def hears(self, learner: Learner) -> bool:
         """Whether a learner hears what `leg` says."""
@@ -157,7 +163,7 @@ class RewardEvaluator(Evaluator):
         p = made.propensity if made.propensity is not None else 1.0
         return Leg(made.context, made.action, self.told(event, made), p)
 
-    def compare(self, event: Line, made: Decision, mine: Found, place: int) -> None:
+    def compare(self, event: Line, made: Decision, mine: Decided, place: int) -> None:
         """Take note of an answer to the decision of that place."""
         self.weigh(event, made, reward_of(event, made))
 
@@ -218,9 +224,9 @@ class RewardEvaluator(Evaluator):
         """What the learner is told."""
         return reward_of(event, made)
 
-    def names(self, event: Line) -> list[Any]:
+    def names(self, event: Line) -> Sequence[Any]:
         """The names of what can be shown."""
-        return list(event.ids)
+        return event.ids
 
     def figures(self) -> list[Estimate]:
         """The estimates that this log allows."""

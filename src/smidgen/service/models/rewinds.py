@@ -67,7 +67,7 @@ class Undone:
                 self._count.append(each)
 
     def __contains__(self, version: int) -> bool:
-        return any(each.first <= version <= each.last for each in self._count)
+        return bool(self._count) and any(each.first <= version <= each.last for each in self._count)
 
     def begins_anew(self, version: int) -> bool:
         """Whether a key that began at this version begins anew, since a rollback took back what it began with."""
