@@ -67,6 +67,8 @@ class Course:
     ----------
     legs
         The steps.
+    kept
+        Whether the contexts are those of the learner's own decisions, as it has kept them.
 
     Attributes
     ----------
@@ -82,7 +84,7 @@ class Course:
     told
         What its answers are: bools, or floats; nothing if there are none.
     kept
-        Whether the contexts are those of the learner's own decisions, as it has kept them.
+        As it was given.
     """
 
     def __init__(self, legs: Sequence[Leg], *, kept: bool = False) -> None:
@@ -182,9 +184,7 @@ def _choice_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], I
         values = np.concatenate([each.data for each in rows])
         indices = np.concatenate([each.indices for each in rows]).astype(np.uint32)
         starts = np.zeros(int(counts.sum()) + 1, np.int64)
-        sizes = np.diff(
-            np.concatenate([each.indptr for each in rows])
-        )  # and between two contexts one that means nothing
+        sizes = np.diff(np.concatenate([each.indptr for each in rows]))  # one between two contexts means nothing
         np.cumsum(np.delete(sizes, np.cumsum(counts + 1)[:-1] - 1), out=starts[1:])
     values.setflags(write=False)  # as those of a context: a kernel is compiled once
     return dims.pop(), (indices, values, starts), first, counts

@@ -39,7 +39,7 @@ class Evaluation(Struct, kw_only=True):
     context: dict[str, Any] = {}
 
 
-class _Flawed(SmidgenError):
+class FlagRefused(SmidgenError):
     """A refusal by one of the protocol's own codes."""
 
     def __init__(self, status: int, code: str, problem: str) -> None:
@@ -75,7 +75,7 @@ async def evaluate(request: Request) -> Response:
     name = request.path_params["key"]
     context = (await json_body(request, Evaluation)).context
     if rights.model not in (None, name) or not _is_flag(here.engine.models.get(name)):
-        raise _Flawed(404, "FLAG_NOT_FOUND", f"there is no choose model {name!r} that keeps its candidates")
+        raise FlagRefused(404, "FLAG_NOT_FOUND", f"there is no choose model {name!r} that keeps its candidates")
     asked = _asked(here.engine.model(name), context)
     told = await here.writer.do(lambda: here.engine.decide(name, asked))
     return reply(_answer(here.engine.model(name), told))
@@ -127,7 +127,7 @@ def _asked(model: Served, context: dict[str, Any], *, once: bool = False, now: f
     """The request of an evaluation; ``once``: the same for as long as the model has not learnt and its window lasts."""
     target = context.get("targetingKey")
     if model.keyed and not (isinstance(target, str) and 0 < len(target) <= 256):
-        raise _Flawed(400, "TARGETING_KEY_MISSING", f"the flag {model.name!r} has one learner per targetingKey")
+        raise FlagRefused(400, "TARGETING_KEY_MISSING", f"the flag {model.name!r} has one learner per targetingKey")
     about = record({name: value for name, value in context.items() if name != "targetingKey"})
     id, key = None, target if model.keyed else None
     if once:

@@ -19,9 +19,7 @@ from smidgen.service.store.protocol import Reading
 _UNREADABLE = (SmidgenError, ValueError, KeyError, TypeError)
 
 
-def recovered(
-    reading: Reading, model: Served, learner: Callable[[Served, str], Learner], without: str | None = None
-) -> Group:
+def recovered(reading: Reading, model: Served, learner: Callable[[Served, str], Learner]) -> Group:
     """What the keys of a model share.
 
     Parameters
@@ -30,20 +28,17 @@ def recovered(
         The log, and whose it is.
     learner
         Gives the learner of a key, as it is.
-    without
-        A key that is about to be forgotten: all is folded as if it had never been.
     """
     gone = undone(reading, model.slot)
-    found = state_of(reading, model, gone) if without is None else None
+    found = state_of(reading, model, gone)
     group, seq = found if found is not None else first_of(reading, model, gone)
     last = [seq]
-    changes = _passing(reading.changes(model.slot, seq), without, last)
+    changes = _noting(reading.changes(model.slot, seq), last)
     group = fold(group, model.blueprint, changes, gone, model.since)
     if group.mean is not None and (found is None or last[0] > seq):
         group.mean = Mean()
         for (key,) in reading.look("keys", model.slot, prefix="", limit=1 << 31):
-            if key != without:
-                group.moved(None, learner(model, key))
+            group.moved(None, learner(model, key))
     return group
 
 
@@ -94,14 +89,11 @@ def state_of(reading: Reading, model: Served, gone: Undone) -> tuple[Group, int]
     return None
 
 
-def _passing(
-    changes: Iterator[tuple[Event, Event | None]], without: str | None, last: list[int]
-) -> Iterator[tuple[Event, Event | None]]:
-    """The events but for those of a key; the number of the last one is noted."""
+def _noting(changes: Iterator[tuple[Event, Event | None]], last: list[int]) -> Iterator[tuple[Event, Event | None]]:
+    """The same events; the number of the last one is noted."""
     for event, made in changes:
         last[0] = event.seq
-        if without is None or event.key != without:
-            yield event, made
+        yield event, made
 
 
 def brought(reading: Reading, slot: int) -> list[int]:
