@@ -80,9 +80,8 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
             def work(number: int, wait: Wait, able: Callable[[], None]) -> None:
                 _work(replace(options, worker=number, board=board), listener, able, wait)
 
-            return (
-                Supervisor(work, options.workers, say, listener.close).run() or 0
-            )  # who comes then is refused at once
+            # who comes while they end is refused at once: nobody listens any more
+            return Supervisor(work, options.workers, say, listener.close).run() or 0
 
 
 def _work(options: Options, listener: socket.socket, able: Callable[[], None], wait: Wait = None) -> None:
