@@ -189,7 +189,7 @@ class HingeConfidit(LabelLearner):
         self._numbers = packed(wrong=wrong, width=width, floor=self._floor)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, K = self._row(context), self.n_classes
+        row, K = self._unit_row(context), self.n_classes
         scores, eps = np.empty(K), np.empty(K)
         action, optimist, greedy = self._choose(row, number, scores, eps)
         p = None if self._floor == 0.0 else self._chance(action == optimist)
@@ -213,8 +213,11 @@ class HingeConfidit(LabelLearner):
         scratch = scratch if number else (np.empty_like(full.moments), np.empty_like(full.products))
         return decide_full(full.W, full.B, idx, val, more, numbers, key, number, *scratch, scores, eps)
 
-    def _row(self, context: Any) -> Row:
+    def _unit_row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
+
+    def _as_decided(self, context: Any, number: int, action: int, greedy: int, chance: float | None) -> Decision:
+        return self._record(number, self._unit_row(context), action, greedy, None, chance)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype)
@@ -266,7 +269,7 @@ class HingeConfidit(LabelLearner):
             scores_by_class(state.W if isinstance(state, FullClasses) else state.block(), rows, out)
 
     def _predict(self, context: Any) -> Any:
-        *_, greedy = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
+        *_, greedy = self._choose(self._unit_row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
         return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
