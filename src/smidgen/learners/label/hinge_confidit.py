@@ -214,6 +214,7 @@ class HingeConfidit(LabelLearner):
         return decide_full(full.W, full.B, idx, val, more, numbers, key, number, *scratch, scores, eps)
 
     def _unit_row(self, context: Any) -> Row:
+        """A row as it decides on it. Behind a vectorizer it learns from rows by `_row`, as they come: logs say so."""
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
 
     def _as_decided(self, context: Any, number: int, action: int, greedy: int, chance: float | None) -> Decision:
