@@ -17,9 +17,9 @@ from smidgen.data import (
     rating_matrix,
     regression_table,
     table_like,
-    tfidf_stream,
 )
 from smidgen.errors import InvalidArgument
+from smidgen_papers.data import tfidf_stream
 
 GENERATORS: dict[str, tuple[Callable[..., Any], dict[str, int], Callable[[Any], np.ndarray]]] = {
     "ranked_queries": (ranked_queries, {"queries": 20, "dim": 5}, lambda made: made.X),

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.data.clicks import Impressions
 from smidgen_papers import catalogue
 from smidgen_papers.beyond import clicks, clicks_curve, clicks_log
 from smidgen_papers.beyond.clicks_play import _running, _Worth, make_user, play, predicted
 from smidgen_papers.coactive.web_data import web
+from smidgen_papers.data.clicks import Impressions
 from smidgen_papers.part import Answer, Answers, Place, Run
 
 RUN = Run(Place(None, Path("/nowhere")), quick=True)

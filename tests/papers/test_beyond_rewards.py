@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from smidgen import LinUCB
-from smidgen.data.folder import available
 from smidgen_papers import catalogue
 from smidgen_papers.beyond import reward_peers, rewards
 from smidgen_papers.beyond.reward_worlds import WORLDS, _blocks, matrix, world
 from smidgen_papers.beyond.rewards_play import play
+from smidgen_papers.data.folder import available
 from smidgen_papers.part import Answer, Answers, Part, Place, Run
 
 ROOMS = {"name": "linear", "source": "", "rounds": 60, "seed": 3}
@@ -50,7 +50,7 @@ def test_a_made_up_world(place: Place) -> None:
 def test_a_world_of_real_data(name: str, tmp_path: Path) -> None:
     if not available(WORLDS[name].source):
         pytest.skip("the data set is not on this machine")
-    from smidgen.data.folder import data_folder
+    from smidgen_papers.data.folder import data_folder
 
     arrays = world(Place(data_folder(), tmp_path), name=name, source=WORLDS[name].source, rounds=50, seed=0)
     assert arrays["rewards"].shape == (50, WORLDS[name].actions)

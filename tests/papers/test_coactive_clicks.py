@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen.data.clicks import Impressions
 from smidgen_papers.catalogue import claims
 from smidgen_papers.coactive import clicks_play, lower_bound
 from smidgen_papers.coactive.clicks import MODELS, shares
 from smidgen_papers.coactive.clicks_play import ASSESSORS, DISCOUNTS, clicks, position_effect
+from smidgen_papers.data.clicks import Impressions
 from smidgen_papers.part import Answer, Answers, Place, Run
 
 RUN = Run(Place(None, Path("/nowhere")), quick=True)

@@ -10,10 +10,10 @@ import pytest
 
 import smidgen
 from smidgen import losses, users
-from smidgen.data.folder import available, data_folder
 from smidgen_papers.coactive import web_data, web_play
 from smidgen_papers.coactive.web_data import web
 from smidgen_papers.coactive.web_play import make_learner, make_user, play, points, stream
+from smidgen_papers.data.folder import available, data_folder
 from smidgen_papers.part import Place
 
 SIZE = [25, 8, 6]
@@ -129,7 +129,7 @@ def test_documents_are_shuffled_but_stay_with_their_labels() -> None:
     folder = data_folder()
     if folder is None or not available("mq2008", folder):
         pytest.skip("MQ2008 is not here; set SMIDGEN_PAPERS_DATA")
-    from smidgen.data import letor
+    from smidgen_papers.data import letor
 
     data = letor("mq2008", folder)
     mixed = web_data._shuffled(data, seed=0)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import smidgen
-from smidgen.data import documents, tfidf_stream
+from smidgen.data import documents
+from smidgen_papers.data import tfidf_stream
 from smidgen_papers.filtering import exact
 from smidgen_papers.filtering.documents import READINGS, labels, matrix, stream, tasks
 from smidgen_papers.filtering.model_plays import drifting, expected_margin, kernelled, lemma, modelled, randomised

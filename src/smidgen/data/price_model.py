@@ -2,10 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.data.stocks import Prices
+from smidgen.decision import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """A table of prices.
+
+    Attributes
+    ----------
+    name
+        What this is.
+    dates
+        The day of each row, growing.
+    stocks
+        The name of each column.
+    prices
+        One row per day, one column per stock; all > 0.
+    """
+
+    name: str
+    dates: NDArray[np.datetime64]
+    stocks: tuple[str, ...]
+    prices: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.dates)
+
+    def __repr__(self) -> str:
+        return f"Prices({self.name!r}, {len(self)} days x {len(self.stocks)} stocks)"
+
+    def weekly(self) -> Prices:
+        """The last price of each week (Monday to Sunday); weeks without any row are skipped."""
+        # Day 0 of numpy's calendar, 1 January 1970, is a Thursday: three days on from its Monday.
+        week = (self.dates.astype("datetime64[D]").astype(np.int64) + 3) // 7
+        last = np.flatnonzero(np.diff(week, append=week[-1:] + 1))
+        return replace(self, dates=self.dates[last], prices=self.prices[last])
+
+    def relatives(self) -> FloatArray:
+        """Each price divided by the one in the row before: one row fewer than there are days."""
+        return np.asarray(self.prices[1:] / self.prices[:-1])
+
+    def returns(self) -> FloatArray:
+        """The relative gain from row to row: `relatives` less 1."""
+        return self.relatives() - 1.0
+
+    def select(self, stocks: Any) -> Prices:
+        """Only these stocks (indices or a mask), in this order."""
+        picked = np.arange(len(self.stocks))[np.asarray(stocks)]
+        return replace(
+            self, stocks=tuple(self.stocks[j] for j in picked), prices=np.ascontiguousarray(self.prices[:, picked])
+        )
 
 
 def price_stream(

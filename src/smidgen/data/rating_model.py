@@ -2,10 +2,87 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 
 from smidgen import checks
-from smidgen.data.movielens import Ratings
+from smidgen._scipy import scipy
+from smidgen.decision import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Who rated what, and how.
+
+    Attributes
+    ----------
+    name
+        What this is.
+    users, items
+        Of each rating: the user and the item, counted from 0 without gaps.
+    ratings
+        Of each rating: the number of stars.
+    user_ids, item_ids
+        The original number of each user and item.
+    titles
+        The title of each item ("" where none is known).
+    """
+
+    name: str
+    users: IntArray
+    items: IntArray
+    ratings: FloatArray
+    user_ids: IntArray
+    item_ids: IntArray
+    titles: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ratings)
+
+    def __repr__(self) -> str:
+        return f"Ratings({self.name!r}, {len(self)} ratings, {self.n_users} users x {self.n_items} items)"
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are."""
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return len(self.item_ids)
+
+    def matrix(self) -> Any:
+        """The ratings as a scipy CSR matrix, users × items; what is not stored was not rated."""
+        shape = (self.n_users, self.n_items)
+        return scipy("sparse", "a matrix of ratings").csr_matrix((self.ratings, (self.users, self.items)), shape=shape)
+
+    def of_user(self, user: int) -> tuple[IntArray, FloatArray]:
+        """The items that one user rated, and the ratings. It goes through all ratings: for many users take `matrix`."""
+        mine = np.flatnonzero(self.users == user)
+        return self.items[mine], self.ratings[mine]
+
+    def only_users(self, users: Any) -> Ratings:
+        """Keep these users (indices), numbered anew in the given order, over the same items."""
+        picked = np.asarray(users, np.int64)
+        number = np.full(self.n_users, -1)
+        number[picked] = np.arange(len(picked))
+        mine = np.flatnonzero(number[self.users] >= 0)
+        return replace(
+            self,
+            users=number[self.users[mine]],
+            items=self.items[mine],
+            ratings=self.ratings[mine],
+            user_ids=self.user_ids[picked],
+        )
+
+    def split(self, seed: int = 0) -> tuple[Ratings, Ratings]:
+        """Two random halves of the users, over the same items (the first half takes the odd user)."""
+        order = np.random.default_rng(checks.seed(seed)).permutation(self.n_users)
+        middle = (self.n_users + 1) // 2
+        return self.only_users(np.sort(order[:middle])), self.only_users(np.sort(order[middle:]))
 
 
 def rating_matrix(

@@ -2,13 +2,82 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from smidgen import checks
-from smidgen.data.tables import Table
 from smidgen.decision import FloatArray
+from smidgen.errors import InvalidArgument
 
-#: Rows, features, task, and the share of the +1 of the tables that `table` loads.
+_SCALES = {"unit": "rows of length 1", "standard": "mean 0, deviation 1", "range": "from -1 to 1"}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of numbers.
+
+    Attributes
+    ----------
+    name
+        What this is.
+    X
+        One row per case.
+    y
+        The target: a number (``task`` "regression") or +1 / −1 ("classification").
+    columns
+        The names of the features.
+    task
+        "regression" or "classification".
+    """
+
+    name: str
+    X: FloatArray
+    y: FloatArray
+    columns: tuple[str, ...]
+    task: str
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {len(self)} rows x {len(self.columns)} features, {self.task})"
+
+    def scaled(self, scale: str | None = None, target: str | None = None) -> Table:
+        """Scale the features, and the target if asked.
+
+        Parameters
+        ----------
+        scale
+            ``"standard"``: every feature to mean 0 and standard deviation 1; ``"range"``: every feature to [−1, 1], as
+            the scaled sets on the LIBSVM page; ``"unit"``: every row to length 1 (zeros stay); None: as it is.
+        target
+            The same for the target: ``"standard"``, ``"range"`` or None. The labels of a classification stay ±1.
+        """
+        X = self.X if scale is None else _scale(self.X, checks.one_of("scale", scale, _SCALES))
+        y = self.y
+        if target is not None:
+            checks.one_of("target", target, {"standard": 0, "range": 0})
+            if self.task == "classification":
+                raise InvalidArgument(f"target is {target!r} but the labels are ±1", "leave target out")
+            y = _scale(y[:, None], target)[:, 0]
+        return replace(self, X=X, y=y)
+
+    def without(self, *columns: str) -> Table:
+        """Leave out these features."""
+        for column in columns:
+            checks.one_of("column", column, dict.fromkeys(self.columns))
+        kept = [j for j, column in enumerate(self.columns) if column not in columns]
+        return replace(self, X=np.ascontiguousarray(self.X[:, kept]), columns=tuple(self.columns[j] for j in kept))
+
+    def sample(self, rows: int, seed: int = 0) -> Table:
+        """Draw rows without replacement."""
+        n = checks.whole("rows", rows, f"give at most {len(self)}", below=len(self) + 1)
+        picked = np.random.default_rng(checks.seed(seed)).permutation(len(self))[:n]
+        return replace(self, X=self.X[picked], y=self.y[picked])
+
+
+#: Rows, features, task, and the share of the +1 of the tables of the ONSEG paper.
 _SHAPES = {
     "abalone": (4177, 8, "regression", 0.0),
     "kin8nm": (8192, 8, "regression", 0.0),
@@ -111,3 +180,14 @@ def _score(rows: int, dim: int, noise: float, curvature: float, seed: int) -> tu
 
 def _columns(dim: int) -> tuple[str, ...]:
     return tuple(f"x{j + 1}" for j in range(dim))
+
+
+def _scale(X: FloatArray, how: str) -> FloatArray:
+    if how == "unit":
+        lengths = np.linalg.norm(X, axis=1, keepdims=True)
+        return np.asarray(X / np.where(lengths > 0, lengths, 1.0))
+    if how == "standard":
+        spread = X.std(axis=0)
+        return np.asarray((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+    low, high = X.min(axis=0), X.max(axis=0)
+    return np.where(high > low, 2.0 * (X - low) / np.where(high > low, high - low, 1.0) - 1.0, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from smidgen.data.folder import contents
 from smidgen.decision import FloatArray, IntArray
-from smidgen.errors import InvalidArgument, InvalidRecord
+from smidgen.decoding import UNREADABLE
+from smidgen.errors import DataMissing, InvalidArgument, InvalidRecord
 
 #: Actions that count as a click on a result, if nobody says.
 CLICKS = ("click", "click_through", "item_click", "result_click", "product_click", "add_to_cart", "purchase", "watch")
@@ -209,10 +210,17 @@ def _lines(source: Any, kind: type[Any], what: str) -> list[Any]:
     if not isinstance(source, (str, Path, bytes)):
         raise InvalidArgument(f"{what} is a {type(source).__name__}", "give a file, or its contents as bytes")
     try:
-        content = source if isinstance(source, bytes) else contents(Path(source))
+        content = source if isinstance(source, bytes) else _content(Path(source))
     except OSError as error:
         raise InvalidArgument(f"{what} cannot be read: {error.strerror or error}", "give a file of NDJSON") from error
     try:
         return msgspec.json.Decoder(kind).decode_lines(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise InvalidRecord(f"{what} holds no UBI object per line: {error}", "export the index as NDJSON") from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except FileNotFoundError:
+        raise DataMissing(f"there is no file {path}", "check the path") from None
