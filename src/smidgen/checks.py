@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
@@ -12,6 +13,30 @@ from smidgen.errors import InvalidArgument
 
 #: More features or classes than this are a mistake.
 MOST = 2**31
+#: The range of positive settings. Learners square and invert them: beyond it, results overflow or vanish.
+SMALLEST, LARGEST = 1e-100, 1e100
+#: The same where a learner remembers in single precision.
+SMALLEST_SINGLE, LARGEST_SINGLE = 1e-12, 1e12
+#: The smallest share or probability: below it, floats lose their digits.
+SMALLEST_SHARE = 1e-300
+#: Counts (rounds, a window, a horizon) lie below this: floats hold them exactly.
+COUNTS = 2**53
+
+
+class _Short(reprlib.Repr):
+    """Values in refusals: short, however long or deep they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxlong = self.maxother = 100
+
+    def repr_int(self, value: int, level: int) -> str:
+        """A whole number; one of many digits by its size, since Python does not print it."""
+        return repr(value) if abs(value) < 2**64 else f"a whole number of {value.bit_length()} bits"
+
+
+#: The value as a refusal shows it.
+shown = _Short().repr
 
 
 def number(
@@ -22,19 +47,31 @@ def number(
     above: float = -math.inf,
     at_least: float = -math.inf,
     at_most: float = math.inf,
+    single: bool = False,
 ) -> float:
-    """Return ``value`` as a finite float within the given limits, or refuse it."""
+    """Return ``value`` as a finite float within the given limits, or refuse it.
+
+    A number that must be > 0 lies within `SMALLEST` (`SMALLEST_SHARE` if it is at most 1) and `LARGEST`; one that must
+    be >= 0 is at most `LARGEST`. With ``single`` the range is that of `SMALLEST_SINGLE` and `LARGEST_SINGLE`.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidArgument(f"{name} is {value!r} and must be a number", hint)
-    result = float(value)
+        raise InvalidArgument(f"{name} is {shown(value)} and must be a number", hint)
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    smallest, largest = (SMALLEST_SINGLE, LARGEST_SINGLE) if single else (SMALLEST, LARGEST)
+    smallest = smallest if at_most > 1.0 else SMALLEST_SHARE
+    least = max(at_least, smallest) if above >= 0.0 else at_least
+    most = min(at_most, largest) if max(above, at_least) >= 0.0 else at_most
     if not math.isfinite(result):
-        raise InvalidArgument(f"{name} is {value!r} and must be finite", hint)
+        raise InvalidArgument(f"{name} is {shown(value)} and must be finite", hint)
     if result <= above:
-        raise InvalidArgument(f"{name} is {value!r} and must be > {above:g}", hint)
-    if result < at_least:
-        raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least:g}", hint)
-    if result > at_most:
-        raise InvalidArgument(f"{name} is {value!r} and must be <= {at_most:g}", hint)
+        raise InvalidArgument(f"{name} is {shown(value)} and must be > {above:g}", hint)
+    if result < least:
+        raise InvalidArgument(f"{name} is {shown(value)} and must be >= {least:g}", hint)
+    if result > most:
+        raise InvalidArgument(f"{name} is {shown(value)} and must be <= {most:g}", hint)
     return result
 
 
@@ -45,21 +82,22 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def whole(name: str, value: object, hint: str, *, at_least: int = 1, below: float = math.inf) -> int:
+def whole(name: str, value: object, hint: str, *, at_least: int = 1, below: int = COUNTS) -> int:
     """Return ``value`` as an int within the given limits, or refuse it."""
     if not is_whole(value):
-        raise InvalidArgument(f"{name} is {value!r} and must be a whole number", hint)
+        raise InvalidArgument(f"{name} is {shown(value)} and must be a whole number", hint)
     result = int(value)
-    if not at_least <= result < below:
-        limit = "" if math.isinf(below) else f" and < {below:g}"
-        raise InvalidArgument(f"{name} is {value!r} and must be >= {at_least}{limit}", hint)
+    if result < at_least:
+        raise InvalidArgument(f"{name} is {shown(value)} and must be >= {at_least}", hint)
+    if result >= below:
+        raise InvalidArgument(f"{name} is {shown(value)} and must be < {below}", hint)
     return result
 
 
 def flag(name: str, value: object, hint: str) -> bool:
     """Return ``value`` if it is True or False, or refuse it."""
     if not isinstance(value, bool):
-        raise InvalidArgument(f"{name} is {value!r} and must be True or False", hint)
+        raise InvalidArgument(f"{name} is {shown(value)} and must be True or False", hint)
     return value
 
 
@@ -73,14 +111,14 @@ def mapping(name: str, value: object, hint: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value):
-        raise InvalidArgument(f"{name} is {value!r} and must be a mapping of names to values", hint)
+        raise InvalidArgument(f"{name} is {shown(value)} and must be a mapping of names to values", hint)
     return dict(value)
 
 
 def instance(name: str, value: object, kind: Any, hint: str) -> None:
     """Refuse ``value`` unless it is of that class."""
     if not isinstance(value, kind):
-        raise InvalidArgument(f"{name} is {value!r} and must be a {kind.__name__}", hint)
+        raise InvalidArgument(f"{name} is {shown(value)} and must be a {kind.__name__}", hint)
 
 
 def seed(value: object) -> int:
@@ -91,5 +129,5 @@ def seed(value: object) -> int:
 def one_of(name: str, value: str, choices: Mapping[str, object]) -> str:
     """Return ``value`` if it names one of the choices."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidArgument(f"{name} is {value!r} and is not known", f"choose one of {', '.join(choices)}")
+        raise InvalidArgument(f"{name} is {shown(value)} and is not known", f"choose one of {', '.join(choices)}")
     return value

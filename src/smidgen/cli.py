@@ -12,14 +12,10 @@ from smidgen import __version__
 from smidgen.click_commands import ubi
 from smidgen.commands import bring
 from smidgen.errors import SmidgenError
-from smidgen.service import commands as service
-from smidgen.service import keeping_commands as keeping
-from smidgen.service import life_commands as life
-from smidgen.service import past_commands as past
-from smidgen.service.commands import DATA, Folder, Import
-from smidgen.service.log_commands import log
-from smidgen.service.replay_commands import what_if
-from smidgen.service.store_commands import store
+from smidgen.service.cli import data, models, serve
+from smidgen.service.cli.data import log, store
+from smidgen.service.cli.replay import what_if
+from smidgen.service.cli.serve import DATA, Folder, Import
 
 app = typer.Typer(
     name="smidgen",
@@ -33,21 +29,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.command()(service.serve)
-app.add_typer(life.models, name="models")
-app.command()(service.upgrade)
-app.command()(keeping.fsck)
-app.command()(keeping.backup)
-app.command()(keeping.restore)
-app.command()(life.forget)
-app.command()(past.rollback)
-app.command()(past.retract)
-app.command()(past.retain)
-app.add_typer(service.token, name="token")
+app.command()(serve.serve)
+app.add_typer(models.models, name="models")
+app.command()(data.fsck)
+app.command()(data.backup)
+app.command()(data.restore)
+app.command()(models.forget)
+app.command()(models.rollback)
+app.command()(models.retract)
+app.command()(models.retain)
+app.add_typer(serve.token, name="token")
 app.add_typer(log, name="log")
 app.command("replay")(what_if)
 app.command()(ubi)
-app.add_typer(service.snapshot, name="snapshot")
+app.add_typer(serve.snapshot, name="snapshot")
 app.add_typer(store, name="store")
 
 
@@ -163,4 +158,7 @@ def run() -> None:
     try:
         app()
     except SmidgenError as error:
-        sys.exit(f"smidgen: {error}")
+        if error.exit_status == 1:
+            sys.exit(f"smidgen: {error}")
+        typer.echo(f"smidgen: {error}", err=True)
+        sys.exit(error.exit_status)

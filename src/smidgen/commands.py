@@ -14,26 +14,18 @@ whenever ``smidgen`` starts: let it import what is heavy inside its functions.
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Any
 
 import typer
 
 GROUP = "smidgen.commands"
-_CHECKOUT = Path(__file__).parents[2]  # the folder of pyproject.toml, if this is a checkout
 
 
-def found(checkout: Path = _CHECKOUT) -> dict[str, list[EntryPoint]]:
-    """The commands that are brought, by name; a name has more than one entry if several bring it.
-
-    Our own distribution's are read from ``pyproject.toml`` where the package runs from a checkout: the metadata of
-    an editable install are those of the day on which it was installed.
-    """
-    ours = _declared(checkout)
-    named: dict[str, list[EntryPoint]] = {each.name: [each] for each in ours}
+def found() -> dict[str, list[EntryPoint]]:
+    """The commands of other distributions, by name; a name has more than one entry if several bring it."""
+    named: dict[str, list[EntryPoint]] = {}
     for each in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
         known = named.setdefault(each.name, [])
         if each.value not in {one.value for one in known}:
@@ -41,14 +33,14 @@ def found(checkout: Path = _CHECKOUT) -> dict[str, list[EntryPoint]]:
     return named
 
 
-def bring(app: typer.Typer, checkout: Path = _CHECKOUT) -> None:
+def bring(app: typer.Typer) -> None:
     """Add the commands that are brought to the app.
 
     The app's own commands keep their names. What cannot be had is not hidden: a command that cannot be imported, or
     that two bring, is listed, and says why when it is called. The others work.
     """
     own = _names(app)
-    for name, entries in found(checkout).items():
+    for name, entries in found().items():
         if name in own:
             continue
         if len(entries) > 1:
@@ -89,15 +81,3 @@ def _refusal(name: str, why: str) -> Callable[[], None]:
         sys.exit(f"smidgen: the command {name} cannot be run: {why}")
 
     return refuse
-
-
-def _declared(checkout: Path) -> list[EntryPoint]:
-    """The commands in the ``pyproject.toml`` of our own checkout; none if this is an installed package."""
-    try:
-        project = tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    except (OSError, ValueError, KeyError):
-        return []
-    if project.get("name") != __name__.partition(".")[0]:
-        return []
-    named = project.get("entry-points", {}).get(GROUP, {})
-    return [EntryPoint(name, value, GROUP) for name, value in named.items()]

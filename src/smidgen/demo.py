@@ -17,9 +17,9 @@ from rich.table import Table
 from smidgen import checks, users
 from smidgen.data import RankingStream, ranking_stream
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate import History, simulate
-from smidgen.evaluate.plots import figure_type, regret_plot
+from smidgen.evaluate import History, regret_plot, simulate
 from smidgen.evaluate.simulate import User
+from smidgen.history.plots import figure_type
 from smidgen.learners import Learner, Loop, cards, learners
 
 #: What the demo is about, unless somebody names a learner.
@@ -88,18 +88,11 @@ def run_demo(demo: Demo, console: Console | None = None) -> History:
         demo.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument(f"out is {demo.out} and cannot be a folder ({error.strerror})", "name another") from error
-    _warm_up(demo, stream, console)
     _one_round(demo, stream, console)
     history, seconds = _play(learner, stream, user, console)
     _report(history, seconds, console)
     _write(demo, history, console)
     return history
-
-
-def _warm_up(demo: Demo, stream: RankingStream, console: Console) -> None:
-    with console.status("compiling the kernels (once per machine)…"):
-        twin, few = make_learner(demo), stream.contexts[:3]
-        simulate(twin, few, make_user(demo, stream), utility=stream.w_star)
 
 
 def _one_round(demo: Demo, stream: RankingStream, console: Console) -> None:

@@ -56,8 +56,7 @@ def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[D
     looks: list[Callable[[], Diagnosis]] = [
         _python,
         lambda: _package("numpy"),
-        lambda: _package("numba"),
-        _kernels,
+        _core,
         *(_extra(name, packages) for name, packages in _extras().items()),
         _sqlite,
         lambda: _folder(data),
@@ -85,20 +84,13 @@ def _package(name: str) -> Diagnosis:
         return Diagnosis(name, "not installed", "problem", "pip install smidgen")
 
 
-def _kernels() -> Diagnosis:
-    """Where compiled kernels are kept, and whether they can be."""
-    here = Path(__file__).parent
-    place = Path(os.environ.get("NUMBA_CACHE_DIR", here))
-    kept = sum(1 for _ in place.rglob("*.nbc"))
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return Diagnosis("kernels", "NUMBA_DISABLE_JIT is set", "note", "unset it: plain Python is 100 times slower")
-    if not os.access(place, os.W_OK):
-        return Diagnosis(
-            "kernels", f"{place} is read-only", "note", "set NUMBA_CACHE_DIR to a folder that can be written"
-        )
-    return Diagnosis(
-        "kernels", f"{kept} compiled and kept" if kept else "none compiled yet: the first start takes longer"
-    )
+def _core() -> Diagnosis:
+    """The compiled core, and the instruction-set level that it uses here."""
+    try:
+        from smidgen import _core as core
+    except ImportError as error:
+        return Diagnosis("core", "not usable", "problem", str(error))
+    return Diagnosis("core", f"compiled, for {core.LEVEL}")
 
 
 def _extras() -> dict[str, list[str]]:
@@ -106,7 +98,7 @@ def _extras() -> dict[str, list[str]]:
     wanted: dict[str, list[str]] = {}
     for line in importlib.metadata.requires("smidgen") or []:
         found = re.match(r"([A-Za-z0-9_-]+).*extra == ['\"](\w+)['\"]", line)
-        if found and found[2] in ("service", "client", "scipy", "plots", "svm", "parquet", "postgresql", "papers"):
+        if found and found[2] in ("service", "client", "scipy", "plots", "svm", "parquet", "postgresql"):
             wanted.setdefault(found[2], []).append(found[1])
     return {name: [each for each in packages if each != "smidgen"] for name, packages in wanted.items()}
 
@@ -132,7 +124,7 @@ def _installed(package: str) -> bool:
 
 
 def _sqlite() -> Diagnosis:
-    from smidgen.service.store.schema import sqlite_version
+    from smidgen.service.storage.sqlite_schema import sqlite_version
 
     told = ".".join(map(str, sqlite_version()))
     if sqlite_version() < (3, 37):

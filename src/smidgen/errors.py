@@ -19,6 +19,8 @@ class SmidgenError(Exception):
     """
 
     status: int = 400
+    #: The exit status of a command that ends with it.
+    exit_status: int = 1
 
     def __init__(self, problem: str, hint: str) -> None:
         super().__init__(f"{problem}; {hint}")
@@ -100,3 +102,7 @@ class DataMissing(SmidgenError, FileNotFoundError):
     """A data set that is not on this machine."""
 
     status = 404
+
+
+#: What code ends with that reads a value of the wrong form; whoever reads what others wrote turns it into a refusal.
+FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)

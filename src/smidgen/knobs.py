@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen._core.tune import log_share, log_value
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
@@ -76,15 +77,19 @@ class Log:
         _limits(self.low, self.high)
         if not self.low > 0.0:
             raise InvalidArgument(f"the lower limit of a Log is {self.low!r} and must be > 0", "use a pair (low, high)")
+        if self.low < checks.SMALLEST_SHARE or not math.isfinite(self.high / self.low):
+            raise InvalidArgument(
+                f"the limits of a Log are {self.low!r} and {self.high!r}, and their ratio must be a finite number",
+                f"give a lower limit of at least {checks.SMALLEST_SHARE:g}, and an upper one less than 1e308 times it",
+            )
 
     def value(self, share: float) -> float:
         """The value at a share of the way from low to high, in factors."""
-        factor: float = (self.high / self.low) ** share
-        return min(max(self.low * factor, self.low), self.high)
+        return log_value(self.low, self.high, share)
 
     def share(self, value: float) -> float:
         """How far a value is on the way from low to high, in factors."""
-        return math.log(value / self.low) / math.log(self.high / self.low)
+        return log_share(self.low, self.high, value)
 
 
 @structure("smidgen.knobs.Integer")

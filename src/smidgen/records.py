@@ -18,7 +18,8 @@ import msgspec
 import numpy as np
 
 from smidgen import raw_arrays
-from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
+from smidgen.decoding import UNREADABLE
+from smidgen.errors import FOREIGN, InvalidRecord, NotSaveable, SmidgenError
 from smidgen.registry import all_built, built, fields_of, known, name_of, structure
 
 TAG = "$"
@@ -73,25 +74,40 @@ def pack(value: Any) -> Any:
 
 def unpack(value: Any) -> Any:
     """Turn what `pack` gave back into the value."""
+    return _unpack(value, DEEPEST)
+
+
+def _unpack(value: Any, depth: int) -> Any:
     if isinstance(value, list):
-        return [unpack(item) for item in value]
+        _refuse_deep(depth)
+        return [_unpack(item, depth - 1) for item in value]
     if not isinstance(value, dict):
         return value
     tag = value.get(TAG)
     if tag is None:
-        return _fields(value)
+        return _fields(value, depth)
     if tag == "array":
         return _array(value)
     if tag == "tuple":
-        return tuple(unpack(value["items"]))
+        return tuple(_unpack(value["items"], depth))
     if tag == "float":
         return _INFINITE[value["text"]]
-    return built(tag, _fields(value))
+    return built(tag, _fields(value, depth))
 
 
-def _fields(value: dict[str, Any]) -> dict[str, Any]:
+def _fields(value: dict[str, Any], depth: int) -> dict[str, Any]:
     """The fields without the tag; most are plain and need no call."""
-    return {key: unpack(item) if isinstance(item, (dict, list)) else item for key, item in value.items() if key != TAG}
+    _refuse_deep(depth)
+    return {
+        key: _unpack(item, depth - 1) if isinstance(item, (dict, list)) else item
+        for key, item in value.items()
+        if key != TAG
+    }
+
+
+def _refuse_deep(depth: int) -> None:
+    if depth == 0:
+        raise InvalidRecord(f"the record is nested more than {DEEPEST} deep", "keep it flatter")
 
 
 def _array(record: dict[str, Any]) -> np.ndarray[Any, Any]:
@@ -117,7 +133,7 @@ def from_json(data: bytes | str) -> Any:
     """Read back what `to_json` wrote."""
     try:
         return unpack(msgspec.json.decode(data))
-    except (msgspec.DecodeError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (*UNREADABLE, ValueError, TypeError, KeyError) as error:
         if isinstance(error, InvalidRecord):
             raise
         raise InvalidRecord(f"the bytes are not a record: {error}", "give the bytes that to_json wrote") from error
@@ -183,9 +199,9 @@ def decode(content: bytes | memoryview) -> Any:
         return _full(_decoder.decode(content), DEEPEST)
     except (InvalidRecord, NotSaveable):
         raise
-    except (SmidgenError, msgspec.DecodeError) as error:
+    except (SmidgenError, *UNREADABLE) as error:
         raise InvalidRecord(f"the bytes are not a record: {error}", hint) from error
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+    except FOREIGN as error:
         raise InvalidRecord(f"the bytes are not a record: {error}", hint) from error
 
 
@@ -200,7 +216,7 @@ def decode_many(contents: Sequence[bytes]) -> list[Any]:
     """
     try:
         return _fulls(list(map(_words.decode, contents)), DEEPEST) if contents else []
-    except (SmidgenError, msgspec.DecodeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+    except (SmidgenError, *UNREADABLE, *FOREIGN):
         return list(map(decode, contents))  # the first that is at fault is refused
 
 
@@ -242,8 +258,7 @@ def _full(value: Any, depth: int) -> Any:
         if kind in _READ:
             return value
         raise InvalidRecord(f"the record holds a {kind.__name__}", "give the bytes that records.encode wrote")
-    if depth == 0:
-        raise InvalidRecord(f"the record is nested more than {DEEPEST} deep", "keep it flatter")
+    _refuse_deep(depth)
     depth -= 1
     if kind is list:
         return [item if type(item) in _READ else _full(item, depth) for item in value]

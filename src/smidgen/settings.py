@@ -8,21 +8,33 @@ and a number that says which defaults are meant.
 from __future__ import annotations
 
 import inspect
+import os
 from abc import ABCMeta
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from smidgen import records
+from smidgen import checks, records
 from smidgen.errors import InvalidArgument, NotSaveable, SmidgenError
 
 #: In `Versioned.older_settings`: the argument had no default then, so it was always asked for.
 REQUIRED: Final = inspect.Parameter.empty
 #: In a record: the number of the settings that it was made at.
 VERSION = "$version"
+#: The most bytes that a learner, a rule or a vectorizer may hold when it is made, unless something says otherwise.
+LARGEST: Final = 1 << 32
+#: The environment variable that says otherwise, in bytes.
+MAX_LEARNER: Final = "SMIDGEN_MAX_LEARNER"
+#: What holds no more than this is made without looking further.
+SMALL: Final = 1 << 20
+_limit: ContextVar[int | None] = ContextVar("smidgen_size_limit", default=None)
+#: The arguments that sizes are estimated from.
+_SIZES = ("dim", "n_classes", "labels", "space", "features")
 _AS_THEY_ARE = {int, str, bool, type(None)}
 _PLAIN = {float, *_AS_THEY_ARE}
 _EXACT = 2**53  # whole numbers below this are the same as ints and as floats
@@ -38,12 +50,14 @@ class Making(ABCMeta):
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
     def __call__(cls, *args: Any, **arguments: Any) -> Any:
-        """An object of the class, or a refusal."""
+        """An object of the class, or a refusal; its size is judged before anything is made."""
+        if issubclass(cls, Versioned):
+            refuse_large(cls, arguments)
         try:
             return super().__call__(*args, **arguments)
         except SmidgenError:
             raise
-        except (ArithmeticError, MemoryError, UnicodeEncodeError) as error:
+        except (ArithmeticError, MemoryError, RecursionError, ValueError) as error:  # of numpy, of text, of huge ints
             raise InvalidArgument(
                 f"the settings of {cls.__name__} lead to what this machine cannot hold ({error})",
                 "choose numbers nearer to 1, and less of everything",
@@ -92,6 +106,17 @@ class Versioned(metaclass=Making):
         return self._built_at or self.settings_version
 
     @classmethod
+    def estimate_size(cls, arguments: Mapping[str, Any]) -> int:
+        """Estimate, from its arguments, how many bytes an object holds when it is made: exact, or safely above.
+
+        Parameters
+        ----------
+        arguments
+            Those that were given, and the defaults of all others. Settings among them (a space, a learner) are objects.
+        """
+        return 0
+
+    @classmethod
     def at(cls, version: int, **arguments: Any) -> Self:
         """One with the defaults of an older `settings_version` wherever an argument is not given."""
         return cls.from_settings({**arguments, VERSION: version})
@@ -121,6 +146,73 @@ class Versioned(metaclass=Making):
         if version != cls.settings_version:
             made._built_at = version
         return made
+
+
+@contextmanager
+def size_limit(limit: int) -> Iterator[None]:
+    """Within the block, refuse to make anything that would hold more than this many bytes.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> from smidgen.settings import size_limit
+    >>> with size_limit(1_000_000):
+    ...     smidgen.PreferencePerceptron(dim=200_000)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    smidgen.errors.InvalidArgument: PreferencePerceptron with dim=200000 would hold 1.6 MB: the limit is 1.0 MB; ...
+    """
+    before = _limit.set(limit)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
+
+
+def limit_from_environment(otherwise: int = LARGEST) -> int:
+    """Read the limit of sizes from the environment, in bytes."""
+    said = os.environ.get(MAX_LEARNER, "")
+    if not said:
+        return otherwise
+    if not said.isascii() or not said.isdigit() or len(said) > 18:
+        raise InvalidArgument(f"{MAX_LEARNER} is {said!r}", "set it to a number of bytes, e.g. 1000000000")
+    return int(said)
+
+
+def refuse_large(cls: type[Versioned], arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments whose object would hold more than the limit; nothing is made.
+
+    Arguments of the wrong form are left to the constructor, which says so in its own words.
+    """
+    try:
+        size = int(cls.estimate_size({**defaults_at(cls, cls.settings_version), **arguments}))
+    except Exception:  # whatever numpy's stranger scalars, or the methods of others, do
+        return
+    if size <= SMALL:
+        return
+    chosen = _limit.get()
+    limit = limit_from_environment() if chosen is None else chosen
+    if size > limit:
+        given = ", ".join(f"{name}={_sized(arguments[name])}" for name in _SIZES if name in arguments)
+        raise InvalidArgument(
+            f"{cls.__name__} with {given or 'these settings'} would hold {_bytes(size)}: the limit is {_bytes(limit)}",
+            'use fewer features or classes, or covariance="diagonal" where the learner has it; to raise the limit, set '
+            f"{MAX_LEARNER} in bytes (smidgen serve --max-learner)",
+        )
+
+
+def _sized(value: Any) -> str:
+    """A setting that says how large something is, in few letters."""
+    if isinstance(value, list | tuple):
+        return f"{len(value)} entries"
+    dim = getattr(value, "dim", None)
+    return checks.shown(value) if dim is None else f"{type(value).__name__} of dim {checks.shown(dim)}"
+
+
+def _bytes(size: int) -> str:
+    """A number of bytes for people."""
+    return (
+        f"{size / 1e9:,.1f} GB" if 10**9 <= size < 10**15 else f"{size / 1e6:,.1f} MB" if size < 10**9 else "over 1 PB"
+    )
 
 
 def defaults_at(cls: type[Versioned], version: int) -> Mapping[str, Any]:

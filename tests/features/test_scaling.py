@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smidgen.features.scaling import ENOUGH, REACH, Scaling, standardise, take_in
+from smidgen._core.records import count_numbers, standardize
+from smidgen.features.scaling import Scaling
+
+#: A z is clipped to ± this; so many values between the extremes are needed before mean and spread are theirs alone.
+REACH, ENOUGH = 4.0, 8
 
 
 class Twin:
@@ -48,16 +52,16 @@ class Twin:
 
 
 def fed(values: Any) -> Scaling:
-    scaling = Scaling()
+    scaling = Scaling(16)
     scaling.add("v", 0)
     for value in values:
-        take_in(scaling.lines, np.zeros(1, np.int64), np.array([float(value)]))
+        count_numbers(scaling.lines, np.zeros(1, np.int64), np.array([float(value)]))
     return scaling
 
 
 def z(scaling: Scaling, *values: float) -> list[float]:
     out = np.empty(len(values))
-    standardise(scaling.lines, np.zeros(len(values), np.int64), np.array(values, np.float64), out)
+    standardize(scaling.lines, np.zeros(len(values), np.int64), np.array(values, np.float64), out)
     return out.tolist()
 
 
@@ -89,16 +93,16 @@ def test_statistics_widen_but_do_not_jump() -> None:
     scaling = fed(np.random.default_rng(0).normal(size=1000))
     centre, spread = 0.0, 1.0
     for value in (50.0, 51.0, 52.0):
-        take_in(scaling.lines, np.zeros(1, np.int64), np.array([value]))
+        count_numbers(scaling.lines, np.zeros(1, np.int64), np.array([value]))
     assert abs(z(scaling, centre + spread)[0] - 1.0) < 0.1, "three strange values hardly count"
     for _ in range(2000):
-        take_in(scaling.lines, np.zeros(1, np.int64), np.array([50.0]))
+        count_numbers(scaling.lines, np.zeros(1, np.int64), np.array([50.0]))
     assert z(scaling, 50.0)[0] < 2.0, "after two thousand they are the rule"
 
 
 def test_far_values_are_clipped_and_counted() -> None:
     scaling = fed([1.0, 2.0, 3.0] * 10)
     out = np.empty(3)
-    assert standardise(scaling.lines, np.zeros(3, np.int64), np.array([2.0, 1e50, -1e50]), out) == 2
+    assert standardize(scaling.lines, np.zeros(3, np.int64), np.array([2.0, 1e50, -1e50]), out) == 2
     assert out.tolist() == pytest.approx([0.0, REACH, -REACH])
     assert math.isfinite(scaling.lines.sum())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smidgen.geometry.symmetric import mirror, multiply, shrink, shrink_and_multiply
+from smidgen._core.geometry import mirror, multiply, settle, shrink_and_multiply
 
 
 def halves(seed: int, n: int) -> tuple[Any, Any, Any, Any]:
@@ -49,7 +49,8 @@ def test_one_pass_or_two_forth_or_back_give_the_same_bits(n: int, back: bool) ->
     _, one, x, v = halves(n, n)
     two, in_one, in_two = one.copy(), np.empty(n), np.empty(n)
     first = shrink_and_multiply(one, np.stack([v, v]), x, in_one, back)
-    shrink(two, v)
+    settle(two, waiting := np.stack([v, v]))
+    np.testing.assert_array_equal(waiting, np.stack([0.0 * v, v]))
     assert multiply(two, x, in_two, not back) == first
     np.testing.assert_array_equal(in_one, in_two)
     np.testing.assert_array_equal(np.tril(one), np.tril(two))
@@ -68,8 +69,8 @@ def test_zeros_at_the_end_may_be_left_out(n: int) -> None:
     assert shrink_and_multiply(kept, rows, x, out, False) == shrink_and_multiply(whole, more, x, expected, False)
     np.testing.assert_array_equal(rows, more)
     np.testing.assert_array_equal(out, expected)
-    shrink(kept, v)
-    shrink(whole, v)
+    settle(kept, rows)
+    settle(whole, more)
     mirror(kept)
     mirror(whole)
     np.testing.assert_array_equal(kept, whole[:full])

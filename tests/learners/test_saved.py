@@ -21,7 +21,7 @@ from smidgen import Learner, records
 from smidgen.errors import CorruptFile, NotSaveable, SmidgenError
 from smidgen.learners import cards, learners, storage
 
-HEAD = struct.Struct("<18s2xIQ32s")
+HEAD = struct.Struct("<18sHIQ32s")
 MADE = {name: learners[name](**card.example) for name, card in cards.items()}
 
 
@@ -29,13 +29,13 @@ def sealed(header: bytes, arrays: bytes = b"", first: bytes = b"smidgen learner 
     """A file with a right checksum: what somebody hostile can make."""
     text = header + b" " * (-len(header) % 8)
     size = HEAD.size + len(text) + len(arrays)
-    start = HEAD.pack(first, len(text), size, b"")[:32]
+    start = HEAD.pack(first, storage.ARITHMETIC, len(text), size, b"")[:32]
     return start + hashlib.sha256(start + text + arrays).digest() + text + arrays
 
 
 def parts(content: bytes) -> tuple[dict[str, Any], bytes]:
     """The header, and the bytes of the arrays."""
-    _, length, _, _ = HEAD.unpack(content[: HEAD.size])
+    _, _, length, _, _ = HEAD.unpack(content[: HEAD.size])
     return msgspec.json.decode(content[HEAD.size : HEAD.size + length]), content[HEAD.size + length :]
 
 
@@ -64,6 +64,8 @@ def test_the_file_is_as_described() -> None:
     assert arrays == np.array([1, 2, 0]).tobytes() + np.array([-1.0, 0.0, 1.0]).tobytes()
     assert len(content) % 8 == 0
     assert content == sealed(msgspec.json.encode(header), arrays)
+    assert storage.arithmetic_of(content) == storage.ARITHMETIC
+    assert storage.arithmetic_of(content[:63]) is storage.arithmetic_of(b"another file" * 9) is None
 
 
 @pytest.mark.parametrize("name", sorted(MADE))

@@ -15,7 +15,6 @@ import pytest
 from scipy import sparse
 
 import smidgen
-from smidgen._kernel import JIT
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(8, 100))
@@ -68,13 +67,12 @@ CASES: dict[str, tuple[smidgen.Learner, Any, Any, int]] = {
     "LinUCB, diagonal": (smidgen.LinUCB(dim=100, covariance="diagonal"), ITEMS, 0.5, 30),
     "SquareCB": (smidgen.SquareCB(dim=100), ITEMS, 0.5, 29),
     "ThompsonChoice": (smidgen.ThompsonChoice(dim=100), ITEMS, 0.5, 29),
-    "OGD": (smidgen.OGD(space=BALL, gradient_bound=100.0), None, X[0, :8] / 100.0, 31),
-    "OGDEG": (smidgen.OGDEG(space=BALL, loss_bound=100.0, delta=0.2), None, 0.5, 36),
+    "OGD": (smidgen.OGD(space=BALL, gradient_bound=100.0), None, X[0, :8] / 100.0, 24),
+    "OGDEG": (smidgen.OGDEG(space=BALL, loss_bound=100.0, delta=0.2), None, 0.5, 33),
     "ONSEG": (smidgen.ONSEG(space=BALL, loss_bound=100.0, delta=0.2), None, 0.5, 35),
 }
 
 
-@pytest.mark.skipif(not JIT, reason="without numba the kernels call one another in Python")
 @pytest.mark.parametrize("name", CASES)
 def test_the_two_verbs_make_few_calls(name: str) -> None:
     learner, context, feedback, most = CASES[name]
@@ -82,7 +80,6 @@ def test_the_two_verbs_make_few_calls(name: str) -> None:
     assert len(names) <= most, names
 
 
-@pytest.mark.skipif(not JIT, reason="without numba the kernels call one another in Python")
 def test_the_count_sees_what_is_dear() -> None:
     class Careless(smidgen.Banditron):
         def _decide(self, context: Any, number: int) -> smidgen.Decision:

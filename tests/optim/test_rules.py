@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from smidgen import Ball
+from smidgen import Ball, Box, Simplex
+from smidgen._core import steps as core
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule, Soft
+from smidgen.optim.program import memory_of, program_of, state_of
 from smidgen.records import from_json, to_json
 
 DIM = 5
@@ -30,6 +32,14 @@ RULES: dict[str, Callable[[], Rule]] = {
     "exponentiated fixed": lambda: Exponentiated(dim=DIM, bound=2.0, horizon=50),
     "exponentiated variable": lambda: Exponentiated(dim=DIM, bound=2.0),
     "exponentiated unsigned": lambda: Exponentiated(dim=DIM, bound=2.0, signed=False),
+}
+#: Rules on spaces with edges, which compiled streams know too.
+MORE: dict[str, Callable[[], Rule]] = {
+    "gradient, box": lambda: Gradient(space=Box(low=[-0.5] * DIM, high=[0.7] * DIM)),
+    "gradient, simplex": lambda: Gradient(space=Simplex(dim=DIM + 1), scale=0.3),
+    "newton, box": lambda: Newton(space=Box(low=[-0.5] * DIM, high=[0.7] * DIM)),
+    "newton, simplex": lambda: Newton(space=Simplex(dim=DIM + 1)),
+    "newton, long directions": lambda: Newton(space=Ball(dim=DIM, radius=50.0), epsilon=1e-9),
 }
 every_rule = pytest.mark.parametrize("name", RULES)
 
@@ -151,3 +161,29 @@ def test_a_step_that_overflows_is_refused_whole(name: str) -> None:
 def test_bad_settings_are_refused_by_name(make: Callable[[], Any], name: str) -> None:
     with pytest.raises(InvalidArgument, match=name):
         make()
+
+
+@pytest.mark.parametrize("name", [*RULES, *MORE])
+def test_a_compiled_stream_steps_as_the_rule_does(name: str) -> None:
+    make = {**RULES, **MORE}[name]
+    rule, steps = make(), directions(3, 31)
+    program, memory = program_of(rule), memory_of(rule.state(), rule.weights, 0)
+    assert program is not None
+    assert core.learn(program, memory, steps) == len(steps)
+    before = rule.state()
+    walk(rule, steps)
+    for field, array in state_of(memory, before).items():
+        np.testing.assert_array_equal(array, rule.state()[field], err_msg=field)
+
+
+def test_a_compiled_stream_stops_at_a_step_that_is_not_finite() -> None:
+    rule = Gradient(space=Ball(dim=DIM))
+    program, memory = program_of(rule), memory_of(rule.state(), rule.weights, 0)
+    assert program is not None
+    steps = directions(4, 5)
+    steps[3] = np.inf
+    assert core.learn(program, memory, steps) == 3
+    with pytest.raises(ValueError, match="kind of rule"):
+        core.learn(program._replace(kind=9), memory, steps)
+    with pytest.raises(ValueError, match="directions do not fit"):
+        core.learn(program, memory, np.zeros((2, DIM + 1)))

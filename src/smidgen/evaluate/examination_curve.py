@@ -16,49 +16,13 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._core.rank import count_clicks, weigh_drawn, weigh_swapped
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.learners.rank.plackett_luce import exchange_odds, suffix_sums
 from smidgen.structures import Clicks
 
 #: How drawn lists are weighed, P(R) and P(R*) their chances before and after the exchange.
 WEIGHTS = {"overlap": "2 P(R*)/(P(R) + P(R*))", "inverse": "(P(R) + P(R*))/(2 P(R))"}
-
-
-@kernel
-def _weigh_drawn(scores: FloatArray, order: IntArray, overlap: bool, out: FloatArray) -> None:
-    """One of `WEIGHTS` for each pair of neighbours, R* the list with the two exchanged."""
-    n = order.shape[0]
-    at, left = np.empty(n), np.empty(n + 1)
-    safe = suffix_sums(scores, order, 1, at, left)
-    for k in range(out.shape[0]):
-        out[k] = 0.0
-        if k + 1 < n:
-            odds = exchange_odds(at, left, k, k + 1, safe)
-            out[k] = 2.0 / (1.0 + odds) if overlap else 0.5 * (1.0 + 1.0 / odds)
-
-
-@kernel
-def _weigh_swapped(greedy: IntArray, order: IntArray, teams: IntArray, swap: float, out: FloatArray) -> None:
-    """1/(2p) for each swapped pair, 1/(2(1 − p)) for one that was left, 0 for neighbours that are no pair."""
-    for k in range(out.shape[0]):
-        out[k] = 0.0
-        if k + 1 < order.shape[0] and teams[k] >= 0 and teams[k] == teams[k + 1]:
-            out[k] = 0.5 / (1.0 - swap if order[k] == greedy[k] else swap)
-
-
-@kernel
-def _count(order: IntArray, clicked: IntArray, weight: FloatArray, above: FloatArray, below: FloatArray) -> None:
-    """The weighed clicks at the upper and at the lower place of each pair of neighbours."""
-    n = order.shape[0]
-    hit = np.zeros(n, np.bool_)
-    for i in range(n):
-        for c in range(clicked.shape[0]):
-            hit[i] |= order[i] == clicked[c]
-    for k in range(weight.shape[0]):
-        above[k] = weight[k] if k < n and hit[k] else 0.0
-        below[k] = weight[k] if k + 1 < n and hit[k + 1] else 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,7 +143,7 @@ class Looks:
         """One answered round."""
         upper, lower = np.empty(self._pairs), np.empty(self._pairs)
         each = _weights(decision, self._pairs, self._swap, self._overlap)
-        _count(np.asarray(decision.action), clicks.documents, each, upper, lower)
+        count_clicks(_whole(decision.action), clicks.documents, each, upper, lower)
         self._above.append(upper)
         self._below.append(lower)
 
@@ -196,13 +160,22 @@ def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> Floa
         raise InvalidArgument(
             "the log holds a decision whose places were not drawn", "give those of PDGD, of 3PR or of FairPairs"
         )
+    order = _whole(decision.action)
+    if decision.scores.shape != order.shape:
+        raise InvalidArgument(
+            "the log holds a decision without a score per document", "give decisions as they were made"
+        )
     if decision.teams is None:
-        _weigh_drawn(decision.scores, decision.action, overlap, out)
+        weigh_drawn(np.ascontiguousarray(decision.scores, np.float64), order, overlap, out)
     else:
         if swap == 1.0:
             raise InvalidArgument("swap is 1.0 and every pair was swapped", "only swaps by chance can tell")
-        _weigh_swapped(decision.greedy, decision.action, decision.teams, swap, out)
+        weigh_swapped(_whole(decision.greedy), order, _whole(decision.teams), swap, out)
     return out
+
+
+def _whole(documents: Any) -> IntArray:
+    return np.ascontiguousarray(documents, dtype=np.int64)
 
 
 def chained(above: FloatArray, below: FloatArray, level: float) -> Examination:

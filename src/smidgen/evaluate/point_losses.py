@@ -6,7 +6,6 @@ space lies in (its centre and `outer_radius`): they hold, and they are not the s
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen import checks
-from smidgen._kernel import inlined, kernel
+from smidgen._core.losses import cost, write_costs
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.hindsight import minimise
@@ -24,30 +23,10 @@ from smidgen.geometry import Space
 LEAST_SQUARES, LOGISTIC, PORTFOLIO = 0, 1, 2
 
 
-@inlined
-def cost(kind: int, score: float, target: float) -> tuple[float, float]:
-    """The loss of a score x·z_t of the point, and its slope."""
-    if kind == LEAST_SQUARES:
-        off = score - target
-        return 0.5 * (off * off), off
-    if kind == PORTFOLIO:
-        return -score, -1.0
-    margin = target * score
-    return _softplus(-margin), -target * math.exp(-_softplus(margin))
-
-
-@inlined
-def _softplus(x: float) -> float:
-    """log(1 + exp(x)), without overflow."""
-    return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
-
-
-@kernel
 def _costs(kind: int, scores: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same for many."""
-    losses, slopes = np.empty(scores.shape[0]), np.empty(scores.shape[0])
-    for t in range(scores.shape[0]):
-        losses[t], slopes[t] = cost(kind, scores[t], targets[t])
+    """The losses of scores x·z_t of the point, and their slopes."""
+    losses, slopes = np.empty(len(scores)), np.empty(len(scores))
+    write_costs(kind, scores, targets, losses, slopes)
     return losses, slopes
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.decision import IntArray
-from smidgen.errors import CorruptFile
+from smidgen.decoding import UNREADABLE
+from smidgen.errors import CorruptFile, InvalidRecord
 from smidgen.features import limits
 
 CONSTANT = "(constant)"
@@ -108,9 +109,10 @@ class Book:
 
         A place that another name has stays with that one; so does a name that has a place.
         """
-        if not 0 <= place < self.capacity:
-            if self.capacity <= place < self.capacity + self.dim:
-                self.crowded[place - self.capacity] = True
+        if not 0 <= place < self.capacity + self.dim:
+            raise InvalidRecord(f"the name {name!r} has the place {place}", f"places lie below {3 * self.dim}")
+        if place >= self.capacity:
+            self.crowded[place - self.capacity] = True
             return
         self.reserve(place + 1)
         if self.names[place] == HOLE and name not in self.ids:
@@ -119,8 +121,11 @@ class Book:
 
     def reserve(self, count: int) -> None:
         """Let so many places be taken, if only by nobody who is known."""
-        while len(self.names) < min(count, self.capacity):
-            self._append(HOLE)
+        first, end = len(self.names), min(count, self.capacity)
+        if first < end:
+            self.names += [HOLE] * (end - first)
+            self.columns[first:end] = np.arange(first, end)
+            self.columns[max(first, self.dim) : end] = self._shared(HOLE)
 
     def forgotten(self, ids: IntArray) -> IntArray:
         """The columns of ids that stand for names without a place."""
@@ -144,7 +149,7 @@ class Book:
         """Take over what `state` gave."""
         try:
             names = msgspec.json.decode(state["names"].tobytes() or b"[]", type=list[str])
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise CorruptFile(f"the saved names cannot be read: {error}", "restore the file from a copy") from error
         self.names, self.ids = [], {}
         for place, name in enumerate([CONSTANT, *names] if self._first else names):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import constant, inlined, kernel
+from smidgen._core.records import add_category, find_categories
 from smidgen.decision import IntArray
 
 Bytes = NDArray[np.uint8]
@@ -44,56 +44,7 @@ def one_after_the_other(values: Sequence[str | None]) -> Strings:
     told = [b"" if value is None else value.encode("utf-8", "surrogatepass") for value in values]
     letters, starts = np.frombuffer(b"".join(told), np.uint8), np.zeros(len(told) + 1, np.int64)
     np.cumsum([len(value) for value in told], out=starts[1:])
-    return Strings(letters, constant(starts), NO_BYTES, 0)
-
-
-@inlined
-def _hash(letters: Bytes, first: int, last: int) -> int:
-    """FNV-1a, cut to 62 bits; who compares the letters too need not trust it."""
-    h = 1_469_598_103
-    for k in range(first, last):
-        h = ((h ^ letters[k]) * 1_099_511_627) & 0x3FFFFFFFFFFFFFFF
-    return h ^ (h >> 29)
-
-
-@inlined
-def _place(table: IntArray, known: Bytes, h: int, letters: Bytes, first: int, last: int) -> int:
-    """Where a string stands in the table, or where it would go: open addressing in a table of a power of two."""
-    mask = table.shape[0] - 1
-    at = int(h & mask)
-    while table[at, _HASH] >= 0:
-        begin = table[at, _FIRST]
-        if table[at, _HASH] == h and table[at, _LAST] - begin == last - first:
-            k = first
-            while k < last and known[begin + k - first] == letters[k]:
-                k += 1
-            if k == last:
-                break
-        at = (at + 1) & mask
-    return at
-
-
-@kernel
-def _find(table: IntArray, known: Bytes, strings: Strings, ids: IntArray) -> int:
-    """The ids of strings, by a table; how many of them it does not hold."""
-    letters, starts, there, offset = strings
-    unknown = 0
-    for i in range(ids.shape[0]):
-        if there.shape[0] > 0 and not (there[(offset + i) >> 3] >> ((offset + i) & 7)) & 1:
-            ids[i] = NONE
-            continue
-        at = _place(table, known, _hash(letters, starts[i], starts[i + 1]), letters, starts[i], starts[i + 1])
-        ids[i] = table[at, _ID] if table[at, _HASH] >= 0 else UNKNOWN
-        unknown += ids[i] == UNKNOWN
-    return unknown
-
-
-@kernel
-def _enter(table: IntArray, known: Bytes, first: int, last: int, found: int) -> None:
-    """Put the string known[first:last] into the table."""
-    h = _hash(known, first, last)
-    at = _place(table, known, h, known, first, last)
-    table[at, _HASH], table[at, _ID], table[at, _FIRST], table[at, _LAST] = h, found, first, last
+    return Strings(letters, starts, NO_BYTES, 0)
 
 
 class CategoryIndex:
@@ -109,7 +60,7 @@ class CategoryIndex:
 
     def find(self, strings: Strings, ids: IntArray) -> bool:
         """Write the ids of strings, `NONE` where there is none; whether all of them are known."""
-        return _find(self._table, self._known, strings, ids) == 0
+        return find_categories(self._table, self._known, strings, ids) == 0
 
     def add(self, value: str, found: int) -> None:
         """Enter a value."""
@@ -122,6 +73,6 @@ class CategoryIndex:
             old = self._table[self._table[:, _HASH] >= 0]
             self._table = np.full((2 * len(self._table), _LINES), -1, np.int64)
             for line in old.tolist():
-                _enter(self._table, self._known, line[_FIRST], line[_LAST], line[_ID])
-        _enter(self._table, self._known, first, self._letters, found)
+                add_category(self._table, self._known, line[_FIRST], line[_LAST], line[_ID])
+        add_category(self._table, self._known, first, self._letters, found)
         self._filled += 1

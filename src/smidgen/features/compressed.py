@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
 from smidgen.decision import FloatArray, IntArray
 
 
@@ -78,37 +77,3 @@ def in_order(data: Any, indices: Any, starts: Any, dim: int) -> Compressed:
     np.add.at(sums, np.cumsum(first) - 1, values)
     counts = np.bincount(row[first], minlength=len(bounds) - 1)
     return Compressed(sums, where[first], np.concatenate([[0], np.cumsum(counts)]))
-
-
-@kernel
-def squared_lengths(data: NDArray[Any], starts: IntArray) -> FloatArray:
-    """‖x‖² of each row, summed in the order of the columns."""
-    out = np.zeros(starts.shape[0] - 1)
-    for i in range(out.shape[0]):
-        for k in range(starts[i], starts[i + 1]):
-            out[i] += data[k] * data[k]
-    return out
-
-
-@kernel
-def write_products(a: Compressed, b: Compressed, dim: int, out: FloatArray) -> None:
-    """Out += A·Bᵀ: the inner product of every row of a with every row of b, summed in the order of the columns of a.
-
-    By the columns of b, which are found first: so only what two rows have in common is multiplied.
-    """
-    n, places = b.starts.shape[0] - 1, np.zeros(dim + 1, np.int64)
-    for k in range(b.starts[n]):
-        places[b.indices[k] + 1] += 1
-    for j in range(dim):
-        places[j + 1] += places[j]
-    rows, values = np.empty(places[dim], np.int64), np.empty(places[dim])
-    for i in range(n):
-        for k in range(b.starts[i], b.starts[i + 1]):
-            place = places[b.indices[k]]
-            rows[place], values[place] = i, b.data[k]
-            places[b.indices[k]] += 1
-    for i in range(a.starts.shape[0] - 1):  # each column now ends where it began the next
-        for k in range(a.starts[i], a.starts[i + 1]):
-            j = a.indices[k]
-            for e in range(places[j - 1] if j > 0 else 0, places[j]):
-                out[i, rows[e]] += a.data[k] * values[e]

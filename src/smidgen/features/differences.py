@@ -4,30 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._core.matrix import write_dense_differences, write_sparse_differences
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features.rows import DenseRows, Rows
-
-
-@kernel
-def write_dense_differences(rows: FloatArray, pairs: IntArray, out: FloatArray) -> None:
-    """Out[k] = rows[pairs[k, 0]] − rows[pairs[k, 1]]."""
-    for k in range(out.shape[0]):
-        first, second = rows[pairs[k, 0]], rows[pairs[k, 1]]
-        for j in range(out.shape[1]):
-            out[k, j] = first[j] - second[j]
-
-
-@kernel
-def _write_sparse_differences(
-    data: FloatArray, indices: IntArray, indptr: IntArray, pairs: IntArray, out: FloatArray
-) -> None:
-    out[:] = 0.0
-    for k in range(out.shape[0]):
-        for e in range(indptr[pairs[k, 0]], indptr[pairs[k, 0] + 1]):
-            out[k, indices[e]] = data[e]
-        for e in range(indptr[pairs[k, 1]], indptr[pairs[k, 1] + 1]):
-            out[k, indices[e]] -= data[e]
 
 
 def differences(rows: Rows, pairs: IntArray) -> FloatArray:
@@ -36,5 +15,5 @@ def differences(rows: Rows, pairs: IntArray) -> FloatArray:
     if isinstance(rows, DenseRows):
         write_dense_differences(rows.array, pairs, out)
     else:
-        _write_sparse_differences(rows.data, rows.indices, rows.indptr, pairs, out)
+        write_sparse_differences((rows.data, rows.indices, rows.indptr), pairs, out)
     return out

@@ -7,120 +7,31 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._core import records as core
 from smidgen.decision import FloatArray, IntArray
-from smidgen.errors import InvalidFeatures
+from smidgen.errors import InvalidFeatures, InvalidRecord
 from smidgen.features.book import column_at
 from smidgen.features.rows import check_finite
 from smidgen.records import same, structure
 
-FEW = 64  # entries that are sorted by insertion
-BLOCK = 256  # rows that are laid together
 _NONE: IntArray = np.empty(0, np.int64)
 _NOTHING: FloatArray = np.empty(0)
 for _empty in (_NONE, _NOTHING):
     _empty.flags.writeable = False
 
 
-@kernel
-def order_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: int) -> None:
-    """Sort the entries first … last − 1 by column; those of one column keep their order."""
-    if last - first <= FEW:
-        for i in range(first + 1, last):
-            c, v, j = columns[i], values[i], i
-            while j > first and columns[j - 1] > c:
-                columns[j], values[j] = columns[j - 1], values[j - 1]
-                j -= 1
-            columns[j], values[j] = c, v
-    else:
-        order = np.argsort(columns[first:last], kind="mergesort")
-        columns[first:last] = columns[first:last][order]
-        values[first:last] = values[first:last][order]
-
-
-@kernel
-def sort_row(columns: NDArray[np.uint32], values: FloatArray, first: int, last: int) -> int:
-    """Sort the entries first … last − 1 by column, add up those of one column; return how many are left."""
-    order_row(columns, values, first, last)
-    kept = first
-    for i in range(first + 1, last):
-        if columns[i] == columns[kept]:
-            values[kept] += values[i]
-        else:
-            kept += 1
-            columns[kept], values[kept] = columns[i], values[i]
-    return kept - first + 1 if last > first else 0
-
-
-@kernel
-def _by_column(
-    columns: NDArray[np.uint32], entries: IntArray, places: NDArray[np.int32], order: IntArray
-) -> NDArray[np.int64]:
-    """These entries by column, the first of equals first: whoever lays them in this order has sorted their rows.
-
-    ``places`` has one number more than there are columns. Where entries are few they stay as they are.
-    """
-    if 2 * entries.shape[0] < places.shape[0]:
-        return entries
-    places[:] = 0
-    for k in entries:
-        places[columns[k] + 1] += 1
-    for c in range(places.shape[0] - 1):
-        places[c + 1] += places[c]
-    for k in entries:
-        order[places[columns[k]]] = k
-        places[columns[k]] += 1
-    return order[: entries.shape[0]]
-
-
-@kernel
-def _by_block(rows: IntArray, starts: IntArray) -> IntArray:
-    """Entries in the order of blocks of neighbouring rows, as near to each other in memory as they will be used."""
-    n = starts.shape[0] - 1
-    places = np.empty((n + BLOCK - 1) // BLOCK, np.int64)
-    for b in range(places.shape[0]):
-        places[b] = starts[b * BLOCK]
-    order = np.empty(rows.shape[0], np.int64)
-    for k in range(rows.shape[0]):
-        b = rows[k] // BLOCK
-        order[places[b]] = k
-        places[b] += 1
-    return order
-
-
-@kernel
 def lay_rows(
     n: int, rows: IntArray, columns: NDArray[np.uint32], values: FloatArray
 ) -> tuple[IntArray, NDArray[np.uint32], FloatArray]:
     """Entries (row, column, value) in any order as CSR arrays: each row sorted, entries of one column added up."""
-    starts, top = np.zeros(n + 1, np.int64), np.int64(0)
-    for k in range(rows.shape[0]):
-        starts[rows[k] + 1] += 1
-        top = max(top, np.int64(columns[k]) + 1)
-    for i in range(n):
-        starts[i + 1] += starts[i]
-    next_place, laid, worth = starts[:-1].copy(), np.empty(rows.shape[0], np.uint32), np.empty(rows.shape[0])
-    places, order, near = np.empty(top + 1, np.int32), np.empty(rows.shape[0], np.int64), _by_block(rows, starts)
-    filled = 0
-    for b in range(0, n, BLOCK):
-        end = min(b + BLOCK, n)
-        entries = near[starts[b] : starts[end]]
-        ready = _by_column(columns, entries, places, order)
-        for k in ready:
-            at = next_place[rows[k]]
-            laid[at], worth[at] = columns[k], values[k]
-            next_place[rows[k]] = at + 1
-    for i in range(n):
-        first, last = starts[i], starts[i + 1]
-        count = sort_row(laid, worth, first, last)
-        starts[i] = filled
-        for k in range(first, first + count):
-            laid[filled], worth[filled] = laid[k], worth[k]
-            filled += 1
-    starts[n] = filled
-    return starts, laid[:filled].copy(), worth[:filled].copy()
+    starts, laid, worth = np.empty(n + 1, np.int64), np.empty(len(rows), np.uint32), np.empty(len(rows))
+    filled = core.lay_rows(rows, columns, values, starts, laid, worth)
+    if filled < len(rows):
+        laid, worth = laid[:filled].copy(), worth[:filled].copy()
+    return starts, laid, worth
 
 
 @structure
@@ -183,7 +94,13 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         return f"Encoded({len(self)} rows, {len(self.indices)} features and {len(self.names)} new names)"
 
     def columns_at(self, places: Sequence[int]) -> NDArray[np.uint32]:
-        """The columns of the new names at these places of a book that has a constant."""
+        """The columns of the new names at these places of a book that has a constant.
+
+        A log gives the places, and compiled code goes by the columns: a place that no such book has is refused.
+        """
+        for name, place in zip(self.names, places, strict=True):
+            if type(place) is not int or not 0 <= place < 3 * self.dim:
+                raise InvalidRecord(f"the name {name!r} has the place {place!r}", f"places lie below {3 * self.dim}")
         found = [column_at(name, place, self.dim) for name, place in zip(self.names, places, strict=True)]
         return np.array(found, np.uint32)
 
@@ -195,6 +112,23 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         rows = np.concatenate([np.repeat(np.arange(n), np.diff(self.starts)), self.new_rows])
         where = np.concatenate([self.indices, columns[self.new_names]])
         return lay_rows(n, rows, where, np.concatenate([self.values, self.new_values]))
+
+    def without(self, columns: IntArray, names: NDArray[np.bool_]) -> Encoded:
+        """The same without the features of some columns, and of some of the new names (where ``names`` is True)."""
+        kept = ~np.isin(self.indices, columns)
+        place, new = np.cumsum(~names) - 1, ~names[self.new_names]
+        return structs.replace(
+            self,
+            starts=np.concatenate([[0], np.cumsum(kept)])[self.starts].astype(np.int64),
+            indices=self.indices[kept],
+            values=self.values[kept],
+            names=tuple(name for name, gone in zip(self.names, names.tolist(), strict=True) if not gone),
+            new_rows=self.new_rows[new],
+            new_names=place[self.new_names[new]],
+            new_values=self.new_values[new],
+            new_numbers=place[self.new_numbers],
+            new_terms=place[self.new_terms],
+        )
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild it."""

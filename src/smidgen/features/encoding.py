@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._core.text import weigh_texts
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features.crossing import Crossing
 from smidgen.features.encoded import Encoded, lay_rows
 from smidgen.features.gathered import Gathered
+from smidgen.features.indicators import indicator
 from smidgen.features.many import read_sheet
 from smidgen.features.memory import CONTEXT, Memory
 from smidgen.features.one_row import Laid, lay_one, one_row
 from smidgen.features.reading import Reader
 from smidgen.features.sheet import CSR
 from smidgen.features.told import Known, NamedValue, known, new_names, told, weighed
-from smidgen.features.words import weigh
 
 
 class Some(NamedTuple):
@@ -56,7 +57,7 @@ class Encoder:
     def record(self, record: Any) -> Encoded:
         """One record as one row."""
         g, laid = self._at_once(record)
-        return self._whole(g) if laid is None else one_row(laid, self._memory, len(g.cats))
+        return self._whole(g) if laid is None else one_row(laid, self._memory, g)
 
     def row(self, record: Any) -> tuple[NDArray[np.uint32], FloatArray] | Encoded:
         """The same; but the columns and values alone where no name is new."""
@@ -152,7 +153,7 @@ class Encoder:
         found = self._absent.get(slot)
         if found is not None:
             return found
-        name = f"{self._memory.scaling.paths[slot]} (missing)"
+        name = indicator(self._memory.scaling.paths[slot])
         found = self._memory.book.find(name)
         if 0 <= found < self._memory.book.capacity:
             self._absent[slot] = found
@@ -247,7 +248,7 @@ class Encoder:
         """The same for the texts of a whole column; and the ids of its known terms."""
         path, starts, ids, worth, places = block
         seen = np.full(len(starts) - 1, float(self._memory.frequencies.rows.get(path, 0)))
-        weigh(self._memory.frequencies.df, starts, ids, seen, worth)
+        weigh_texts(self._memory.frequencies.df, starts, ids, seen, worth)
         where, old = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), ids >= 0
         new = [(int(where[at]), place, float(worth[at])) for at, place in places.items()]
         if not new:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import constant
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features.categories import NO_BYTES, Bytes, Strings
@@ -111,16 +110,11 @@ def _strings(arrow: Callable[[], Any]) -> Strings | None:
         return None
     there, starts, letters = whole.buffers()
     begin = np.frombuffer(starts, width)[whole.offset : whole.offset + len(whole) + 1].astype(np.int64, copy=False)
-    return Strings(
-        _bytes(letters), begin if not begin.flags.writeable else constant(begin), _bytes(there), whole.offset
-    )
+    return Strings(_bytes(letters), begin, _bytes(there), whole.offset)
 
 
 def _bytes(buffer: Any) -> Bytes:
-    if buffer is None:
-        return NO_BYTES
-    made = np.frombuffer(buffer, np.uint8)
-    return made if not made.flags.writeable else constant(made)
+    return NO_BYTES if buffer is None else np.frombuffer(buffer, np.uint8)
 
 
 def _polars_column(column: Any, text: bool, quick: bool) -> Any:

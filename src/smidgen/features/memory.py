@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import constant
+from smidgen._core.records import count_numbers
 from smidgen.decision import IntArray
 from smidgen.errors import CorruptFile
 from smidgen.features import limits
 from smidgen.features.book import HOLE, Book
 from smidgen.features.encoded import Encoded
-from smidgen.features.scaling import Scaling, take_in
+from smidgen.features.scaling import Scaling
 from smidgen.features.words import Frequencies
 
 CONTEXT = "context."
@@ -31,7 +31,7 @@ class Memory:
 
     def __init__(self, dim: int, constant: bool) -> None:
         self.book = Book(dim, constant)
-        self.scaling = Scaling()
+        self.scaling = Scaling(self.book.capacity)
         self.frequencies = Frequencies(self.book.capacity)
         #: the numbers that a context, or any other record, is expected to have: where one is absent, that is a feature
         self.expected: dict[str, frozenset[int]] = {"": frozenset(), CONTEXT: frozenset()}
@@ -122,10 +122,10 @@ class Memory:
 
     def _count(self, encoded: Encoded, ids: IntArray, slots: IntArray, raw: Any) -> None:
         """Numbers, words, and what was clipped or had no place."""
-        take_in(self.scaling.lines, constant(slots), constant(raw))
+        count_numbers(self.scaling.lines, slots, raw)
         if len(encoded.new_numbers):
             new = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
-            take_in(self.scaling.lines, constant(np.array(new, np.int64)), constant(encoded.new_raw))
+            count_numbers(self.scaling.lines, np.array(new, np.int64), encoded.new_raw)
         self.scaling.clipped += encoded.clipped
         self.book.crowded[encoded.forgotten] = True
         if encoded.texts:

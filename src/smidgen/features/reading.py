@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from smidgen._core.text import term_weight, term_weights
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
 from smidgen.features.book import Book, bounded
@@ -208,7 +208,7 @@ class Reader:
         if not simple:
             for k, often in enumerate(found[COUNT].tolist()):
                 if often > 1:
-                    into.weights[first + k] = 1.0 + math.log(often)
+                    into.weights[first + k] = term_weight(often)
                 if ids[k] < 0:
                     ids[k] = self._term(field, spelt(value, found[:, k]), first + k, into)
         into.terms += ids
@@ -223,7 +223,7 @@ class Reader:
         starts, found, simple = field.index.scan_many(texts.letters, first, texts.starts[1:])
         ids, places, weights = found[ID].copy(), {}, np.ones(len(found[ID]))
         if not simple:
-            weights += np.log(found[COUNT])
+            term_weights(found[COUNT], weights)
             joined = texts.letters[:last].tobytes().decode("latin-1")
             for k in np.flatnonzero(ids < 0).tolist():
                 name = self._named(field, spelt(joined, found[:, k]))

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from smidgen._kernel import borrowing, constant, ordinary
+from smidgen._core.rows import copy_row, squares, take_csr_row, write_unit_row
 from smidgen._scipy import is_sparse_type
+from smidgen.arrays import read_only, writable
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features.rows import check_finite, from_scipy
 from smidgen.records import same, structure
-from smidgen.vector.arrays import dot
 
 #: The precision of rows unless said otherwise: as a dtype, which numpy compares sooner than a class.
 DOUBLE = np.dtype(np.float64)
@@ -27,8 +27,8 @@ DOUBLE = np.dtype(np.float64)
 class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
     """One vector of features as (indices, values): all indices for a dense one, the non-zero ones for a sparse one.
 
-    ``values`` has the dtype of the learner that it was made for. Wherever a row comes from, its indices may not be
-    written to and its values may: so every kernel that reads rows is compiled once.
+    ``values`` has the dtype of the learner that it was made for. Its indices may not be written to: those of a
+    dense vector are shared by all rows of its length.
     """
 
     indices: NDArray[np.uint32]
@@ -65,7 +65,7 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
             if values.shape != (dim,) or values.dtype.kind != "f":
                 raise InvalidFeatures(f"the row has not the {dim} values that it says", "give what to_record gave")
             check_finite(values, "the row", "give finite numbers")
-            return cls(_everything(dim), ordinary(values), dim)
+            return cls(_everything(dim), writable(values), dim)
         indices = np.asarray(given)
         fits = indices.ndim == 1 and indices.shape == values.shape and indices.dtype.kind in "iu"
         if not fits or values.dtype.kind != "f" or len(np.unique(indices)) != len(indices):
@@ -73,7 +73,7 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
         if len(indices) and not (indices.min() >= 0 and indices.max() < dim):
             raise InvalidFeatures(f"the row has an index outside 0 … {dim - 1}", "give what to_record gave")
         check_finite(values, "the row", "give finite numbers")
-        return cls(constant(indices.astype(np.uint32, copy=False)), ordinary(values), dim)
+        return cls(read_only(indices.astype(np.uint32, copy=False)), writable(values), dim)
 
     @classmethod
     def from_records(cls, many: Sequence[dict[str, Any]]) -> list[Row]:
@@ -103,20 +103,20 @@ def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = mat
             values = values.astype(dtype)
         if unit:
             given, values = values, np.empty(values.shape, dtype)
-            squares = write_unit_row(given, values)
+            length = write_unit_row(given, values)
         else:
-            squares = _squares(values) if longest < math.inf else 0.0
+            length = squares(values) if longest < math.inf else 0.0
         row = value if values is value.values else Row(indices, values, dim)
     elif form == "dense":
         plain = kind is np.ndarray and value.dtype == dtype and value.shape == (dim,) and value.flags.carray
         given = value if plain else _dense_values(value, dim, dtype)
         values = np.empty(dim, dtype)
-        squares = write_unit_row(given, values) if unit else _copied(given, values)
+        length = write_unit_row(given, values) if unit else copy_row(given, values)
         row = Row(_everything(dim), values, dim)
     else:
-        indices, values, squares = _sparse_parts(value, form, dim, dtype, unit)
+        indices, values, length = _sparse_parts(value, form, dim, dtype, unit)
         row = Row(indices, values, dim)
-    if not squares < longest * longest:  # NaN and infinity too
+    if not length < longest * longest:  # NaN and infinity too
         check_finite(row.values, "the features", _hint(dim))
         if unit or longest < math.inf:
             raise NotFinite(
@@ -139,41 +139,6 @@ def _hint(dim: int) -> str:
     return f"give {dim} finite numbers: a 1-D array, or a 1 × {dim} CSR matrix"
 
 
-@borrowing
-def _squares(values: NDArray[Any]) -> float:
-    """‖x‖² in double precision: finite only if every value is."""
-    return dot(values, values)
-
-
-@borrowing
-def _copied(values: NDArray[Any], out: NDArray[Any]) -> float:
-    """Out = x, and return ‖x‖²."""
-    for k in range(values.shape[0]):
-        out[k] = values[k]
-    return dot(out, out)
-
-
-@borrowing
-def over_length(squares: float) -> float:
-    """1 / ‖x‖, given ‖x‖²; 1 for a zero vector, or one that is not finite."""
-    return 1.0 / math.sqrt(squares) if 0.0 < squares < np.inf else 1.0
-
-
-@borrowing
-def write_unit_row(values: NDArray[Any], out: NDArray[Any]) -> float:
-    """Out = x / ‖x‖, and return ‖x‖²; a zero vector, or one that is not finite, stays as it is.
-
-    The sum runs in the order of the features, so that it is the same for a sparse row and a dense one.
-    """
-    squares = 0.0
-    for k in range(values.shape[0]):
-        squares += float(values[k]) * float(values[k])
-    scale = over_length(squares)
-    for k in range(values.shape[0]):
-        out[k] = float(values[k]) * scale
-    return squares
-
-
 def _dense_values(value: Any, dim: int, dtype: DTypeLike) -> NDArray[Any]:
     """A dense vector; whether it is finite is still to be seen."""
     try:
@@ -194,30 +159,6 @@ def _cast(values: NDArray[Any], dim: int, dtype: DTypeLike) -> NDArray[Any]:
         return values.astype(dtype)
 
 
-@borrowing
-def _taken(
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    starts: NDArray[Any],
-    dim: int,
-    unit: bool,
-    where: NDArray[np.uint32],
-    values: NDArray[Any],
-) -> float:
-    """Copy the one row of a CSR matrix and return its ‖x‖²; −1 if its indices do not rise strictly within 0 … dim−1."""
-    n = indices.shape[0]
-    if starts.shape[0] != 2 or starts[0] != 0 or starts[1] != n or data.shape[0] != n:
-        return -1.0
-    rising = n == 0 or (indices[0] >= 0 and indices[n - 1] < dim)
-    for k in range(1, n):
-        rising &= indices[k] > indices[k - 1]
-    if not rising:
-        return -1.0
-    for k in range(n):
-        where[k] = indices[k]
-    return write_unit_row(data, values) if unit else _copied(data, values)
-
-
 def _sparse_parts(
     value: Any, form: str, dim: int, dtype: DTypeLike, unit: bool
 ) -> tuple[NDArray[np.uint32], NDArray[Any], float]:
@@ -226,16 +167,19 @@ def _sparse_parts(
     if form == "csr" and shape == (1, dim):
         data = value.data if value.data.dtype == dtype else _cast(value.data, dim, dtype)
         where, values = np.empty(data.size, np.uint32), np.empty(data.size, dtype)
-        squares = _taken(ordinary(value.indices), ordinary(data), ordinary(value.indptr), dim, unit, where, values)
-        if squares >= 0.0 or math.isnan(squares):
+        try:
+            length = take_csr_row(value.indices, data, value.indptr, dim, unit, where, values)
+        except (TypeError, ValueError):  # indices of another dtype, or arrays with gaps: checked and copied below
+            length = -1.0
+        if length >= 0.0 or math.isnan(length):
             where.setflags(write=False)
-            return where, values, squares
+            return where, values, length
     if shape not in ((1, dim), (dim,)):
         raise InvalidFeatures(f"the features have shape {shape} and the learner has dim={dim}", _hint(dim))
     rows = from_scipy(value.reshape((1, dim)), "the features")
     values = _cast(rows.data, dim, dtype)
-    where = constant(rows.indices.astype(np.uint32))
-    return where, values, write_unit_row(values, values) if unit else _squares(values)
+    where = read_only(rows.indices.astype(np.uint32))
+    return where, values, write_unit_row(values, values) if unit else squares(values)
 
 
 @lru_cache(maxsize=32)

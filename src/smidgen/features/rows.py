@@ -14,12 +14,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._core.matrix import (
+    combine_dense,
+    combine_sparse,
+    write_block_scores,
+    write_dense_scores,
+    write_sparse_scores,
+)
 from smidgen._scipy import is_sparse_type, scipy
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
-from smidgen.features.blocks import in_blocks, write_block_scores
+from smidgen.features.blocks import in_blocks
 from smidgen.features.compressed import Compressed, compressed, in_order
-from smidgen.features.row_scores import combine_dense, combine_sparse, write_dense_scores, write_sparse_scores
 
 #: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.
 LONGEST = 1e100
@@ -101,13 +107,13 @@ class SparseRows:
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """One inner product with ``w`` per row."""
         out = np.empty(self.shape[0])
-        write_sparse_scores(self.data, self.indices, self.indptr, as_weights(w, self.dim), out)
+        write_sparse_scores((self.data, self.indices, self.indptr), as_weights(w, self.dim), out)
         return out
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
         out = np.empty(self.dim)
-        combine_sparse(self.data, self.indices, self.indptr, index, weight, out)
+        combine_sparse((self.data, self.indices, self.indptr), index, weight, out)
         return out
 
     def stacked(self, more: Rows) -> Rows:
@@ -175,7 +181,7 @@ def all_rows(values: Sequence[Any], name: str = "features") -> list[Rows]:
 
 def as_weights(w: Any, dim: int) -> FloatArray:
     """Check a weight vector against the features: a kernel would read beyond its end."""
-    weights = np.asarray(w, dtype=np.float64)
+    weights = np.ascontiguousarray(w, dtype=np.float64)
     if weights.shape != (dim,):
         raise InvalidFeatures(
             f"the weights have shape {weights.shape} and there are {dim} features", f"give {dim} weights as a 1-D array"

@@ -7,93 +7,33 @@ within four standard deviations (winsorised), so that statistics can widen but n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import inlined, kernel
 from smidgen.decision import FloatArray, IntArray
+from smidgen.errors import InvalidRecord
 from smidgen.features.book import HOLE
 
-#: z is clipped to ± this, and values are counted as if they lay within so many standard deviations.
-REACH = 4.0
-#: So many values between the lowest and the highest are needed before mean and spread are taken from them alone.
-ENOUGH = 8
-#: Where things stand in a number's line: values seen; mean and sum of squares of those not held back; the two that are.
-SEEN, MEAN, SQUARES, LOW, HIGH, WIDTH = 0, 1, 2, 3, 4, 5
-
-
-@inlined
-def _centre_and_spread(line: FloatArray) -> tuple[float, float]:
-    """Mean and standard deviation; of all values while there are few, or while those between are all the same."""
-    n = line[SEEN]
-    if n < 2.0:
-        return 0.0, 0.0
-    m = n - 2.0
-    if m >= ENOUGH and line[SQUARES] > 0.0:
-        return line[MEAN], math.sqrt(line[SQUARES] / m)
-    mean = (m * line[MEAN] + line[LOW] + line[HIGH]) / n
-    between, low, high = line[MEAN] - mean, line[LOW] - mean, line[HIGH] - mean
-    return mean, math.sqrt((line[SQUARES] + m * between * between + low * low + high * high) / n)
-
-
-@kernel
-def standardise(lines: FloatArray, slots: IntArray, raw: FloatArray, out: FloatArray) -> int:
-    """Out = (v − mean)/sd of each number, clipped; 0 while no two values differ. Returns how many were clipped."""
-    clipped = 0
-    for k in range(slots.shape[0]):
-        centre, spread = _centre_and_spread(lines[slots[k]])
-        z = (raw[k] - centre) / spread if spread > 0.0 else 0.0
-        clipped += abs(z) > REACH
-        out[k] = min(max(z, -REACH), REACH)
-    return clipped
-
-
-@kernel
-def standardise_column(line: FloatArray, values: FloatArray) -> None:
-    """The same for many values of one number, in place; NaN stays."""
-    centre, spread = _centre_and_spread(line)
-    for k in range(values.shape[0]):
-        if not np.isnan(values[k]):
-            z = (values[k] - centre) / spread if spread > 0.0 else 0.0
-            values[k] = min(max(z, -REACH), REACH)
-
-
-@kernel
-def take_in(lines: FloatArray, slots: IntArray, raw: FloatArray) -> None:
-    """Count values, one after the other (Welford's recurrence); slots that are not there are passed over."""
-    for k in range(slots.shape[0]):
-        if slots[k] < 0 or slots[k] >= lines.shape[0]:
-            continue
-        line, v = lines[slots[k]], raw[k]
-        n = line[SEEN]
-        line[SEEN] = n + 1.0
-        if n < 2.0:
-            line[LOW] = min(v, line[LOW]) if n else v
-            line[HIGH] = max(v, line[HIGH]) if n else v
-            continue
-        if v < line[LOW]:
-            v, line[LOW] = line[LOW], v
-        elif v > line[HIGH]:
-            v, line[HIGH] = line[HIGH], v
-        m = n - 2.0
-        if m >= ENOUGH and line[SQUARES] > 0.0:
-            reach = REACH * math.sqrt(line[SQUARES] / m)
-            v = min(max(v, line[MEAN] - reach), line[MEAN] + reach)
-        step = v - line[MEAN]
-        line[MEAN] += step / (m + 1.0)
-        line[SQUARES] += step * (v - line[MEAN])
+#: The line of a number: values seen; mean and sum of squares of those not held back; the two that are.
+WIDTH = 5
 
 
 class Scaling:
-    """The statistics of every number that has a name in the book."""
+    """The statistics of every number that has a name in the book.
 
-    __slots__ = ("clipped", "ids", "paths", "slots", "table")
+    Parameters
+    ----------
+    capacity
+        How many numbers there can be: the places of the book.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_capacity", "clipped", "ids", "paths", "slots", "table")
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self.paths: list[str] = []
         self.slots: dict[str, int] = {}
         self.ids: IntArray = np.zeros(8, np.int64)  # of each number, its place in the book
@@ -115,11 +55,15 @@ class Scaling:
 
     def _append(self, path: str, place: int) -> None:
         slot = len(self.paths)
-        if slot == len(self.table):
-            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
-            self.ids = np.concatenate([self.ids, np.zeros_like(self.ids)])
+        self._widen(slot + 1)
         self.paths.append(path)
         self.ids[slot] = place
+
+    def _widen(self, count: int) -> None:
+        """Make space for so many lines."""
+        while count > len(self.table):
+            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+            self.ids = np.concatenate([self.ids, np.zeros_like(self.ids)])
 
     def put(self, path: str, place: int, slot: int) -> bool:
         """Let a number have this very slot; says no where another has it, or where the number has another."""
@@ -130,8 +74,12 @@ class Scaling:
 
     def reserve(self, count: int) -> None:
         """Let so many slots be taken, if only by nobody who is known."""
-        while len(self.paths) < count:
-            self._append(HOLE, -1)
+        if count > self._capacity:
+            raise InvalidRecord(f"a number has the slot {count - 1}", f"slots lie below {self._capacity}")
+        if (first := len(self.paths)) < count:
+            self._widen(count)
+            self.paths += [HOLE] * (count - first)
+            self.ids[first:count] = -1
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Places in the book, statistics, and how many values were clipped."""

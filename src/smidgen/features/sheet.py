@@ -11,18 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._core.records import lay_sheet, standardize_column
+from smidgen._core.text import weigh_texts
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features import limits
 from smidgen.features.categories import NONE, UNKNOWN, CategoryIndex, Strings
 from smidgen.features.dates import as_moment
-from smidgen.features.encoded import order_row
 from smidgen.features.frames import Coded
 from smidgen.features.gathered import Gathered
 from smidgen.features.memory import Memory
 from smidgen.features.reading import Reader, RecordField
-from smidgen.features.scaling import standardise_column
-from smidgen.features.words import weigh
 
 Columns = NDArray[np.uint32]
 CSR = tuple[IntArray, NDArray[np.int32], FloatArray]
@@ -52,78 +50,6 @@ class WordColumns(NamedTuple):
     starts: IntArray
     ids: IntArray
     values: FloatArray
-
-
-@kernel
-def _push(columns: NDArray[np.int32], values: FloatArray, at: int, first: int, column: Any, value: float) -> int:
-    """One more entry of a row that begins at ``first``; added up if the last one has the same column."""
-    if at > first and columns[at - 1] == column:
-        values[at - 1] += value
-        return at
-    columns[at], values[at] = column, value
-    return at + 1
-
-
-@kernel
-def _lay(ones: Ones, numbers: Numbers, words: WordColumns, columns: Columns, n: int) -> CSR:
-    """Rows as CSR arrays: sorted by column; of one column, what is 1 stands before numbers, and those before words.
-
-    So the sums of a shared column are those that one record would have.
-    """
-    some, every, missing = ones
-    fixed, said, m, texts = every.shape[0], some.shape[0], numbers.columns.shape[0], words.starts.shape[0] > 0
-    widest = 0
-    for i in range(n if texts else 0):
-        widest = max(widest, words.starts[i + 1] - words.starts[i])
-    total = n * (fixed + said + m) + words.ids.shape[0]
-    starts, laid, worth = np.zeros(n + 1, np.int64), np.empty(total, np.int32), np.empty(total)
-    here, ending = np.empty(fixed + said + m, np.uint32), np.uint32(0xFFFFFFFF)
-    word, weight = np.empty(widest, np.uint32), np.empty(widest)
-    at = 0
-    for i in range(n):
-        count = 0
-        for k in range(fixed + said + m):
-            if k < fixed:
-                found = every[k]
-            elif k < fixed + said:
-                found = some[k - fixed, i]
-            else:
-                j = k - fixed - said
-                found = missing[j] if np.isnan(numbers.values[j, i]) else NONE
-            if found == NONE:
-                continue
-            c, j = columns[found], count
-            while j > 0 and here[j - 1] > c:
-                here[j] = here[j - 1]
-                j -= 1
-            here[j] = c
-            count += 1
-        w = 0
-        if texts:
-            for k in range(words.starts[i], words.starts[i + 1]):
-                word[w], weight[w] = columns[words.ids[k]], words.values[k]
-                w += 1
-            order_row(word, weight, 0, w)
-        first, a, b, c = at, 0, 0, 0
-        while True:
-            while b < m and np.isnan(numbers.values[b, i]):
-                b += 1
-            one = here[a] if a < count else ending
-            number = numbers.columns[b] if b < m else ending
-            term = word[c] if c < w else ending
-            if one <= number and one <= term:
-                if a == count:
-                    break
-                at = _push(laid, worth, at, first, one, 1.0)
-                a += 1
-            elif number <= term:
-                at = _push(laid, worth, at, first, number, numbers.values[b, i])
-                b += 1
-            else:
-                at = _push(laid, worth, at, first, term, weight[c])
-                c += 1
-        starts[i + 1] = at
-    return starts, laid[:at], worth[:at]
 
 
 class Sheet:
@@ -247,7 +173,7 @@ class Sheet:
             slot, column = self.numbers[j]
             values[k] = column
             if scale:
-                standardise_column(memory.scaling.table[slot], values[k])
+                standardize_column(memory.scaling.table[slot], values[k])
             if slot in expected and np.isnan(column).any():
                 missing[k] = indicator(slot)
                 every += [NONE] if missing[k] < 0 else []
@@ -256,14 +182,18 @@ class Sheet:
         places = memory.book.columns[memory.scaling.ids[np.array(slots, np.int64)[order]]]
         some = np.stack(self.ids) if self.ids else np.empty((0, self.n), np.int64)
         ones = Ones(some, np.array(every, np.int64), missing)
-        return _lay(ones, Numbers(values, places), self._words(), memory.book.columns, self.n)
+        words = self._words()
+        total = self.n * (len(self.ids) + len(every) + len(slots)) + len(words.ids)
+        starts, laid, worth = np.empty(self.n + 1, np.int64), np.empty(total, np.int32), np.empty(total)
+        filled = lay_sheet(ones, Numbers(values, places), words, memory.book.columns, starts, laid, worth)
+        return starts, laid[:filled], worth[:filled]
 
     def _words(self) -> WordColumns:
         if not self.texts.wide.texts:
             return WordColumns(_NO_IDS, _NO_IDS, _NOTHING)
         path, starts, ids, worth, _ = self.texts.wide.texts[0]
         seen = np.full(self.n, float(self.memory.frequencies.rows.get(path, 0)))
-        weigh(self.memory.frequencies.df, starts, ids, seen, worth)
+        weigh_texts(self.memory.frequencies.df, starts, ids, seen, worth)
         return WordColumns(starts, ids, worth)
 
 

@@ -7,47 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from smidgen._kernel import constant, kernel
+from smidgen._core.rows import sound_rows
+from smidgen.arrays import read_only
 from smidgen.errors import InvalidFeatures
 from smidgen.features.compressed import Compressed
 from smidgen.features.rows import LONGEST, SparseRows, as_rows, from_scipy, is_sparse
-
-#: A row of smaller values cannot be longer than LONGEST, however many they are.
-SMALL = 1e30
-
-
-@kernel
-def _sound(indices: NDArray[Any], values: NDArray[Any], starts: NDArray[Any], dim: int) -> bool:
-    """Whether the row starts rise from 0 to the end, every index is below dim, and every row has a usable length."""
-    if starts[0] != 0 or starts[-1] != values.shape[0] or indices.shape[0] != values.shape[0]:
-        return False
-    for i in range(starts.shape[0] - 1):
-        if starts[i] > starts[i + 1]:
-            return False
-    last, limit, large = indices.dtype.type(0), values.dtype.type(SMALL), False
-    for k in range(indices.shape[0]):  # to the end in any case: so the loop becomes vector code
-        last = max(last, indices[k])
-        large |= not abs(values[k]) < limit  # NaN and infinity too
-    return last < dim and (not large or _short(values, starts))
-
-
-@kernel
-def _short(values: NDArray[Any], starts: NDArray[Any]) -> bool:
-    """Whether every row is shorter than LONGEST."""
-    for i in range(starts.shape[0] - 1):
-        squares = 0.0
-        for k in range(starts[i], starts[i + 1]):
-            squares += float(values[k]) * float(values[k])
-        if not squares < LONGEST * LONGEST:
-            return False
-    return True
 
 
 def as_stream(X: Any, dim: int, dtype: DTypeLike) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
     """Check examples and return them as CSR arrays: indices (unsigned), values, row starts.
 
     A CSR matrix of the right dtype with sorted indices is not copied: a stream is over before its caller can change it.
-    None of the three arrays may be written to: so the kernels of dense and of sparse streams are the same.
+    None of the three arrays may be written to.
     """
     given: Any = X if is_sparse(X) or isinstance(X, SparseRows) else as_rows(X, "X").dense()
     if len(given.shape) != 2 or given.shape[1] != dim or not given.shape[0]:
@@ -57,14 +28,14 @@ def as_stream(X: Any, dim: int, dtype: DTypeLike) -> tuple[NDArray[np.uint32], N
     if isinstance(given, np.ndarray):
         with np.errstate(over="ignore"):
             values = given.astype(dtype, copy=False).ravel()
-        indices = constant(np.tile(np.arange(dim, dtype=np.uint32), len(given)))
-        values, starts = constant(values), constant(np.arange(0, values.size + 1, dim, dtype=np.int64))
+        indices = read_only(np.tile(np.arange(dim, dtype=np.uint32), len(given)))
+        values, starts = read_only(values), read_only(np.arange(0, values.size + 1, dim, dtype=np.int64))
     else:
         indices, values, starts = _arrays(_parts(given), dtype)
-    sound = _sound(indices, values, starts, dim)
+    sound = sound_rows(indices, values, starts, dim, LONGEST)
     if sound and is_sparse(X) and not given.has_canonical_format:  # asked only now: the question trusts the indices
         indices, values, starts = _arrays(from_scipy(given, "X").parts(), dtype)
-        sound = _sound(indices, values, starts, dim)
+        sound = sound_rows(indices, values, starts, dim, LONGEST)
     if not sound:
         raise InvalidFeatures(
             f"X holds values that are not finite, rows longer than {LONGEST:g}, or indices out of range",
@@ -86,4 +57,4 @@ def _arrays(csr: Compressed, dtype: Any) -> tuple[NDArray[np.uint32], NDArray[An
     with np.errstate(over="ignore"):
         values = np.ascontiguousarray(csr.data, dtype)
     indices = csr.indices.view(np.uint32) if csr.indices.dtype == np.int32 else csr.indices.astype(np.uint32)
-    return constant(indices), constant(values), constant(np.ascontiguousarray(csr.starts, np.int64))
+    return read_only(indices), read_only(values), read_only(np.ascontiguousarray(csr.starts, np.int64))

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smidgen._core.records import standardize
+from smidgen._core.text import weigh_texts
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features.gathered import Gathered
 from smidgen.features.memory import Memory
-from smidgen.features.scaling import standardise
-from smidgen.features.words import weigh
 
 
 class NamedValue(NamedTuple):
@@ -46,7 +46,7 @@ def known(g: Gathered, memory: Memory, scale: bool) -> Known:
 def scaled(memory: Memory, slots: IntArray, raw: FloatArray, out: FloatArray, scale: bool) -> int:
     """Numbers as features; how many were clipped."""
     if scale:
-        return standardise(memory.scaling.table, slots, raw, out)
+        return standardize(memory.scaling.table, slots, raw, out)
     out[:] = raw
     return 0
 
@@ -57,7 +57,7 @@ def weighed(g: Gathered, memory: Memory) -> FloatArray:
     seen = np.array([memory.frequencies.rows.get(path, 0) for path, _, _ in g.texts], np.float64)
     worth = np.ones(len(g.terms))
     worth[list(g.weights)] = list(g.weights.values())
-    weigh(memory.frequencies.df, starts, np.array(g.terms, np.int64), seen, worth)
+    weigh_texts(memory.frequencies.df, starts, np.array(g.terms, np.int64), seen, worth)
     return worth
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import constant, ordinary
 from smidgen._scipy import scipy
+from smidgen.arrays import read_only, writable
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.features.book import HOLE
@@ -26,6 +26,8 @@ from smidgen.features.rows import SparseRows, sparse_rows
 from smidgen.records import structure
 from smidgen.settings import Versioned, asked_for
 
+#: The bytes of a column in the tables of a fresh vectorizer.
+COLUMN = 32
 _NONE: IntArray = np.empty(0, np.int64)
 _NO_COLUMNS: NDArray[np.uint32] = np.empty(0, np.uint32)
 
@@ -99,12 +101,17 @@ class Vectorizer(Versioned):
         crossing = Crossing(self._memory.book, self.crosses)
         self._encoder = Encoder(self._memory, reader, crossing, self.constant, self.scale)
 
+    @classmethod
+    def estimate_size(cls, arguments: Mapping[str, Any]) -> int:
+        """Estimate the bytes of its tables: of columns, of how often words were met."""
+        return COLUMN * int(arguments["dim"])
+
     def row(self, record: Any) -> Row:
         """One record as a row that every learner takes. Changes nothing."""
         made = self._encoder.row(record)
         if isinstance(made, Encoded):
             _, indices, values = self._complete(made)
-            return Row(constant(indices), ordinary(values), self.dim)
+            return Row(read_only(indices), writable(values), self.dim)
         made[0].flags.writeable = False  # ours alone so far: a view that says so would take longer
         return Row(*made, self.dim)
 

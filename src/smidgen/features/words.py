@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,8 +12,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._core.text import term_weight
 from smidgen.decision import FloatArray, IntArray
+from smidgen.decoding import UNREADABLE
 from smidgen.errors import CorruptFile
 from smidgen.features.scanning import FIRST, LAST
 
@@ -28,35 +28,12 @@ def terms(text: str) -> tuple[list[str], dict[int, float]]:
     if len(set(both)) == len(both):
         return both, {}
     counts = Counter(both)
-    return list(counts), {k: 1.0 + math.log(n) for k, n in enumerate(counts.values()) if n > 1}
+    return list(counts), {k: term_weight(n) for k, n in enumerate(counts.values()) if n > 1}
 
 
 def spelt(text: str, line: IntArray) -> str:
     """The word, or the pair of words, of a line that `smidgen.features.scanning` wrote."""
     return " ".join(_WORD.findall(text[line[FIRST] : line[LAST]].casefold()))
-
-
-@kernel
-def weigh_one(df: FloatArray, ids: IntArray, rows: float, values: FloatArray) -> None:
-    """One text: x ← x·ln(1 + (t + 1)/(df + 1)), then to unit length; t is ``rows``, the rows learnt that had this text.
-
-    A term of id −1 is new, one beyond the table forgotten: of neither a row is known.
-    """
-    squares = 0.0
-    for k in range(ids.shape[0]):
-        seen = df[ids[k]] if 0 <= ids[k] < df.shape[0] else 0.0
-        values[k] *= math.log(1.0 + (rows + 1.0) / (seen + 1.0))
-        squares += values[k] * values[k]
-    for k in range(ids.shape[0]):
-        values[k] /= math.sqrt(squares)
-
-
-@kernel
-def weigh(df: FloatArray, starts: IntArray, ids: IntArray, rows: FloatArray, values: FloatArray) -> None:
-    """Many texts, the s-th from starts[s] to starts[s + 1]."""
-    for s in range(starts.shape[0] - 1):
-        first, last = starts[s], starts[s + 1]
-        weigh_one(df, ids[first:last], rows[s], values[first:last])
 
 
 class Frequencies:
@@ -83,7 +60,7 @@ class Frequencies:
         """Take over what `state` gave."""
         try:
             self.rows = msgspec.json.decode(state["texts"].tobytes() or b"{}", type=dict[str, int])
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise CorruptFile(f"the saved counts cannot be read: {error}", "restore the file from a copy") from error
         self.df[:] = 0.0
         self.df[: len(state["df"])] = state["df"]

@@ -8,31 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from smidgen._kernel import kernel, ordinary
+from smidgen._core import geometry as core
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.polytope import BOX, nearest_in_norm
-from smidgen.geometry.space import Region, Space, finite_norm
+from smidgen.geometry.space import Region, Space, finite_norm, plain
 from smidgen.records import structure
 
 _HINT = "give one limit per coordinate, e.g. low=[0.0, 0.0], high=[1.0, 5.0]"
-
-
-@kernel
-def embed_in_box(z: FloatArray, low: FloatArray, centre: FloatArray, high: FloatArray, x: FloatArray) -> None:
-    """X = centre + z; what is inside, up to rounding, does not leave the limits."""
-    for i in range(z.shape[0]):
-        x[i] = centre[i] + z[i]
-        half = (high[i] - low[i]) / 2.0
-        if abs(z[i]) <= half + 1e-14 * (abs(centre[i]) + half):
-            x[i] = min(max(x[i], low[i]), high[i])
-
-
-@kernel
-def clip_to_box(z: FloatArray, half: FloatArray) -> None:
-    """Z ← argmin over u in the box of ‖u − z‖²: every coordinate clipped."""
-    for i in range(z.shape[0]):
-        z[i] = min(max(z[i], -half[i]), half[i])
 
 
 @structure
@@ -106,7 +89,7 @@ class Box(Space):
     def embed(self, z: FloatArray) -> FloatArray:
         """The point x = centre + z; what is inside, up to rounding, does not leave the limits."""
         x = np.empty(self.dim)
-        embed_in_box(ordinary(np.asarray(z, dtype=np.float64)), self.low, self._centre, self.high, x)
+        core.embed_in_box(plain(z), self.low, self._centre, self.high, x)
         return x
 
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
@@ -119,7 +102,7 @@ class Box(Space):
         if self.contains(point, 0.0):
             return point
         clipped = np.array(point, dtype=np.float64)
-        clip_to_box(clipped, self._half)
+        core.clip_to_box(clipped, self._half)
         return clipped
 
     def project_in_norm(self, point: FloatArray, inverse: FloatArray, tolerance: float = 1e-10) -> FloatArray:

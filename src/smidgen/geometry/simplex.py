@@ -8,64 +8,12 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel, ordinary
+from smidgen._core import geometry as core
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.polytope import SIMPLEX, nearest_in_norm
-from smidgen.geometry.space import Region, Space, finite_norm
+from smidgen.geometry.space import Region, Space, finite_norm, plain
 from smidgen.records import structure
-
-
-@kernel
-def lift(z: FloatArray, x: FloatArray) -> None:
-    """X = Q·z."""
-    n, total = z.shape[0], 0.0
-    for i in range(n):
-        total += z[i]
-    root = math.sqrt(n + 1.0)
-    for i in range(n):
-        x[i] = z[i] - total / (n + 1.0 + root)
-    x[n] = -total / root
-
-
-@kernel
-def along_simplex(g: FloatArray, out: FloatArray) -> None:
-    """Out = Qᵀg: what of a gradient lies along the simplex."""
-    n, total = out.shape[0], 0.0
-    root = math.sqrt(n + 1.0)
-    for i in range(n):
-        total += g[i]
-    shift = total / (n + 1.0 + root) + float(g[n]) / root
-    for i in range(n):
-        out[i] = g[i] - shift
-
-
-@kernel
-def embed_in_simplex(z: FloatArray, floor: float, x: FloatArray) -> None:
-    """X = 1/dim + Q·z; what is inside does not fall below the floor by rounding."""
-    lift(z, x)
-    n = x.shape[0]
-    for i in range(n):
-        x[i] += 1.0 / n
-        if floor - 1e-14 < x[i] < floor:
-            x[i] = floor
-
-
-@kernel
-def to_shares(values: FloatArray, total: float) -> None:
-    """`nearest_shares`, in place: max(values − τ, 0) with the τ for which they add up to the total."""
-    n, highest = values.shape[0], values.max()
-    for i in range(n):
-        values[i] -= highest  # the positive shares lie within `total` of the largest: no digits are lost
-    falling = np.sort(values)
-    added, tau = 0.0, 0.0
-    for k in range(1, n + 1):
-        value = falling[n - k]
-        added += value
-        if value * k > added - total:
-            tau = (added - total) / k
-    for i in range(n):
-        values[i] = max(values[i] - tau, 0.0)
 
 
 def nearest_shares(values: FloatArray, total: float) -> FloatArray:
@@ -81,7 +29,7 @@ def nearest_shares(values: FloatArray, total: float) -> FloatArray:
     array([0.8, 0.2, 0. ])
     """
     shares = np.array(values, dtype=np.float64)
-    to_shares(shares, total)
+    core.to_shares(shares, total)
     return shares
 
 
@@ -114,7 +62,7 @@ class Simplex(Space):
     reads_lower = True
 
     def __init__(self, *, dim: int, floor: float = 0.0) -> None:
-        self.dim = checks.whole("dim", dim, "give the number of shares, e.g. dim=3", at_least=2)
+        self.dim = checks.whole("dim", dim, "give the number of shares, e.g. dim=3", at_least=2, below=checks.MOST)
         hint = "leave it out for 0.0, the whole simplex"
         self.floor = checks.number("floor", floor, hint, at_least=0.0)
         self._depth = 1.0 / self.dim - self.floor  # how far below the centre a share can fall
@@ -152,7 +100,7 @@ class Simplex(Space):
     def embed(self, z: FloatArray) -> FloatArray:
         """The shares x = 1/dim + Q·z; what is inside does not fall below the floor by rounding."""
         x = np.empty(self.dim)
-        embed_in_simplex(_plain(z), self.floor, x)
+        core.embed_in_simplex(plain(z), self.floor, x)
         return x
 
     def coordinates(self, x: FloatArray) -> FloatArray:
@@ -162,13 +110,13 @@ class Simplex(Space):
     def direction(self, g: FloatArray) -> FloatArray:
         """Qᵀg: what of a gradient lies along the simplex."""
         out = np.empty(self.dim - 1)
-        along_simplex(_plain(g), out)
+        core.along_simplex(plain(g), out)
         return out
 
     def _lift(self, z: FloatArray) -> FloatArray:
         """Q·z."""
         x = np.empty(self.dim)
-        lift(_plain(z), x)
+        core.lift(plain(z), x)
         return x
 
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
@@ -208,8 +156,3 @@ class Simplex(Space):
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this simplex."""
         return {"dim": self.dim, "floor": self.floor}
-
-
-def _plain(z: FloatArray) -> FloatArray:
-    """An array as kernels like it."""
-    return ordinary(np.asarray(z, dtype=np.float64))

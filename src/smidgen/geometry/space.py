@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from smidgen import checks
+from smidgen._core import geometry as core
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.settings import Versioned
-from smidgen.vector.arrays import dot
 
 
 class Region(NamedTuple):
@@ -138,11 +139,18 @@ class Space(Versioned, ABC):
         """The fields that rebuild this space."""
 
 
+def plain(array: ArrayLike) -> FloatArray:
+    """The array as the compiled core reads it: contiguous and aligned, in double precision."""
+    if type(array) is np.ndarray and array.dtype == np.float64:
+        flags = array.flags
+        if flags.c_contiguous and flags.aligned:
+            return array
+    return np.require(array, np.float64, ("C", "A"))
+
+
 def finite_norm(point: FloatArray) -> float:
     """The Euclidean norm, summed as compiled loops sum it; refused if it is not finite."""
-    x = np.ascontiguousarray(point, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        norm = math.sqrt(dot(x, x))
+    norm = core.norm(plain(point))
     if not math.isfinite(norm):
         raise NotFinite(f"the point has the norm {norm}", "scale the features down; unit length is a good choice")
     return norm

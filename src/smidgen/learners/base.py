@@ -20,6 +20,7 @@ from smidgen.learners import briefs, storage
 from smidgen.learners.card import Card
 from smidgen.learners.guard import Guard
 from smidgen.learners.revival import check_shapes, revive
+from smidgen.learners.sizes import LABEL, n_labels
 from smidgen.settings import VERSION, Versioned, asked_for, defaults_at, equal, fingerprint
 from smidgen.state import LearntNumbers
 
@@ -71,6 +72,12 @@ class Learner(Versioned, ABC):
         self._built_at = cls.settings_version
         self._asked = asked_for(cls, self._params, self._built_at)
         self._settings = fingerprint(self._kind, self._built_at, self._asked)
+
+    @classmethod
+    def estimate_size(cls, arguments: Mapping[str, Any]) -> int:
+        """Estimate the bytes of a fresh learner by its card, and those of its labels."""
+        card = getattr(cls, "card", None)
+        return 0 if card is None else card.size(arguments) + LABEL * n_labels(arguments)
 
     @classmethod
     def at(cls, version: int, **arguments: Any) -> Self:

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import inlined, written_for
+from smidgen._core import written_for
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import SmidgenError
 from smidgen.learners.base import Learner
 from smidgen.learners.courses import DECIDE, FEWEST, Course, Leg, Way
-from smidgen.state.classes import Indices
 
 
 class Trip(NamedTuple):
@@ -166,20 +165,3 @@ def notes_for(course: Course, before: Sequence[tuple[int, int, float]] = ()) -> 
     rows = 0 if way is None or course.labels else int((way.first + way.counts).max())
     whole = known[:, :2].astype(np.int64)
     return Noted(whole[:, 0].copy(), whole[:, 1].copy(), known[:, 2].copy(), np.empty(rows), np.empty(rows))
-
-
-@inlined
-def row_of(way: Way, t: int) -> tuple[Indices, FloatArray]:
-    """The one row of a step."""
-    a, b = way.starts[way.first[t]], way.starts[way.first[t] + 1]
-    return way.indices[a:b], way.values[a:b]
-
-
-@inlined
-def heard_at(way: Way, trip: Trip, noted: Noted, t: int) -> tuple[int, float, float]:
-    """Of an answer about labels: the label, how right it was, and how likely it was shown."""
-    action = way.actions[t]
-    if action >= 0:
-        return action, way.rewards[t], way.chances[t]
-    own = noted.actions[trip.places[t]]
-    return own, 1.0 if own == -2 - action else 0.0, noted.p[trip.places[t]]

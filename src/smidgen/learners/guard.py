@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from smidgen import records
 from smidgen.decision import Decision, FloatArray
+from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
 from smidgen.features import Row
 from smidgen.features.lengths import longest as longest_of
@@ -239,7 +240,7 @@ class Guard:
             raise InvalidRecord("the guard is not bytes", _HINT)
         try:
             told = _saved.decode(array.tobytes())
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise InvalidRecord(f"the guard cannot be read: {error}", _HINT) from error
         made = cls()
         made.scaled, made._settled, made._lengths = told.scaled, told.settled, Lengths.of(told.lengths)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import records
-from smidgen.errors import CorruptFile, InvalidRecord, MissingExtra, NotSaveable, SmidgenError
+from smidgen.errors import FOREIGN, CorruptFile, InvalidRecord, MissingExtra, NotSaveable, SmidgenError
 from smidgen.learners.card import learners
 from smidgen.learners.guard import Guard
 from smidgen.learners.guests import discover
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 #: A learner of no more bytes than this is made at once, whatever the size of its file.
 SMALL = 1 << 24
 _HINT = "give what Learner.save wrote; if it was that, restore it from a copy"
-_FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 _FEW = ((4, 4), (8, 4), (4, 8))  # features and classes of learners to measure by
 #: The settings that say how large a learner is; of arrays among the settings it is their extents.
 _SIZES = {"dim": "features", "n_classes": "classes", "labels": "classes"}
@@ -53,7 +52,7 @@ def revive(header: Header, arrays: dict[str, NDArray[Any]], size: int, source: s
         raise
     except SmidgenError as error:
         raise CorruptFile(f"{source} is a damaged saved learner: {error.problem}", _HINT) from error
-    except _FOREIGN as error:
+    except FOREIGN as error:
         raise CorruptFile(f"{source} is a damaged saved learner: {error!r}", _HINT) from error
     return learner
 
@@ -109,7 +108,7 @@ def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) 
             width * math.prod(_extent(few, features, classes) for few in zip(one, more, wider, strict=True))
             for (width, one), (_, more), (_, wider) in zip(*small, strict=True)
         )
-    except (SmidgenError, *_FOREIGN):
+    except (SmidgenError, *FOREIGN):
         bytes_ = 8 * classes * features * features
     bytes_ = min(bytes_, _told_size(cls, header.params, features))
     if bytes_ + 8 * classes > SMALL + 4 * size:
@@ -130,7 +129,7 @@ def _told_size(cls: type[Learner], packed: Mapping[str, Any], features: int) -> 
         return math.inf
     try:
         return cls.card.size({**defaults_at(cls, packed.get(VERSION, cls.settings_version)), **given})
-    except (SmidgenError, *_FOREIGN):
+    except (SmidgenError, *FOREIGN):
         return math.inf
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 Settings = Mapping[str, Any]
+#: The bytes of a label, besides what is remembered of it: its entries in a list and in a table.
+LABEL = 150
 
 
 def features(settings: Settings) -> int:
@@ -20,8 +22,13 @@ def features(settings: Settings) -> int:
 
 def classes(settings: Settings) -> int:
     """How many classes there are; they take places by fours."""
-    known = settings.get("n_classes") or len(settings.get("labels") or ())
-    return -(-int(known) // 4) * 4 if known else 1
+    known = n_labels(settings)
+    return -(-known // 4) * 4 if known else 1
+
+
+def n_labels(settings: Settings) -> int:
+    """How many labels there are; none, of a learner without them."""
+    return int(settings.get("n_classes") or len(settings.get("labels") or ()))
 
 
 def number(settings: Settings) -> int:

@@ -1,8 +1,9 @@
 """A saved learner: one file of a head, a JSON header and raw arrays under a checksum, written whole or not at all.
 
-The head is 64 bytes: the line ``smidgen learner 2``, the length of the header, the length of the file, and the SHA-256
-of all else. The header says what the learner is and lists the arrays with dtype and shape; their bytes follow in that
-order, little-endian, each at a multiple of 8. Nothing is compressed, so that a file never becomes more than it is.
+The head is 64 bytes: the line ``smidgen learner 2``, the number of the arithmetic, the length of the header, the length
+of the file, and the SHA-256 of all else. The header says what the learner is and lists the arrays with dtype and shape;
+their bytes follow in that order, little-endian, each at a multiple of 8. Nothing is compressed, so that a file never
+becomes more than it is.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen.decoding import UNREADABLE
 from smidgen.errors import CorruptFile, NotSaveable
 from smidgen.raw_arrays import DTYPES
 
 VERSION = 2
+#: The number of the arithmetic by which learners step. Raise it with every change that lets the same decisions and
+#: feedback lead to other weights: states that were folded before it are not what a log leads to, and are folded again.
+ARITHMETIC = 1
 _MAGIC = b"smidgen learner "
 _FIRST = _MAGIC + b"%d\n" % VERSION
-_HEAD = struct.Struct("<18s2xIQ32s")
+_HEAD = struct.Struct("<18sHIQ32s")
 _TO_THE_SUM = 32  # bytes of the head that come before its checksum
 _STEP = 8
 _MOST_AXES = 32
@@ -86,7 +91,7 @@ def encode(header: Header, arrays: Mapping[str, NDArray[Any]]) -> bytes:
             size += -size % _STEP
     text = msgspec.json.encode(header)
     text += b" " * (-len(text) % _STEP)
-    head = _HEAD.pack(_FIRST, len(text), _HEAD.size + len(text) + size, b"")[:_TO_THE_SUM]
+    head = _HEAD.pack(_FIRST, ARITHMETIC, len(text), _HEAD.size + len(text) + size, b"")[:_TO_THE_SUM]
     return b"".join([head, _sum(head, text, *parts), text, *parts])
 
 
@@ -124,16 +129,23 @@ def decode(content: bytes, source: str) -> tuple[Header, dict[str, NDArray[Any]]
     if len(content) < _HEAD.size:
         raise CorruptFile(f"{source} is a damaged saved learner: it ends within its head", _HINT)
     head, body = content[: _HEAD.size], memoryview(content)[_HEAD.size :]
-    _, length, size, checksum = _HEAD.unpack(head)
+    _, _, length, size, checksum = _HEAD.unpack(head)
     if size != len(content) or length > len(body):
         raise CorruptFile(f"{source} is a damaged saved learner: it has {len(content)} of {size} bytes", _HINT)
     if checksum != _sum(head[:_TO_THE_SUM], body):
         raise CorruptFile(f"{source} is a damaged saved learner: its checksum is wrong", _HINT)
     try:
         header = _headers.decode(body[:length])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise CorruptFile(f"{source} is a damaged saved learner: its header says {error}", _HINT) from error
     return header, _arrays(header, body[length:], source)
+
+
+def arithmetic_of(content: bytes) -> int | None:
+    """The `ARITHMETIC` of the smidgen that wrote a saved learner; None if it is none. Checks no more than that."""
+    if not content.startswith(_FIRST) or len(content) < _HEAD.size:
+        return None
+    return int(_HEAD.unpack(content[: _HEAD.size])[1])
 
 
 def _other_format(content: bytes, source: str) -> CorruptFile:

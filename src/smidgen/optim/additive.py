@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.decision import FloatArray
+from smidgen.geometry.space import plain
 from smidgen.optim.rule import ADDITIVE, Program, Rule, State, moved
 from smidgen.records import structure
 
@@ -55,4 +56,4 @@ class Additive(Rule):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over saved weights."""
-        self._w = state["w"]
+        self._w = plain(state["w"])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.decision import FloatArray
+from smidgen.geometry.space import plain
 from smidgen.optim.rule import Program, Rule, State, count, moved
 from smidgen.records import structure
 
@@ -76,4 +77,4 @@ class Batched(Rule):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over a saved state."""
         self.rule.restore(state)
-        self._sum, self._waiting = state["batch_sum"], count(state, "batch_waiting")
+        self._sum, self._waiting = plain(state["batch_sum"]), count(state, "batch_waiting")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,37 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._core import steps
 from smidgen.decision import FloatArray
-from smidgen.optim.rule import EXPONENTIATED, Program, Rule, State, as_vector, count, move, taken
+from smidgen.geometry.space import plain
+from smidgen.optim.rule import EXPONENTIATED, Program, Rule, State, count, taken
 from smidgen.records import structure
-
-
-@kernel
-def normalise(theta: FloatArray, signed: bool, w: FloatArray) -> None:
-    """Weights ∝ exp(theta); signed: exp(theta) for φ and exp(−theta) for −φ, folded to their difference.
-
-    The largest exponent is taken out first, so nothing overflows however long the run.
-    """
-    shift = np.max(np.abs(theta)) if signed else np.max(theta)
-    total = 0.0
-    for i in range(theta.shape[0]):
-        plus = math.exp(theta[i] - shift)
-        minus = math.exp(-theta[i] - shift) if signed else 0.0
-        w[i] = plus - minus
-        total += plus + minus
-    for i in range(theta.shape[0]):
-        w[i] /= total
-
-
-@kernel
-def exponentiated_move(
-    theta: FloatArray, d: FloatArray, bound: float, t: int, signed: bool, end: FloatArray, w: FloatArray
-) -> float:
-    """End = theta + d/(2·bound·√t), and the weights of it; gives ‖end‖². The end may be theta itself."""
-    squares = move(theta, d, 1.0 / (2.0 * bound * math.sqrt(t)), end)
-    normalise(end, signed, w)
-    return squares
 
 
 @structure
@@ -78,7 +51,12 @@ class Exponentiated(Rule):
         self._theta: FloatArray = np.zeros(self.dim)  # Σ η·direction: the log-weights, up to a constant
         self._w: FloatArray = np.empty(self.dim)
         self._t = 0
-        normalise(self._theta, self.signed, self._w)
+        steps.normalize(self._theta, self.signed, self._w)
+
+    @classmethod
+    def estimate_size(cls, arguments: Mapping[str, Any]) -> int:
+        """Estimate the bytes of the log-weights and the weights."""
+        return 2 * super().estimate_size(arguments)
 
     @property
     def weights(self) -> FloatArray:
@@ -88,7 +66,7 @@ class Exponentiated(Rule):
     def step(self, direction: FloatArray) -> None:
         """Multiply and normalise."""
         end, w, t = np.empty(self.dim), np.empty(self.dim), self.horizon or self._t + 1
-        squares = exponentiated_move(self._theta, as_vector(direction), self.bound, t, self.signed, end, w)
+        squares = steps.exponentiated_move(self._theta, plain(direction), self.bound, t, self.signed, end, w)
         self._theta, self._w = taken(end, squares), w
         self._t += 1
 
@@ -106,6 +84,6 @@ class Exponentiated(Rule):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over a saved state."""
-        self._theta, self._t = state["theta"], count(state, "t")
+        self._theta, self._t = plain(state["theta"]), count(state, "t")
         self._w = np.empty(self.dim)
-        normalise(self._theta, self.signed, self._w)
+        steps.normalize(self._theta, self.signed, self._w)

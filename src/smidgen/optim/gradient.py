@@ -10,26 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import borrowing
+from smidgen._core import steps
 from smidgen.decision import FloatArray
 from smidgen.geometry import Space
 from smidgen.geometry.region import region_of
-from smidgen.optim.rule import GRADIENT, Program, Rule, State, as_vector, count, move, taken
+from smidgen.geometry.space import plain
+from smidgen.optim.rule import GRADIENT, Program, Rule, State, count, taken
 from smidgen.records import structure
 
 S = TypeVar("S", bound=Space)
-
-
-@borrowing
-def rate_of(scale: float, t: int) -> float:
-    """The rate of the t-th step."""
-    return scale / math.sqrt(t)
-
-
-@borrowing
-def gradient_move(w: FloatArray, d: FloatArray, scale: float, t: int, end: FloatArray) -> float:
-    """End = w + scale/√t · d; gives ‖end‖². The way back to the space is the space's own."""
-    return move(w, d, rate_of(scale, t), end)
 
 
 @structure
@@ -72,7 +61,7 @@ class Gradient(Rule, Generic[S]):
     def step(self, direction: FloatArray) -> None:
         """Step and project."""
         end: FloatArray = np.empty(self.dim)
-        squares = gradient_move(self._w, as_vector(direction), self.scale, self._t + 1, end)
+        squares = steps.move(self._w, plain(direction), self.scale / math.sqrt(self._t + 1), end)
         self._w = end if math.sqrt(squares) <= self._surely else self.space.project(taken(end, squares))
         self._t += 1
 
@@ -91,4 +80,4 @@ class Gradient(Rule, Generic[S]):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over a saved state."""
-        self._w, self._t = state["w"], count(state, "t")
+        self._w, self._t = plain(state["w"]), count(state, "t")

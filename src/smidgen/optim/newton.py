@@ -10,61 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import borrowing
+from smidgen._core import steps
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.geometry import Space
-from smidgen.geometry.careful import LONG, absorb_carefully, sound
 from smidgen.geometry.region import region_of
-from smidgen.geometry.symmetric import shrink_and_multiply
-from smidgen.optim.rule import NEWTON, Program, Rule, State, as_vector
+from smidgen.geometry.space import plain
+from smidgen.optim.rule import NEWTON, Program, Rule, State
 from smidgen.records import structure
 from smidgen.state import FullSecondOrder
-from smidgen.vector.arrays import clear, dot, scale, shift
 
 S = TypeVar("S", bound=Space)
-
-
-@borrowing
-def _careful_move(B: FloatArray, d: FloatArray, w: FloatArray, gamma: float, factor: float, end: FloatArray) -> float:
-    """`newton_move` where rounding would eat B up."""
-    if not math.isfinite(absorb_carefully(B, d, gamma, end)):
-        return math.inf
-    shift(end, w, end, factor)
-    return dot(end, end)
-
-
-@borrowing
-def newton_move(
-    B: FloatArray,
-    waiting: FloatArray,
-    d: FloatArray,
-    w: FloatArray,
-    gamma: float,
-    factor: float,
-    end: FloatArray,
-    back: bool,
-) -> float:
-    """A ← A + gamma·d·dᵀ and end = w + factor·A⁻¹d, where A⁻¹ = B − v·vᵀ before and after; gives ‖end‖².
-
-    v is the first row of ``waiting``, as `shrink_and_multiply` has it.
-
-    A result that is not finite says that the step must not be taken; then A stays as it was. To go forth and back
-    through B by turns is quicker, and makes no other difference.
-    """
-    product, v = end, waiting[0]
-    quadratic = shrink_and_multiply(B, waiting, d, product, back)
-    if not sound(waiting[1], product, quadratic) or gamma * quadratic > LONG:
-        clear(v)
-        return _careful_move(B, d, w, gamma, factor, end)
-    growth, length = 1.0 + gamma * quadratic, dot(product, product)
-    scale(v, product, math.sqrt(gamma / growth))
-    shift(end, w, product, factor / growth)  # the product with the new A⁻¹, from that with the old one
-    squares = dot(end, end)
-    if not math.isfinite(growth + length + squares):
-        clear(v)
-        return math.inf
-    return squares
 
 
 @structure
@@ -110,6 +66,11 @@ class Newton(Rule, Generic[S]):
         self._surely = space.inner_radius * (1.0 - 1e-12)  # what is no longer than this is inside
         self._w: FloatArray = np.zeros(self.dim)
 
+    @classmethod
+    def estimate_size(cls, arguments: Mapping[str, Any]) -> int:
+        """Estimate the bytes of w and A⁻¹."""
+        return 8 * int(arguments["space"].dim) * (int(arguments["space"].dim) + 4)
+
     @property
     def weights(self) -> FloatArray:
         """The present point, in the free coordinates of the space."""
@@ -118,8 +79,8 @@ class Newton(Rule, Generic[S]):
     def step(self, direction: FloatArray) -> None:
         """Grow A, step, project."""
         A, end = self.second_order, np.empty(self.dim)
-        d = as_vector(direction)
-        squares = newton_move(A.lower, A.waiting, d, self._w, self.gamma, self.scale, end, A.turn())
+        d = plain(direction)
+        squares = steps.newton_move(A.lower, A.waiting, d, self._w, self.gamma, self.scale, end, A.turn())
         if not math.isfinite(squares):
             raise NotFinite(
                 "the step leads to values that are not finite", "scale the features down; unit length is a good choice"
@@ -143,4 +104,4 @@ class Newton(Rule, Generic[S]):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over a saved state."""
-        self._w, self.second_order.inverse = state["w"], state["inverse"]
+        self._w, self.second_order.inverse = plain(state["w"]), state["inverse"]

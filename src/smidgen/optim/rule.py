@@ -10,22 +10,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import borrowing, ordinary
+from smidgen._core import steps
+from smidgen._core.geometry import norm
+from smidgen.arrays import writable
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
 from smidgen.geometry.polytope import BALL
-from smidgen.geometry.space import Region
+from smidgen.geometry.space import Region, plain
 from smidgen.settings import Versioned
-from smidgen.vector.arrays import dot, shift
 
 State = dict[str, NDArray[Any]]
-
-
-@borrowing
-def move(start: FloatArray, direction: FloatArray, rate: float, end: FloatArray) -> float:
-    """End = start + rate·direction; gives ‖end‖², which is not finite where the end is not, or too long to square."""
-    shift(end, start, direction, rate)
-    return dot(end, end)
 
 
 ADDITIVE, GRADIENT, NEWTON, EXPONENTIATED, RETRAINED, SOFT = range(6)  # kinds of rules in compiled loops
@@ -57,6 +51,11 @@ class Rule(Versioned, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.to_record().items())})"
+
+    @classmethod
+    def estimate_size(cls, arguments: Mapping[str, Any]) -> int:
+        """Estimate the bytes of a fresh rule: one vector, unless the rule says otherwise."""
+        return 8 * (int(arguments["dim"]) if "dim" in arguments else int(arguments["space"].dim))
 
     @property
     @abstractmethod
@@ -98,8 +97,8 @@ class Rule(Versioned, ABC):
 def as_direction(value: Any, dim: int) -> FloatArray:
     """Check a direction (or a joint feature vector) that user code computed."""
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (dim,):
-        vector = ordinary(value)
-        if math.isfinite(dot(vector, vector)):
+        vector = writable(value)
+        if math.isfinite(norm(vector)):
             return vector
     direction = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
     if direction.dtype.kind not in "fiub" or direction.shape not in ((dim,), (1, dim)):
@@ -107,21 +106,16 @@ def as_direction(value: Any, dim: int) -> FloatArray:
             f"the feature vector has shape {direction.shape} and dtype {direction.dtype}",
             f"return {dim} real numbers as a 1-D array, or make a learner with another dim",
         )
-    vector = ordinary(direction.astype(np.float64, copy=False).reshape(dim))
+    vector = writable(direction.astype(np.float64, copy=False).reshape(dim))
     if not np.isfinite(vector).all():
         raise InvalidFeatures("the feature vector holds values that are not finite", "return finite numbers")
     return vector
 
 
-def as_vector(direction: Any) -> FloatArray:
-    """A direction as kernels read it: contiguous, in double precision."""
-    return np.ascontiguousarray(direction, dtype=np.float64)
-
-
 def moved(start: FloatArray, direction: FloatArray, rate: float = 1.0) -> FloatArray:
     """Start + rate·direction as a new vector; refused if it is not finite."""
     end: FloatArray = np.empty(len(start))
-    return taken(end, move(start, as_vector(direction), rate, end))
+    return taken(end, steps.move(start, plain(direction), rate, end))
 
 
 def taken(end: FloatArray, squares: float) -> FloatArray:

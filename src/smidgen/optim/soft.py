@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from smidgen._kernel import borrowing
+from smidgen._core import steps
 from smidgen.decision import FloatArray
+from smidgen.geometry.space import plain
 from smidgen.optim.additive import Additive
-from smidgen.optim.rule import SOFT, Program, as_vector, move, taken
+from smidgen.optim.rule import SOFT, Program, taken
 from smidgen.records import structure
-from smidgen.vector.arrays import dot
-
-
-@borrowing
-def doubt(agreement: float) -> float:
-    """σ(−z) = 1/(1 + e^z): 1 where the weights say the opposite, 0 where they agree; without overflow."""
-    if agreement > 0.0:
-        small = math.exp(-agreement)
-        return small / (1.0 + small)
-    return 1.0 / (1.0 + math.exp(agreement))
-
-
-@borrowing
-def soft_move(w: FloatArray, d: FloatArray, weight: float, end: FloatArray) -> float:
-    """End = w + weight·σ(−w·d)·d; gives ‖end‖²."""
-    return move(w, d, weight * doubt(dot(w, d)), end)
 
 
 @structure
@@ -53,7 +36,7 @@ class Soft(Additive):
     def weighted_step(self, direction: FloatArray, weight: float) -> None:
         """The same, counting for ``weight``: doubt goes by the whole direction."""
         end: FloatArray = np.empty(self.dim)
-        self._w = taken(end, soft_move(self._w, as_vector(direction), weight, end))
+        self._w = taken(end, steps.soft_move(self._w, plain(direction), weight, end))
 
     def program(self) -> Program:
         """The rule for compiled loops."""

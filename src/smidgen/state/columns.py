@@ -7,81 +7,17 @@ which it was last written.
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import borrowing, inlined
-from smidgen.decision import FloatArray, IntArray
-from smidgen.state.classes import Indices
-from smidgen.state.offers import Estimates, Offer, row_indices, row_values, usable
-from smidgen.state.root import LEARNT, STRANGE
+from smidgen._core.choose import faded_columns, hear_columns
+from smidgen.decision import FloatArray
+from smidgen.state.offers import Offer
 
 #: What columns fade by: a₀, λ, and the rounds learnt.
 Fading: TypeAlias = tuple[float, float, float]
-
-
-@inlined
-def column(D: FloatArray, j: int, ridge: float, keep: float, now: float) -> tuple[float, float]:
-    """The weight of a column and its entry of A, as they are after ``now`` rounds."""
-    w, a = D[j, 0], D[j, 1]
-    if keep == 1.0 or D[j, 2] == now:
-        return w, a
-    left = keep ** (now - D[j, 2])
-    faded = ridge + left * (a - ridge)
-    return left * a * w / faded, faded
-
-
-@inlined
-def _row_moments(
-    D: FloatArray, idx: Indices, val: FloatArray, ridge: float, keep: float, now: float
-) -> tuple[float, float]:
-    mean, spread = 0.0, 0.0
-    for k in range(idx.shape[0]):
-        x = val[k]
-        w, a = column(D, idx[k], ridge, keep, now)
-        mean += x * w
-        spread += x * x / a
-    return mean, spread
-
-
-@borrowing
-def column_moments(D: FloatArray, offer: Offer, first: int, fading: Fading, out: Estimates) -> None:
-    """w·x and xᵀA⁻¹x of the rows from the first-th on."""
-    (idx, val, starts), (ridge, keep, now) = offer, fading
-    for k in range(out[0].shape[0]):
-        x, indices = row_values(idx, val, starts, first + k), row_indices(idx, starts, first + k)
-        out[0][k], out[1][k] = _row_moments(D, indices, x, ridge, keep, now)
-
-
-@borrowing
-def column_learn(
-    D: FloatArray, idx: Indices, val: FloatArray, starts: IntArray, row: int, y: float, fading: Fading
-) -> int:
-    """With u = x/a: w ← w + (y − w·x)·u/(1 + x·u), then a ← a + x²; all of them faded once more before."""
-    x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
-    return _step(D, indices, x, y, fading)
-
-
-@borrowing
-def _step(D: FloatArray, idx: Indices, val: FloatArray, y: float, fading: Fading) -> int:
-    ridge, keep, now = fading[0], fading[1], fading[2] + 1.0
-    if not usable(val):
-        return STRANGE
-    mean, spread = _row_moments(D, idx, val, ridge, keep, now)
-    if not (math.isfinite(mean) and math.isfinite(spread)):
-        return STRANGE
-    rate = (y - mean) / (1.0 + spread)
-    for k in range(idx.shape[0]):
-        x, j = val[k], idx[k]
-        if x != 0.0:
-            w, a = column(D, j, ridge, keep, now)
-            D[j, 0], D[j, 1] = w + rate * x / a, a + x * x
-            if keep < 1.0:
-                D[j, 2] = now
-    return LEARNT
 
 
 class ColumnRidge:
@@ -120,16 +56,12 @@ class ColumnRidge:
 
     def hear(self, offer: Offer, row: int, y: float, now: float) -> int:
         """Learn one row of an offer, if that leads to finite numbers."""
-        idx, val, starts = offer
-        return column_learn(self.D, idx, val, starts, row, y, self.fading(now))
+        return hear_columns(self.D, offer, row, y, self.fading(now))
 
     def faded(self, now: float) -> tuple[FloatArray, FloatArray]:
         """The weights and the diagonal of A, as they are after ``now`` rounds."""
-        w, a = self.D[:, 0].copy(), self.D[:, 1].copy()
-        if self.keep < 1.0:
-            left = self.keep ** (now - self.D[:, 2])
-            a = self.ridge + left * (self.D[:, 1] - self.ridge)
-            w = left * self.D[:, 1] * w / a
+        w, a = np.empty(len(self.D)), np.empty(len(self.D))
+        faded_columns(self.D, self.fading(now), w, a)
         return w, a
 
     def begin(self, w: FloatArray, a: FloatArray, now: float) -> None:

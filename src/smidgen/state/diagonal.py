@@ -7,62 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import borrowing, kernel
-from smidgen.state.classes import Block, Indices
-from smidgen.vector.memory import aligned, empty
-from smidgen.vector.row_sums import sum_rows_twice
+from smidgen._core.second_order import begin_diagonal
+from smidgen.arrays import aligned, empty
+from smidgen.state.classes import Block
 
 #: So many numbers are filled in at a time.
 PART = 2_000_000
 
 
-@borrowing
-def diagonal_moments(S: Block, idx: Indices, val: Block, out: Block) -> None:
-    """out_0i = w_i · x and out_1i = xᵀA_i⁻¹x for every class, A_i diagonal."""
-    sum_rows_twice(S, idx, val, out)
-
-
-@kernel
-def diagonal_shift(S: Block, c: int, idx: Indices, val: Block, rate: float) -> None:
-    """w_c ← w_c + rate · A_c⁻¹x."""
-    inverse, r = S.shape[1] // 2 + c, S.dtype.type(rate)
-    for k in range(idx.shape[0]):
-        S[idx[k], c] += r * val[k] * S[idx[k], inverse]
-
-
-@borrowing
-def diagonal_absorb(S: Block, c: int, idx: Indices, val: Block, rate: float) -> None:
-    """w_c ← w_c + rate · A_c⁻¹x, then A_c ← A_c + diag(x²)."""
-    column, r, one = S.shape[1] // 2 + c, S.dtype.type(rate), S.dtype.type(1.0)
-    for k in range(idx.shape[0]):
-        x, inverse = val[k], S[idx[k], column]
-        S[idx[k], c] += r * x * inverse
-        S[idx[k], column] = inverse / (one + x * x * inverse)
-
-
-@borrowing
-def diagonal_width(S: Block, c: int, idx: Indices, val: Block) -> float:
-    """xᵀA_c⁻¹x of one class."""
-    column, width = S.shape[1] // 2 + c, 0.0
-    for k in range(idx.shape[0]):
-        width += float(val[k]) * float(val[k]) * float(S[idx[k], column])
-    return width
-
-
-@borrowing
-def _begin(S: Block, inverse: float) -> None:
-    """Start with w = 0 and A⁻¹ = inverse·I, for every class."""
-    C, start = S.shape[1] // 2, S.dtype.type(inverse)
-    for r in range(S.shape[0]):
-        for c in range(C):
-            S[r, c], S[r, C + c] = 0, start
-
-
 def _fill(S: Block, inverse: float) -> None:
-    """`_begin` in parts: the memory of a large state takes long to come, and other threads have a turn in between."""
+    """Begin in parts: the memory of a large state takes long to come, and other threads have a turn in between."""
     step = max(1, PART // max(1, S.shape[1]))
     for first in range(0, len(S), step):
-        _begin(S[first : first + step], inverse)
+        begin_diagonal(S[first : first + step], inverse)
 
 
 class DiagonalClasses:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
-from smidgen.decision import FloatArray
+from smidgen._core.dual import class_absorb, class_moments, write_class_scores
+from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.state.kernel_functions import KernelFunction
 
@@ -21,15 +21,6 @@ LONGEST = 1e6
 def shortening(own: float, start: float) -> float:
     """By what a row of the squared length ``own`` is multiplied, so that a Gram matrix can hold it."""
     return math.sqrt(LONGEST * start / own) if own > LONGEST * start else 1.0
-
-
-@kernel
-def least_width(own: float, start: float, lengths: float) -> float:
-    """What xᵀA⁻¹x cannot be below, with the sum of the squared lengths of the examples: A ≤ (start + that sum)·I.
-
-    A difference of two nearly equal numbers gave the width; below this it is rounding.
-    """
-    return (1.0 - 1e-9) * own / (start + lengths)
 
 
 class DualClasses:
@@ -56,8 +47,8 @@ class DualClasses:
         self._start, self._kernel = start, kernel
         self.points: FloatArray = np.empty((0, dim))
         self.coefficients: FloatArray = np.empty((columns, 0))
-        self.members: list[list[int]] = [[] for _ in range(columns)]
-        self.inverse: list[FloatArray] = [np.empty((0, 0)) for _ in range(columns)]
+        self.members: list[IntArray] = [np.empty(0, np.int64) for _ in range(columns)]
+        self._G: list[FloatArray] = [np.empty((0, 0)) for _ in range(columns)]  #: each with space for more members
         self._sizes: FloatArray = np.empty(0)  #: by what each φ(x_p) is shortened
         self._lengths: FloatArray = np.empty(0)  #: their squared lengths then
 
@@ -75,24 +66,31 @@ class DualClasses:
         """Make places for more classes, which start as all started."""
         more = columns - self.columns
         self.coefficients = np.vstack([self.coefficients, np.zeros((more, len(self.points)))])
-        self.members += [[] for _ in range(more)]
-        self.inverse += [np.empty((0, 0)) for _ in range(more)]
+        self.members += [np.empty(0, np.int64) for _ in range(more)]
+        self._G += [np.empty((0, 0)) for _ in range(more)]
 
     def moments(self, x: FloatArray, means: FloatArray, widths: FloatArray) -> list[FloatArray]:
         """Write w_i·φ(x) and φ(x)ᵀA_i⁻¹φ(x) of every class; return the G_i k_i(x)."""
-        own = self._own(x)
-        size = shortening(own, self._start)
-        own *= size * size
-        k = self._kernel(self.points, x[None, :])[:, 0] * self._sizes * size if len(self.points) else np.empty(0)
-        means[:] = self.coefficients @ k
+        k, own = self._asked(x[None, :])
         solved = []
         for i, members in enumerate(self.members):
-            near = k[members]
-            solved.append(self.inverse[i] @ near)
-            width = (own - float(near @ solved[i])) / self._start
-            least = least_width(own, self._start, float(self._lengths[members].sum()))
-            widths[i] = least if width < least else width  # rounding away, but not NaN, which must be seen
+            solved.append(np.empty(len(members)))
+            known = (self.coefficients, i, k[0], members, self._G[i], float(own[0]), self._start, self._lengths)
+            means[i], widths[i] = class_moments(*known, solved[i])
         return solved
+
+    def scores(self, X: FloatArray, out: FloatArray) -> None:
+        """Write w_i·φ(x) of every row and class."""
+        write_class_scores(self.coefficients, self._asked(X)[0], out)
+
+    def _asked(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The kernel values between every row and the points, and of every row with itself; all shortened."""
+        own = np.array([self._own(x) for x in X])
+        sizes = np.array([shortening(each, self._start) for each in own.tolist()])
+        if not len(self.points):
+            return np.empty((len(X), 0)), own * sizes * sizes
+        k = np.ascontiguousarray(self._kernel(self.points, X).T)
+        return k * self._sizes * sizes[:, None], own * sizes * sizes
 
     def remember(self, x: FloatArray) -> int:
         """Add a point to the expansions, with no effect yet; return its position."""
@@ -110,22 +108,21 @@ class DualClasses:
 
     def absorb(self, c: int, point: int, solved: FloatArray, width: float) -> tuple[float, float]:
         """A_c ← A_c + φ(x)φ(x)ᵀ; returns the width with the new A_c, and the growth of log|A_c|."""
-        pivot = self._start * (1.0 + width)
         n = len(solved)
-        grown = np.empty((n + 1, n + 1))
-        grown[:n, :n] = self.inverse[c] + np.outer(solved, solved) / pivot
-        grown[:n, n] = grown[n, :n] = -solved / pivot
-        grown[n, n] = 1.0 / pivot
-        self.inverse[c] = grown
-        self.members[c].append(point)
-        return width / (1.0 + width), math.log1p(width)
+        if n == len(self._G[c]):
+            larger = np.empty((max(8, 2 * n), max(8, 2 * n)))
+            larger[:n, :n] = self._G[c]
+            self._G[c] = larger
+        self.members[c] = np.append(self.members[c], point)
+        return class_absorb(self._G[c], solved, self._start, width)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""
         found: dict[str, NDArray[Any]] = {"points": self.points, "coefficients": self.coefficients}
         for i in range(self.columns):
-            found[f"members_{i}"] = np.array(self.members[i], dtype=np.int64)
-            found[f"inverse_{i}"] = self.inverse[i]
+            n = len(self.members[i])
+            found[f"members_{i}"] = self.members[i]
+            found[f"inverse_{i}"] = self._G[i][:n, :n].copy()
         return found
 
     def restore(self, arrays: Any) -> None:
@@ -142,4 +139,4 @@ class DualClasses:
         owns = np.array([self._own(x) for x in points])
         self._sizes = np.array([shortening(own, self._start) for own in owns])
         self._lengths = owns * self._sizes * self._sizes
-        self.members, self.inverse = [own.tolist() for own in members], inverse
+        self.members, self._G = members, inverse

@@ -11,57 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import borrowing, kernel
+from smidgen._core.hinge import give_slots, take_slots
+from smidgen._core.second_order import inverse_diagonal
 from smidgen.state.classes import Block, Indices
 from smidgen.state.full import FullClasses
 
 Slots = NDArray[np.int32]  # by column: where it stands, or −1
 FIRST = 16  # columns that it holds at first; it doubles
-
-
-@borrowing
-def take_slots(slots: Slots, idx: Indices, val: Block, where: Indices, values: Block) -> tuple[int, int, float]:
-    """Write the part of a row that is in use by its slots; how long it is, how many columns are new, their ‖x‖²."""
-    n, new, beyond = 0, 0, 0.0
-    for k in range(idx.shape[0]):
-        if val[k] == 0.0:
-            continue
-        if slots[idx[k]] < 0:
-            new += 1
-            beyond += float(val[k]) * float(val[k])
-        else:
-            where[n], values[n] = slots[idx[k]], val[k]
-            n += 1
-    return n, new, beyond
-
-
-@borrowing
-def give_slots(slots: Slots, columns: Indices, used: int, idx: Indices, val: Block) -> int:
-    """Take the columns of a row into use, in their order; how many are in use then."""
-    for k in range(idx.shape[0]):
-        if val[k] != 0.0 and slots[idx[k]] < 0:
-            slots[idx[k]] = used
-            columns[used] = idx[k]
-            used += 1
-    return used
-
-
-@kernel
-def rounds_within(
-    slots: Slots, used: int, limit: int, indices: Indices, values: Block, starts: NDArray[Any], order: NDArray[Any]
-) -> tuple[int, int]:
-    """How many rounds can be learnt before more than ``limit`` columns are in use, and how many are in use then."""
-    seen = slots >= 0
-    for i in range(order.shape[0]):
-        t, more = order[i], 0
-        for k in range(starts[t], starts[t + 1]):
-            more += values[k] != 0.0 and not seen[indices[k]]
-        if used + more > limit:
-            return i, used
-        used += more
-        for k in range(starts[t], starts[t + 1]):
-            seen[indices[k]] |= values[k] != 0.0
-    return order.shape[0], used
 
 
 class ClassesInUse:
@@ -131,7 +87,10 @@ class ClassesInUse:
     def diagonals(self) -> NDArray[np.float64]:
         """The diagonals of A, one row per class, for the columns in use."""
         inverses = self.full.inverses(self.columns)[:, : self.used, : self.used]
-        return np.diagonal(np.linalg.inv(inverses), axis1=1, axis2=2)
+        found = np.empty((self.columns, self.used))
+        for each, out in zip(inverses, found, strict=True):
+            inverse_diagonal(np.ascontiguousarray(each), out)
+        return found
 
     def room_for(self, weights: NDArray[np.float64]) -> bool:
         """Whether the columns that have weights can all be in use."""

@@ -9,15 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._core.filter import (
+    diagonal_moments,
+    full_moments,
+    learn_diagonal,
+    learn_full,
+    root_moments,
+    take_root,
+)
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.features import Row
-from smidgen.state.classes import Block, Indices
-from smidgen.state.diagonal import DiagonalClasses, diagonal_absorb, diagonal_moments
+from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.dual import DualClasses
-from smidgen.state.full import FullClasses, full_absorb, full_products, full_shift, full_width, sparse_dot
+from smidgen.state.full import FullClasses
 from smidgen.state.kernel_functions import KernelFunction
+from smidgen.state.offers import NO_STARTS
+from smidgen.state.root_ridge import LEARNT, RootRidge
 
 
 class Ridge(ABC):
@@ -51,59 +59,6 @@ def check_moments(mean: float, width: float) -> None:
         raise NotFinite("the features lead to a margin that is not finite", "scale them down")
 
 
-@kernel
-def ridge_full(W: Block, B: Block, idx: Indices, val: Block, out: Block) -> tuple[float, float]:
-    """w·x and xᵀA⁻¹x; writes A⁻¹x, one row."""
-    full_products(B, idx, val, out)
-    return sparse_dot(W[0], idx, val), sparse_dot(out[0], idx, val)
-
-
-@kernel
-def ridge_full_learn(W: Block, B: Block, product: Block, y: float, mean: float, width: float) -> None:
-    """W ← w + (y − w·x)·A_new⁻¹x; A ← A + xxᵀ."""
-    width = full_width(B, 0, product[0], width)
-    full_shift(W, 0, product[0], (y - mean) / (1.0 + width))
-    full_absorb(B, 0, product[0], width)
-
-
-@kernel
-def _full_moments(W: Block, B: Block, idx: Indices, val: Block) -> tuple[float, float]:
-    return ridge_full(W, B, idx, val, np.empty(W.shape))
-
-
-@kernel
-def ridge_full_hear(W: Block, B: Block, idx: Indices, val: Block, y: float) -> tuple[float, float]:
-    """Learn one example, if w·x and xᵀA⁻¹x are finite; returns both as they were."""
-    product = np.empty(W.shape)
-    mean, width = ridge_full(W, B, idx, val, product)
-    if math.isfinite(mean) and math.isfinite(width):
-        ridge_full_learn(W, B, product, y, mean, width)
-    return mean, width
-
-
-@kernel
-def ridge_diagonal(S: Block, idx: Indices, val: Block) -> tuple[float, float]:
-    """w·x and xᵀA⁻¹x with diagonal A."""
-    moments = np.empty((2, 1))
-    diagonal_moments(S, idx, val, moments)
-    return moments[0, 0], moments[1, 0]
-
-
-@kernel
-def ridge_diagonal_learn(S: Block, idx: Indices, val: Block, y: float, mean: float, width: float) -> None:
-    """W ← w + (y − w·x)·u/(1 + x·u), u = x/a; a ← a + x²."""
-    diagonal_absorb(S, 0, idx, val, (y - mean) / (1.0 + width))
-
-
-@kernel
-def _diagonal_hear(S: Block, idx: Indices, val: Block, y: float) -> tuple[float, float]:
-    """Learn one example, if w·x and xᵀA⁻¹x are finite; returns both as they were."""
-    mean, width = ridge_diagonal(S, idx, val)
-    if math.isfinite(mean) and math.isfinite(width):
-        ridge_diagonal_learn(S, idx, val, y, mean, width)
-    return mean, width
-
-
 class _BlockRidge(Ridge):
     """A ridge estimator that is a class of its own: the blocks of the label loop, with a place for one."""
 
@@ -131,11 +86,11 @@ class FullRidge(_BlockRidge):
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        return _full_moments(self.blocks.W, self.blocks.B, row.indices, row.values)
+        return full_moments(self.blocks.W, self.blocks.B, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example."""
-        check_moments(*ridge_full_hear(self.blocks.W, self.blocks.B, row.indices, row.values, y))
+        check_moments(*learn_full(self.blocks.W, self.blocks.B, row.indices, row.values, y))
 
 
 class DiagonalRidge(_BlockRidge):
@@ -150,81 +105,48 @@ class DiagonalRidge(_BlockRidge):
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        return ridge_diagonal(self.blocks.S, row.indices, row.values)
+        return diagonal_moments(self.blocks.S, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example."""
-        check_moments(*_diagonal_hear(self.blocks.S, row.indices, row.values, y))
-
-
-def inverted(A: FloatArray) -> FloatArray:
-    """A⁻¹ of a matrix with positive eigenvalues, where rounding may have taken some; infinite if there is none.
-
-    Where the columns are of very different sizes, each is first brought to its own: by a power of two, which rounds
-    nothing. If there is then no inverse, or one with negative eigenvalues, the diagonal is raised by what rounding is.
-    """
-    diagonal = np.diag(A)
-    if not (np.isfinite(A).all() and diagonal.min() > 0.0):
-        return np.full_like(A, np.inf)
-    if diagonal.max() <= 1e8 * diagonal.min():
-        sizes = np.ones(len(A))
-    else:
-        sizes = np.ldexp(1.0, -(np.frexp(diagonal)[1] // 2))
-    scaled = A * sizes[:, None] * sizes
-    for jitter in (0.0, 1e-14, 1e-8):
-        try:
-            inverse = np.asarray(np.linalg.inv(scaled + jitter * len(A) * np.diag(np.diag(scaled))))
-        except np.linalg.LinAlgError:
-            continue
-        if np.diag(inverse).min() > 0.0:
-            return inverse * sizes[:, None] * sizes
-    return np.full_like(A, np.inf)
+        check_moments(*learn_diagonal(self.blocks.S, row.indices, row.values, y))
 
 
 class ForgettingRidge(Ridge):
-    """A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx: old examples fade. Every example costs a new inverse, d³ operations."""
+    """A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx: old examples fade. Every example costs a new root of A⁻¹, d³ operations."""
 
     def __init__(self, dim: int, a: float, forgetting: float) -> None:
-        self._a, self._lambda = a, forgetting
-        self._take(a * np.eye(dim), np.zeros(dim))
-
-    def _take(self, A: FloatArray, b: FloatArray) -> None:
-        """Take over A and b with what follows from them, or nothing."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            inverse = inverted(A)
-            w = np.asarray(inverse @ b)
-        if not (np.isfinite(inverse).all() and np.isfinite(w).all()):
-            raise NotFinite("the features lead to a matrix that has no inverse", "scale them down")
-        self._inverse, self._w = inverse, w
-        self.A, self.b = A, b
+        self._root = RootRidge(dim, a, forgetting)
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        x = row.dense()
-        with np.errstate(over="ignore", invalid="ignore"):
-            return float(self._w @ x), float(x @ self._inverse @ x)
+        return root_moments(self._root.R, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Let the old fade, add the new."""
         check_moments(*self.moments(row))
-        x, keep = row.dense(), self._lambda
-        with np.errstate(over="ignore"):
-            A = keep * self.A + (1.0 - keep) * self._a * np.eye(len(x)) + np.outer(x, x)
-            b = keep * self.b + y * x
-        self._take(A, b)
+        F, R = self._root.F.copy(), self._root.R.copy()
+        why = self._root.fade((row.indices, row.values, NO_STARTS), 0, y)
+        if why != LEARNT or not np.isfinite(self._root.R).all():
+            self._root.F, self._root.R = F, R
+            raise NotFinite("the features lead to a matrix that has no inverse", "scale them down")
 
     @property
     def weights(self) -> FloatArray:
         """The weights w."""
-        return self._w.copy()
+        return self._root.weights
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""
-        return {"A": self.A, "b": self.b}
+        return {"A": self._root.F[:, :-1].copy(), "b": self._root.F[:, -1].copy()}
 
     def restore(self, arrays: Any) -> None:
         """Take over saved arrays."""
-        self._take(arrays["A"], arrays["b"])
+        A, b = arrays["A"], arrays["b"]
+        F, R = np.column_stack([A, b]), self._root.R.copy()
+        if not (np.isfinite(F).all() and np.diag(A).min() > 0.0 and take_root(F, self._root.ridge, R)):
+            raise NotFinite("the matrix has no inverse", "give what arrays gave")
+        self._root.F, self._root.R = F, R
 
 
 class KernelRidge(Ridge):

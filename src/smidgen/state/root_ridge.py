@@ -1,4 +1,17 @@
-"""What a ridge estimator with full A remembers, and how it grows: see `smidgen.state.root` for what is done with it."""
+"""Ridge regression with full A, kept as a square root of its inverse: S·Sᵀ = A⁻¹ (Potter 1963).
+
+xᵀA⁻¹x = ‖Sᵀx‖² can then never come out below zero, however badly features are scaled, and w + S·z with normal z is a
+draw from the posterior. One array R holds all of it, a row per column of the features: S, then w, then the diagonal of
+A. So one pass over R gives Sᵀx and w·x. What is done with it stands in `_core/ridge.hpp`.
+
+Features may have many more columns than are in use. `slots` says which row of R belongs to a column, −1 if none does
+yet: such a column has w = 0 and A = a. Without slots every column has its own row.
+
+References
+----------
+.. [1] J. E. Potter, R. G. Stern. Statistical filtering of space navigation measurements. AIAA Guidance and Control
+   Conference, 1963.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._core.choose import fade_root
+from smidgen.arrays import aligned, zeros
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
-from smidgen.state.offers import Offer, row_indices, row_values
-from smidgen.state.root import Slots, fading_learn
-from smidgen.vector.memory import aligned, zeros
+from smidgen.state.offers import Offer
 
+Slots = NDArray[np.int32]
+#: What became of an example: learnt; refused, since a number is not finite; not learnt, for want of free rows.
+LEARNT, STRANGE, FULL = 0, 1, 2
 #: How many rows there are at first where columns claim them one by one.
 FEW = 16
 
@@ -57,14 +73,15 @@ class RootRidge:
 
     def fade(self, offer: Offer, row: int, y: float) -> int:
         """Learn one row of an offer, and let all before fade."""
-        idx, val, starts = offer
-        x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
-        return fading_learn(self.R, self.slots, self.used, self.F, indices, x, y, self.ridge, self.keep)
+        return fade_root(self.R, self.slots, self.used, self.F, offer, row, y, self.ridge, self.keep)
 
     def missing(self, offer: Offer, row: int) -> int:
         """How many rows of R the columns of an example still lack."""
         idx, val, starts = offer
-        x, indices = row_values(idx, val, starts, row), row_indices(idx, starts, row)
+        if len(starts):
+            x, indices = val[starts[row] : starts[row + 1]], idx[starts[row] : starts[row + 1]]
+        else:
+            x, indices = val[row * len(idx) : (row + 1) * len(idx)], idx
         return int(np.count_nonzero(self.slots[indices[x != 0.0]] < 0))
 
     def grow(self, rows: int) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from smidgen._core import geometry as core
+from smidgen.arrays import aligned, zeros
 from smidgen.decision import FloatArray
-from smidgen.geometry.symmetric import mirror, settle
-from smidgen.vector.memory import aligned, zeros
 
 
 class FullSecondOrder:
     """A⁻¹ as a full matrix, kept by rank-one updates.
 
     Half of the matrix is kept up to date, and the last update waits for the next product, which does both in one pass
-    over memory: A⁻¹ = lower − v·vᵀ, v the first row of `waiting` (see `smidgen.geometry.symmetric`). `inverse` is the
-    whole of it.
+    over memory: A⁻¹ = lower − v·vᵀ, v the first row of `waiting` (see symmetric.hpp). `inverse` is the whole of it.
 
     Parameters
     ----------
@@ -25,8 +24,8 @@ class FullSecondOrder:
 
     Notes
     -----
-    **Cost**: N² floats. Products and updates are kernels of `smidgen.geometry.symmetric`; `smidgen.optim.newton` does
-    both in one pass, 3N² operations.
+    **Cost**: N² floats. Products and updates run in the compiled core (symmetric.hpp), both in one pass: 3N²
+    operations.
 
     Examples
     --------
@@ -50,13 +49,13 @@ class FullSecondOrder:
     def settle(self) -> FloatArray:
         """Do the update that waits; gives A⁻¹, of which only the lower triangle counts."""
         if self.waiting[0].any():
-            settle(self.lower, self.waiting)
+            core.settle(self.lower, self.waiting)
         return self.lower
 
     @property
     def inverse(self) -> FloatArray:
         """A⁻¹; an update that waits is done on the way."""
-        mirror(self.settle())
+        core.mirror(self.settle())
         return self.lower
 
     @inverse.setter

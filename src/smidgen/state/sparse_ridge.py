@@ -2,81 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import constant, kernel
+from smidgen._core.dual import example_moments, forget_first, learn_example
+from smidgen._core.matrix import add_product, write_products, write_squared_lengths
+from smidgen._core.rows import squares
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
-from smidgen.features.compressed import Compressed, squared_lengths, write_products
+from smidgen.features.compressed import Compressed
 from smidgen.state.classes import Block, Indices
-from smidgen.state.dual import least_width, shortening
-from smidgen.state.full import sparse_dot
+from smidgen.state.dual import shortening
 from smidgen.state.ridge import Ridge, check_moments
-from smidgen.vector.arrays import dot, shift
 
-Examples = tuple[Indices, Block, IntArray]
-
-
-@kernel
-def _inner_products(examples: Examples, n: int, idx: Indices, val: Block, scratch: FloatArray) -> FloatArray:
-    """x_m · x for the first n examples; scratch is zero before and after."""
-    indices, values, starts = examples
-    out = np.empty(n)
-    for k in range(idx.shape[0]):
-        scratch[idx[k]] = val[k]
-    for m in range(n):
-        total = 0.0
-        for e in range(starts[m], starts[m + 1]):
-            total += values[e] * scratch[indices[e]]
-        out[m] = total
-    for k in range(idx.shape[0]):
-        scratch[idx[k]] = 0.0
-    return out
-
-
-@kernel
-def _solve(G: FloatArray, n: int, near: FloatArray) -> FloatArray:
-    """G · near on the first n rows and columns."""
-    out = np.zeros(n)
-    for i in range(n):
-        for j in range(n):
-            out[j] += near[i] * G[i, j]
-    return out
-
-
-@kernel
-def _shift(w: FloatArray, examples: Examples, solved: FloatArray, idx: Indices, val: Block, rate: float) -> None:
-    """W ← w + rate·(x − Σ_m solved_m·x_m)."""
-    indices, values, starts = examples
-    for k in range(idx.shape[0]):
-        w[idx[k]] += rate * val[k]
-    for m in range(solved.shape[0]):
-        for e in range(starts[m], starts[m + 1]):
-            w[indices[e]] -= rate * solved[m] * values[e]
-
-
-@kernel
-def _grow(G: FloatArray, n: int, solved: FloatArray, pivot: float) -> None:
-    """(Gram + aI)⁻¹ with one more example: a Schur complement."""
-    for i in range(n):
-        for j in range(n):
-            G[i, j] += solved[i] * solved[j] / pivot
-        G[i, n] = -solved[i] / pivot
-        G[n, i] = G[i, n]
-    G[n, n] = 1.0 / pivot
-
-
-@kernel
-def _drop_first(G: FloatArray, n: int) -> None:
-    """(Gram + aI)⁻¹ without the oldest of n examples."""
-    first = G[:n, 0].copy()
-    for i in range(1, n):
-        for j in range(1, n):
-            G[i - 1, j - 1] = G[i, j] - first[i] * first[j] / first[0]
+Examples: TypeAlias = tuple[Indices, FloatArray, IntArray]
+#: Of an estimator: its examples, G, w, a place per feature that is zero between calls, and a.
+Kept: TypeAlias = tuple[Examples, FloatArray, FloatArray, FloatArray, float]
 
 
 class AskedRows(NamedTuple):
@@ -114,42 +58,6 @@ class AskedRows(NamedTuple):
     learnt: IntArray
 
 
-@kernel
-def asked_moments(r: AskedRows, i: int) -> tuple[float, float]:
-    """w·x and xᵀA⁻¹x of the i-th row."""
-    indices, values, starts = r.rows
-    idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.counts[0]
-    own = r.inner[i, i]
-    width = (own - dot(r.near[i, :n], r.solved[i, :n])) / r.start
-    return sparse_dot(r.w, idx, val), max(width, least_width(own, r.start, r.squares[0]))
-
-
-@kernel
-def asked_learn(r: AskedRows, i: int, y: float, mean: float, width: float) -> None:
-    """Learn the i-th row; those after it learn of it.
-
-    With s = G·k(x) and the pivot p of x, a later row z has the product (G·k(z) − c·s, c) with the larger G,
-    c = (x·z − s·k(z))/p.
-    """
-    indices, values, starts = r.rows
-    idx, val, n = indices[starts[i] : starts[i + 1]], values[starts[i] : starts[i + 1]], r.counts[0]
-    solved, pivot, added = r.solved[i, :n], r.start * (1.0 + width), n - r.counts[1]
-    _shift(r.w, r.examples, solved, idx, val, (y - mean) / (1.0 + width) / r.start)
-    for j in range(i + 1, r.near.shape[0]):
-        c = (r.inner[i, j] - dot(solved, r.near[j, :n])) / pivot
-        shift(r.solved[j, :n], r.solved[j, :n], solved, -c)
-        r.near[j, n], r.solved[j, n] = r.inner[i, j], c
-    own_indices, own_values, own_starts = r.examples
-    end = own_starts[n]
-    for k in range(idx.shape[0]):
-        if val[k] != 0.0:
-            own_indices[end], own_values[end] = idx[k], val[k]
-            end += 1
-    own_starts[n + 1], r.y[n], r.pivots[added], r.learnt[added] = end, y, pivot, i
-    r.squares[0] += r.inner[i, i]
-    r.counts[0] = n + 1
-
-
 class SparseRidge(Ridge):
     """w in feature space, and the inverse of the examples' Gram matrix in place of A⁻¹ [d × d].
 
@@ -170,40 +78,27 @@ class SparseRidge(Ridge):
         self._G: FloatArray = np.empty((16, 16))
 
     @property
-    def _examples(self) -> Examples:
-        return self._indices, self._values, self._starts
-
-    def _ask(self, row: Row) -> tuple[float, float, FloatArray]:
-        n = len(self._y)
-        near = _inner_products(self._examples, n, row.indices, row.values, self._scratch)
-        solved = _solve(self._G, n, near)
-        with np.errstate(over="ignore", invalid="ignore"):
-            own = float(row.values @ row.values)
-            least = least_width(own, self._a, float(self._values @ self._values))
-            width = max((own - float(near @ solved)) / self._a, least)  # NaN stays NaN
-        return sparse_dot(self._w, row.indices, row.values), width, solved
+    def _kept(self) -> Kept:
+        """What the compiled core reads."""
+        return (self._indices, self._values, self._starts), self._G, self._w, self._scratch, self._a
 
     def _shortened(self, row: Row) -> Row:
-        with np.errstate(over="ignore"):
-            size = shortening(float(row.values @ row.values), self._a)
+        size = shortening(squares(row.values), self._a)
         return row if size == 1.0 else Row(row.indices, row.values * size, row.dim)
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        mean, width, _ = self._ask(self._shortened(row))
-        return mean, width
+        row = self._shortened(row)
+        return example_moments(self._kept, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example; the oldest one goes if the window is full."""
-        check_moments(*self.moments(row))
         row = self._shortened(row)
         if self.window is not None and len(self._y) == self.window:
+            check_moments(*example_moments(self._kept, row.indices, row.values))
             self._forget_oldest()
-        mean, width, solved = self._ask(row)
-        n = len(self._y)
-        _shift(self._w, self._examples, solved, row.indices, row.values, (y - mean) / (1.0 + width) / self._a)
-        self._make_room(n + 1)
-        _grow(self._G, n, solved, self._a * (1.0 + width))
+        self._make_room(len(self._y) + 1)
+        check_moments(*learn_example(self._kept, row.indices, row.values, y))
         there = row.values != 0.0
         self._indices = np.concatenate([self._indices, row.indices[there]])
         self._values = np.concatenate([self._values, row.values[there]])
@@ -225,12 +120,14 @@ class SparseRidge(Ridge):
         """What some rows of a CSR matrix ask, all at once."""
         n, m, dim = len(self), len(rows), len(self._w)
         block = Compressed(values, indices, starts).picked(rows)
-        sizes = [shortening(float(own), self._a) for own in squared_lengths(block.data, block.starts)]
+        lengths = np.empty(m)
+        write_squared_lengths(block.data, block.starts, lengths)
+        sizes = [shortening(own, self._a) for own in lengths.tolist()]
         block.data[:] *= np.repeat(sizes, np.diff(block.starts))
         near, inner, solved = np.zeros((m, n + m)), np.zeros((m, m)), np.zeros((m, n + m))
         write_products(block, Compressed(self._values, self._indices, self._starts), dim, near)
         write_products(block, block, dim, inner)
-        solved[:, :n] = near[:, :n] @ self._G[:n, :n]
+        add_product(np.ascontiguousarray(near[:, :n]), self._G, n, solved)
         examples = (
             np.concatenate([self._indices, np.zeros(len(block.data), np.uint32)]),
             np.concatenate([self._values, np.zeros(len(block.data))]),
@@ -239,7 +136,7 @@ class SparseRidge(Ridge):
         return AskedRows(
             counts=np.array([n, n]),
             start=self._a,
-            squares=np.array([float(self._values @ self._values)]),
+            squares=np.array([squares(self._values)]),
             w=self._w,
             examples=examples,
             y=np.concatenate([self._y, np.empty(m)]),
@@ -263,20 +160,17 @@ class SparseRidge(Ridge):
             U[k, before + k] = -1.0
         self._make_room(n)
         self._G[before:n, :n] = self._G[:before, before:n] = 0.0
-        self._G[:n, :n] += (U / asked.pivots[:added, None]).T @ U
+        add_product(np.ascontiguousarray((U / asked.pivots[:added, None]).T), U, n, self._G)
         end = int(asked.examples[2][n])
         self._indices, self._values = asked.examples[0][:end].copy(), asked.examples[1][:end].copy()
         self._starts, self._y = asked.examples[2][: n + 1].copy(), asked.y[:n].copy()
 
     def _forget_oldest(self) -> None:
-        """Drop the first example and find w anew: w = Xᵀ(Gram + aI)⁻¹y."""
-        n, cut = len(self._y), int(self._starts[1])
-        _drop_first(self._G, n)
+        """Drop the first example, and find w again from the others."""
+        cut = int(self._starts[1])
         self._indices, self._values = self._indices[cut:].copy(), self._values[cut:].copy()
         self._starts, self._y = self._starts[1:] - cut, self._y[1:].copy()
-        coefficients = _solve(self._G, n - 1, self._y)
-        self._w = np.zeros(len(self._w))
-        _shift(self._w, self._examples, -coefficients, constant(self._indices[:0]), self._values[:0], 1.0)
+        forget_first(self._kept, self._y)
 
     @property
     def positives(self) -> int:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel, read_only
+from smidgen._core.ranking import best_available
+from smidgen.arrays import read_only
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import Rows, all_rows, as_rows, check_dim
@@ -20,41 +21,6 @@ from smidgen.structures.structure import Structure
 Mask = NDArray[np.bool_]
 _NO_MASK: Mask = np.empty(0, np.bool_)
 _MINUS, _SAME = np.array([1.0, -1.0]), np.zeros(2)  # the weights of φ(better) and φ(shown) in their difference
-
-
-@kernel
-def _higher(a: float, b: float) -> float:
-    """A if it is higher, else b: what is not a number is never higher."""
-    return a if a > b else b
-
-
-@kernel
-def _best_of_all(scores: FloatArray) -> int:
-    """The first index of the highest score. Four maxima at once, so that none waits for the other."""
-    n = scores.shape[0]
-    a, b, c, d = scores[0], scores[0], scores[0], scores[0]
-    for j in range(0, n - n % 4, 4):
-        a, b = _higher(scores[j], a), _higher(scores[j + 1], b)
-        c, d = _higher(scores[j + 2], c), _higher(scores[j + 3], d)
-    highest = _higher(_higher(a, b), _higher(c, d))
-    for j in range(n - n % 4, n):
-        highest = _higher(scores[j], highest)
-    for j in range(n):
-        if scores[j] == highest:
-            return j
-    return 0  # the first score is not a number
-
-
-@kernel
-def _best_available(scores: FloatArray, available: Mask) -> int:
-    """The first index of the highest score among the available ones (an empty mask means all)."""
-    if available.shape[0] == 0:
-        return _best_of_all(scores)
-    best = -1
-    for j in range(scores.shape[0]):
-        if available[j] and (best < 0 or scores[j] > scores[best]):
-            best = j
-    return best
 
 
 @structure
@@ -138,7 +104,7 @@ class Choice(Structure):
 
     def best(self, scores: FloatArray) -> int:
         """The choice that given scores lead to."""
-        return _best_available(scores, self.mask)
+        return best_available(np.ascontiguousarray(scores, dtype=np.float64), self.mask)
 
     def argmax(self, w: FloatArray) -> int:
         """The available item of highest utility under ``w``."""

@@ -10,135 +10,14 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel, ordinary
+from smidgen._core.ranking import first_fault, write_difference, write_merged, write_ranked
+from smidgen.arrays import writable
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback
-from smidgen.features import all_rows, as_rows, check_dim
+from smidgen.features import DenseRows, all_rows, as_rows, check_dim
 from smidgen.features.lengths import longest_row
 from smidgen.records import same, structure
 from smidgen.structures.structure import Structure
-from smidgen.vector.places import rank_eight
-
-RUN = 32  # so many are sorted by counting those before each
-
-
-@kernel
-def _first_fault(order: IntArray, n: int) -> int:
-    """The first position that holds no document, or one seen before; -1 if there is none."""
-    seen = np.zeros(n, np.bool_)
-    for i in range(order.shape[0]):
-        if order[i] < 0 or order[i] >= n or seen[order[i]]:
-            return i
-        seen[order[i]] = True
-    return -1
-
-
-@kernel
-def _write_ranked(scores: FloatArray, order: IntArray) -> bool:
-    """The documents by falling score, equals in the given order: runs sorted by counting, then merged.
-
-    Says no, and leaves the rest to others, if a score is not a number.
-    """
-    n, strange = scores.shape[0], 0
-    for i in range(n):
-        strange += scores[i] != scores[i]
-    if strange:
-        return False
-    for start in range(0, n, RUN):
-        end = min(start + RUN, n)
-        for first in range(start, end, 8):
-            rank_eight(scores, first, start, end, order)
-    if n > RUN:
-        _merge_runs(scores, order)
-    return True
-
-
-@kernel
-def _merge_runs(scores: FloatArray, order: IntArray) -> None:
-    """Merge the sorted runs, two by two."""
-    n, width = order.shape[0], RUN
-    spare = np.empty(n, np.int64)
-    while width < n:
-        for left in range(0, n, 2 * width):
-            middle, right = min(left + width, n), min(left + 2 * width, n)
-            i, j = left, middle
-            for k in range(left, right):
-                if i < middle and (j == right or scores[order[i]] >= scores[order[j]]):
-                    spare[k] = order[i]
-                    i += 1
-                else:
-                    spare[k] = order[j]
-                    j += 1
-        order[:] = spare
-        width *= 2
-
-
-@kernel
-def ranked(scores: FloatArray) -> IntArray:
-    """The documents by falling score, equals in the given order, for scores that are numbers."""
-    order = np.empty(scores.shape[0], np.int64)
-    _write_ranked(scores, order)
-    return order
-
-
-@kernel
-def write_merged(
-    better: IntArray, shown: IntArray, discounts: FloatArray, each: FloatArray, touched: IntArray, weights: FloatArray
-) -> None:
-    """The documents that φ(better) − φ(shown) touches, and their coefficients; those that cancel are left out.
-
-    What is left of the two arrays, which hold twice the discounts, is filled with zeros. ``each`` gets the coefficient
-    of every document.
-    """
-    each[:] = 0.0
-    for i in range(min(better.shape[0], discounts.shape[0])):
-        each[better[i]] += discounts[i]
-    for i in range(min(shown.shape[0], discounts.shape[0])):
-        each[shown[i]] -= discounts[i]
-    k = 0
-    for i in range(each.shape[0]):
-        if k == touched.shape[0]:
-            break
-        touched[k], weights[k] = i, each[i]
-        k += each[i] != 0.0
-    touched[k:], weights[k:] = 0, 0.0
-
-
-@kernel
-def _write_checked(
-    better: IntArray, shown: IntArray, discounts: FloatArray, n: int, touched: IntArray, weights: FloatArray
-) -> bool:
-    """`write_merged`; says no if one of the rankings does not hold distinct documents below n."""
-    if _first_fault(better, n) >= 0 or _first_fault(shown, n) >= 0:
-        return False
-    write_merged(better, shown, discounts, np.empty(n), touched, weights)
-    return True
-
-
-@kernel
-def put_first(front: IntArray, shown: IntArray, top: int) -> IntArray:
-    """The first ``top`` documents of a ranking that has these in front, and then the others in the order shown."""
-    better, lifted = np.empty(top, np.int64), np.zeros(shown.shape[0], np.bool_)
-    filled = min(front.shape[0], top)
-    for i in range(filled):
-        better[i] = front[i]
-        lifted[front[i]] = True
-    place = 0
-    while filled < top:
-        if not lifted[shown[place]]:
-            better[filled] = shown[place]
-            filled += 1
-        place += 1
-    return better
-
-
-@kernel
-def utility(order: IntArray, scores: FloatArray, discounts: FloatArray) -> float:
-    """w·φ(x, y) from the scores of the documents."""
-    total = 0.0
-    for i in range(discounts.shape[0]):
-        total += discounts[i] * scores[order[i]]
-    return total
 
 
 @structure
@@ -224,7 +103,7 @@ class Ranking(Structure):
     def best(self, scores: FloatArray) -> IntArray:
         """The ranking that given scores lead to: descending, equal scores in the given order."""
         order: IntArray = np.empty(len(scores), np.int64)
-        if not _write_ranked(np.ascontiguousarray(scores, dtype=np.float64), order):
+        if not write_ranked(np.ascontiguousarray(scores, dtype=np.float64), order):
             order = np.argsort(-scores, kind="stable")
         order.setflags(write=False)
         return order
@@ -267,13 +146,18 @@ class Ranking(Structure):
             extended, order, before = self, _as_indices(better, n), _as_indices(shown, n)
             if len(order) != n or len(before) != n:
                 order, before = self._resolve(better)[1], self._resolve(shown)[1]  # one of them is refused
-        discounts, most = extended.discounts, 2 * extended.discounts.size
-        touched, weights = np.empty(most, np.int64), np.empty(most)
-        if not _write_checked(order, before, discounts, extended.rows.shape[0], touched, weights):
-            self._resolve(better)
-            self._resolve(shown)
-            raise InvalidFeedback("one of the two rankings holds strange documents", _hint(n))
-        return extended.rows.combine(touched, weights)
+        rows, discounts = extended.rows, extended.discounts
+        if isinstance(rows, DenseRows):
+            out = np.empty(rows.shape[1])
+            if write_difference(rows.array, order, before, discounts, out):
+                return out
+        else:
+            touched, weights = np.empty(2 * len(discounts), np.int64), np.empty(2 * len(discounts))
+            if write_merged(order, before, discounts, rows.shape[0], touched, weights):
+                return rows.combine(touched, weights)
+        self._resolve(better)
+        self._resolve(shown)
+        raise InvalidFeedback("one of the two rankings holds strange documents", _hint(n))
 
     def longest(self) -> float:
         """The length of its longest document."""
@@ -350,7 +234,7 @@ def _discounts(count: int) -> FloatArray:
 def as_order(y: Any, n: int) -> IntArray:
     """Return ``y`` as an array of distinct document indices below ``n``, or refuse it."""
     order = _as_indices(y, n)
-    if (fault := _first_fault(order, n)) >= 0:
+    if (fault := first_fault(order, n)) >= 0:
         known = 0 <= order[fault] < n
         reason = "stands there for the second time" if known else "is not one of the documents"
         raise InvalidFeedback(f"document {np.asarray(y)[fault]} at position {fault} {reason}", _hint(n))
@@ -360,14 +244,14 @@ def as_order(y: Any, n: int) -> IntArray:
 def _as_indices(y: Any, n: int) -> IntArray:
     """Return ``y`` as an array of whole numbers, or refuse it."""
     if type(y) is np.ndarray and y.dtype == np.int64 and y.ndim == 1:
-        return y if y.flags.carray else y.copy()  # `ordinary`, without a call
+        return y if y.flags.carray else y.copy()  # `writable`, without a call
     try:
         given = np.asarray(y)
     except (ValueError, TypeError) as error:
         raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _hint(n)) from error
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise InvalidFeedback(f"the ranking {y!r} is not a list of document indices", _hint(n))
-    return ordinary(given.astype(np.int64, copy=False))
+    return writable(given.astype(np.int64, copy=False))
 
 
 def _hint(n: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from smidgen.errors import InvalidArgument
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Learner
-from smidgen.testing import class_laws, deciding_laws, memory_laws, playing_laws, refusing_laws
+from smidgen.testing import class_laws, deciding_laws, memory_laws, playing_laws, record_laws, refusing_laws
 from smidgen.testing.case import Case
 from smidgen.testing.draft_forms import Drafting
 from smidgen.testing.forms import Clicking, CoactiveForm, Form, Rewarded
@@ -57,7 +57,10 @@ LAWS: tuple[Law, ...] = (
     refusing_laws.a_step_beyond_floating_point_is_refused_whole,
     refusing_laws.hostile_streams_leave_finite_state_or_are_refused,
     refusing_laws.milliseconds_are_ordinary_input,
-    memory_laws.many_at_once_are_each_in_turn,  # last: whoever breaks another law is told of that one
+    memory_laws.many_at_once_are_each_in_turn,  # late: a learner that breaks another law is reported for that one
+    record_laws.a_pipeline_is_the_bare_learner_on_the_same_rows,
+    record_laws.late_answers_on_records_are_those_on_their_rows,
+    record_laws.a_stream_of_records_is_the_stream_of_their_rows,
 )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from smidgen.service.store.bases import Base, BaseState, Carried, state_digest
-from smidgen.service.store.events import Chain, digest_of
-from smidgen.service.store.protocol import Store
+from smidgen.service.log.base import Base, BaseState, Carried, state_digest
+from smidgen.service.log.events import Chain, digest_of
+from smidgen.service.storage.protocol import Store
 from smidgen.testing.laws import hold
 from smidgen.testing.store_play import asked, batch, feedback, model
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from smidgen.service.store.events import Chain
-from smidgen.service.store.protocol import Store
+from smidgen.service.log.events import Chain
+from smidgen.service.storage.protocol import Store
 from smidgen.testing.laws import hold
 from smidgen.testing.store_play import asked, batch, feedback, model
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from smidgen.service.store import bodies
-from smidgen.service.store.events import KEPT, Chain
-from smidgen.service.store.protocol import Store
-from smidgen.service.store.rows import Expiry
+from smidgen.service.log import codec
+from smidgen.service.log.events import KEPT, Chain, digest_of, present_digest
+from smidgen.service.storage.protocol import Store
+from smidgen.service.storage.records import Expiry
 from smidgen.testing.laws import hold
 from smidgen.testing.store_play import asked, batch, feedback, model
 
@@ -131,7 +131,7 @@ def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
     rewinds = store.rewinds(row.slot)
     hold([(event.type, event.made) for event in rewinds] == [("retracted", 2)], "what takes back can be asked for")
     hold(rewinds[0].decision == name and rewinds[0].key == "k", "it says of whom")
-    hold(bodies.read_fields(rewinds[0].body, 0).get("columns") == KEPT, "and that names keep their columns")
+    hold(codec.read_fields(rewinds[0].body, 0).get("columns") == KEPT, "and that names keep their columns")
     counts = store.counts(row.slot)
     hold(counts is not None and counts.answered == 1, "what was taken back is not answered")
 
@@ -166,7 +166,8 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
     mine = [event.seq for event in store.of_key(row.slot, "a")]
     hold(mine == [2, 4, 5, 7], "the events of a key are told in order")
     hold(store.forgotten(row.slot) == 0, "as long as nobody was forgotten, none is said to be")
-    count, verdict = batch(store, lambda: store.forget(row.slot, "a", 50.0))
+    batch(store, lambda: store.publish(row.slot, "b", 7, b"state"))
+    count, verdict = batch(store, lambda: store.forget(row.slot, "a", 50.0, None, {3: b"said otherwise"}))
     hold((count, verdict.version) == (4, 4), "all events of the key are erased, and that makes a version")
     store.drop_states(row.slot, verdict.seq or 0)
     deadline = time.monotonic() + 30.0
@@ -177,6 +178,11 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
         events = view.events(row.slot)
         hold([event.seq for event in events] == list(range(1, 9)), "numbers keep no gap")
         hold(Chain().follow(events) is None, "the chain holds over erased events")
+        changed, told = events[2], codec.read_fields(events[7].body, 8)
+        hold(changed.body == b"said otherwise" and changed.key == "b", "an event of another says something else then")
+        hold(told["rewritten"] == [3], "the event that forgot tells which")
+        hold(told["digests"] == present_digest(changed) != digest_of(changed), "and the digest of what it says now")
+        hold(not list(view.states(row.slot, "b")), "the state of its key is gone")
         erased = [event for event in events if event.salt is None]
         hold([event.seq for event in erased] == [2, 4, 5, 7], "an erased event has no salt")
         bare = all(event.key is None and event.decision is None and event.at == 0.0 for event in erased)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
-from smidgen.service.store.protocol import Store
-from smidgen.service.store.rows import TokenRow
+import msgspec
+
+from smidgen.service.log.events import Chain
+from smidgen.service.storage.protocol import Store
+from smidgen.service.storage.records import TokenRow
 from smidgen.testing.laws import hold
 from smidgen.testing.store_looks import answers_named_questions
 from smidgen.testing.store_play import asked, batch, feedback, model
@@ -162,6 +166,33 @@ def tokens_are_looked_up(make: Callable[[], Store], store: Store) -> None:
     hold(batch(store, lambda: store.revoke_token("nobody", 9.0)) is False, "a token that is not there is not revoked")
     found = store.token(b"digest of one")
     hold(found is not None and found.revoked_at == 8.0, "a revoked token says when it ended")
+    named = TokenRow("id3", b"three", "read", None, 4.0, None, "Grafana", 90.0, None)
+    batch(store, lambda: store.add_token(named))
+    hold(store.token(b"three") == named, "a token keeps its name and its expiry")
+    for at in (7.0, 5.0):
+        batch(store, functools.partial(store.use_token, "id3", at))
+    hold(store.tokens()[-1] == named._replace(used_at=7.0), "the last use of a token is kept, and never goes back")
+    batch(store, lambda: store.use_token("nobody", 9.0))
+
+
+def events_of_operators_are_signed(make: Callable[[], Store], store: Store) -> None:
+    """Events that operators cause keep the id of the token; those of apps do not."""
+    row = model(store, "signed")
+
+    def write() -> None:
+        store.author = "0badcafe"
+        store.append(row.slot, "amended", 2.0, msgspec.msgpack.encode({"changes": {"a": 1}}))
+        store.append(row.slot, "archived", 3.0, None)
+        store.append(row.slot, "shown", 4.0, None)
+        store.author = None
+        store.append(row.slot, "archived", 5.0, None)
+
+    batch(store, write)
+    bodies = [event.body for event in store.events(row.slot)][-4:]
+    told = [None if body is None else msgspec.msgpack.decode(body) for body in bodies]
+    by = {"token_id": "0badcafe"}
+    hold(told == [{"changes": {"a": 1}} | by, by, None, None], "an event of an operator names the token")
+    hold(Chain().follow(store.events(row.slot)) is None, "the chain holds over the token's id")
 
 
 def questions_are_answered(make: Callable[[], Store], store: Store) -> None:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from smidgen.service.store.protocol import Question, Store
-from smidgen.service.store.rows import Asked, Told
+from smidgen.service.storage.protocol import Question, Store
+from smidgen.service.storage.records import Asked, Told
 
 
 def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Callable[[], Any]], Any]) -> None:
@@ -66,17 +66,24 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         latest = [store.decision(asked[n].decision) for n in (3, 2)]
         look("lately", [_outcome(asked[n], n, figures) for n in (5, 4, 3)], limit=3)
         look("answers", [_outcome(asked[n], n, figures) for n in (1, 4, 0)], limit=3)
+        look("open", [(0, 0)], now=1e6, limit=9)  # of what was forwarded one is answered late, the others in time
         look("ended", [], now=1e6, limit=3)
         look("ended", [_outcome(asked[n], n, figures) for n in (5, 4)], now=1.5e6, limit=2)
         look("latest", [tuple(row) for row in latest if row is not None], before=6, limit=2)
         batch(store, lambda: store.decided(slot, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
         look("lately", [_outcome(asked[5], 5, figures)], limit=1)  # what was not shown does not count
+        look("open", [(0, 1)], now=1e6, limit=9)
+        look("open", [(0, 0)], now=1.5e6, limit=9)
         look("ended", [_outcome(asked[5], 5, figures)], now=1.5e6, limit=1)
         hidden = [asked[5]._replace(decision=f"{1890 + n:024x}", shown=False) for n in range(4)]
         batch(store, lambda: store.decided(slot, hidden))
         look("lately", [], limit=1)  # nor is it looked through without end
         look("ended", [], now=1.5e6, limit=1)
         look("lately", [_outcome(asked[n], n, figures) for n in (5, 4)], limit=2)
+        fresh = [asked[1]._replace(decision=f"{1880 + n:024x}", number=9 + n) for n in range(2)]
+        batch(store, lambda: store.decided(slot, fresh))
+        look("open", [(2, 5)], now=1e6, limit=99)
+        look("open", [(1, 0)], now=1e6, limit=1)
     finally:
         reader.close()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from smidgen.service.store.protocol import Store
-from smidgen.service.store.rows import Asked, ModelRow, Told
+from smidgen.service.storage.protocol import Store
+from smidgen.service.storage.records import Asked, ModelRow, Told
 
 
 def model(store: Store, name: str) -> ModelRow:

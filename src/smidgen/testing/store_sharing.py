@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from smidgen.service.refusals import Taken
-from smidgen.service.store.events import Chain
-from smidgen.service.store.protocol import Store
+from smidgen.service.errors import Taken
+from smidgen.service.log.events import Chain
+from smidgen.service.storage.protocol import Store
 from smidgen.testing.laws import hold
 from smidgen.testing.store_play import asked, batch, feedback, model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from smidgen.service.store.protocol import Store
+from smidgen.service.storage.protocol import Store
 from smidgen.testing.laws import hold
 from smidgen.testing.store_play import asked, batch, feedback, model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from smidgen.service.store.protocol import Store
+from smidgen.service.storage.protocol import Store
 from smidgen.testing import (
     store_bases,
     store_batches,
@@ -20,7 +20,7 @@ Law = Callable[[Callable[[], Store], Store], None]
 
 
 def check_store(make_store: Callable[[], Store]) -> None:
-    """Hold a store against the contract of `smidgen.service.store.protocol`.
+    """Hold a store against the contract of `smidgen.service.storage.protocol`.
 
     Parameters
     ----------
@@ -35,10 +35,12 @@ def check_store(make_store: Callable[[], Store]) -> None:
 
     Examples
     --------
-    >>> from smidgen.service.store.memory import MemoryStore, Shelf
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from smidgen.service.storage.sqlite import SQLiteStore
     >>> from smidgen.testing import check_store
-    >>> shelf = Shelf()
-    >>> check_store(lambda: MemoryStore(shelf))
+    >>> with TemporaryDirectory() as folder:
+    ...     check_store(lambda: SQLiteStore(Path(folder), synchronous="OFF"))
     """
     for law in _LAWS:
         store = make_store()
@@ -75,6 +77,7 @@ _LAWS: tuple[Law, ...] = (
     store_closings.settings_can_change,
     store_decisions.states_are_kept,
     store_decisions.tokens_are_looked_up,
+    store_decisions.events_of_operators_are_signed,
     store_batches.a_probe_means_nothing,
     store_batches.what_is_committed_lasts,
     store_decisions.questions_are_answered,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import borrowing
+from smidgen._core.users import write_clicks
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Clicks, from_clicks
@@ -19,30 +19,6 @@ from smidgen.users.person import CLICKING, Person
 TELLS = {"clicks": "the clicks", "better": "the better ranking that they stand for"}
 #: The chance of a click on a document of grade 0 that was looked at, where nothing else is said.
 ERROR = 0.1
-
-
-@borrowing
-def click_into(
-    user: Person, shown: IntArray, labels: FloatArray, rng: np.random.Generator, draws: FloatArray, clicked: IntArray
-) -> int:
-    """Go down the list and write the documents that are clicked, by the user's own random numbers; returns how many.
-
-    A click at a place comes with the chance that the table ``attract`` has for the place and the grade of its document;
-    after it the user stops with the chance that ``stop`` has. Places below a table's last row have that row. ``draws``
-    has two rows; they and ``clicked`` have a place or more for each document that the user looks at.
-    """
-    looks, last, count = min(user.depth, shown.shape[0]), user.attract.shape[0] - 1, 0
-    for row in range(2):
-        for i in range(looks):
-            draws[row, i] = rng.random()
-    for i in range(looks):
-        row, grade = min(i, last), int(labels[shown[i]])
-        hit = draws[0, i] < user.attract[row, grade]
-        clicked[count] = shown[i]  # the next one writes over it if it was none: a branch would be foretold wrongly
-        count += hit
-        if hit & (draws[1, i] < user.stop[row, grade]):
-            break
-    return count
 
 
 class ClickUser:
@@ -106,8 +82,8 @@ class ClickUser:
         """The clicked documents, in the order of the clicks."""
         shown, labels = context.check(action), self._labels(context)
         self.grades(labels, shown[: self.depth])
-        draws, clicked = np.empty((2, len(shown))), np.empty(len(shown), np.int64)
-        count = click_into(self.person(), shown, labels, self._rng, draws, clicked)
+        clicked = np.empty(len(shown), np.int64)
+        count = write_clicks(self.person(), shown, labels, self._rng, clicked)
         return [int(document) for document in clicked[:count]]
 
     def grades(self, labels: Any, seen: Any) -> IntArray:

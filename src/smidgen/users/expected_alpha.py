@@ -7,38 +7,11 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
-from smidgen.decision import FloatArray, IntArray
+from smidgen._core.users import random_mass, write_expected
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
-from smidgen.structures.ranking import ranked, utility
 from smidgen.users.person import EXPECTED, Person
-from smidgen.users.strict_alpha import StrictAlpha, as_alpha, inspect
-
-
-@kernel
-def random_mass(target: float, strict: float, random: float) -> float:
-    """The largest mass p on the random objects with (1 − p)·strict + p·random ≥ target, all of them gains."""
-    return 1.0 if random >= min(target, strict) else min(1.0, max(0.0, (strict - target) / (strict - random)))
-
-
-@kernel
-def mixed(
-    shown: IntArray, scores: FloatArray, discounts: FloatArray, user: Person, rng: np.random.Generator
-) -> IntArray:
-    """A ranking by the user's own random numbers: a strict one, or at times one of some random rankings."""
-    n, before = shown.shape[0], utility(shown, scores, discounts)
-    sure = inspect(scores, shown, discounts, user.strict)
-    others = np.empty((user.randoms, n), np.int64)
-    random = 0.0
-    for k in range(user.randoms):
-        others[k] = rng.permutation(n)
-        random += utility(others[k], scores, discounts) - before
-    target = user.alpha * (utility(ranked(scores), scores, discounts) - before)
-    strict = utility(sure, scores, discounts) - before
-    if rng.random() < random_mass(target, strict, random / user.randoms):
-        sure = others[rng.integers(0, user.randoms)]
-    return sure
+from smidgen.users.strict_alpha import StrictAlpha, as_alpha
 
 
 class ExpectedAlpha:
@@ -79,7 +52,7 @@ class ExpectedAlpha:
                 "leave it out for 1.0, or lower alpha",
             )
         self.w_star = self.strict.w_star
-        self._randoms = checks.whole("randoms", randoms, "leave it out for 5")
+        self._randoms = checks.whole("randoms", randoms, "leave it out for 5", below=10_001)
         self._rng = np.random.default_rng(checks.seed(seed))
 
     def person(self) -> Person:
@@ -89,8 +62,10 @@ class ExpectedAlpha:
     def __call__(self, context: Any, action: Any) -> Any:
         """The improved object, or, at times, a random one."""
         if isinstance(context, Ranking):
-            scores = context.scores(self.w_star)
-            return mixed(context.check(action), scores, context.discounts, self.person(), self._rng)
+            shown, scores = context.check(action), context.scores(self.w_star)
+            better = np.empty(len(shown), np.int64)
+            write_expected(scores, shown, context.discounts, self.person(), self._rng, better)
+            return better
         answer = self.strict(context, action)
         others = [self._random_object(context) for _ in range(self._randoms)]
 

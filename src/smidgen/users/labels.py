@@ -70,4 +70,4 @@ class Labels:
                 f"the labels have shape {labels.shape} and dtype {labels.dtype}",
                 f"give one finite number per document, {len(context)} here",
             )
-        return labels.astype(np.float64, copy=False)  # unsigned and bool labels have no negative
+        return np.ascontiguousarray(labels, dtype=np.float64)  # unsigned and bool labels have no negative

@@ -7,24 +7,10 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
-from smidgen.decision import FloatArray, IntArray
-from smidgen.structures.ranking import put_first, ranked
+from smidgen._core.users import write_noisy
+from smidgen.decision import IntArray
 from smidgen.users.labels import Labels
 from smidgen.users.person import NOISY, Person
-
-
-@kernel
-def best_seen(shown: IntArray, labels: FloatArray, depth: int, top: int) -> IntArray:
-    """The ``top`` documents of highest label among those seen, best first, equals in the order shown."""
-    seen = np.empty(min(depth, shown.shape[0]))
-    for i in range(seen.shape[0]):
-        seen[i] = labels[shown[i]]
-    places = ranked(seen)
-    front = np.empty(min(top, seen.shape[0]), np.int64)
-    for i in range(front.shape[0]):
-        front[i] = shown[places[i]]
-    return front
 
 
 class NoisyDepth:
@@ -61,4 +47,6 @@ class NoisyDepth:
         """The improved ranking."""
         labels = self._labels(context)
         shown = context.check(action)
-        return put_first(best_seen(shown, labels, self.depth, context.top), shown, len(shown))
+        better: IntArray = np.empty(len(shown), np.int64)
+        write_noisy(labels, shown, self.depth, context.top, better)
+        return better

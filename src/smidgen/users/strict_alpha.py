@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
-from smidgen.decision import FloatArray, IntArray
+from smidgen._core.users import enough, write_strict
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
-from smidgen.structures.ranking import put_first, utility
 from smidgen.users.person import STRICT, Person
-
-_ROUNDING = 1e-12
 
 
 def as_utility(w_star: Any) -> FloatArray:
@@ -31,39 +28,6 @@ def as_utility(w_star: Any) -> FloatArray:
 def as_alpha(alpha: float) -> float:
     """Check a level of informativeness."""
     return checks.number("alpha", alpha, "give a share of the possible gain in (0, 1]", above=0.0, at_most=1.0)
-
-
-@kernel
-def enough(before: float, best: float, alpha: float) -> float:
-    """The utility that gains the share alpha of what could be gained (eq. 5), less what may be rounding."""
-    return before + alpha * (best - before) - _ROUNDING * (abs(best) + abs(before))
-
-
-@kernel
-def inspect(scores: FloatArray, shown: IntArray, discounts: FloatArray, alpha: float) -> IntArray:
-    """Go down the list; stop at the first prefix whose best documents, put on top, gain enough."""
-    n, top = shown.shape[0], discounts.shape[0]
-    by_score, best = np.sort(scores)[::-1], 0.0
-    for i in range(top):
-        best += discounts[i] * by_score[i]
-    target = enough(utility(shown, scores, discounts), best, alpha)
-    found = np.empty(top, np.int64)  # the best documents so far, best first; equals in the order shown
-    filled = 0
-    for k in range(n):
-        place = min(filled, top)
-        while place > 0 and scores[shown[k]] > scores[found[place - 1]]:
-            place -= 1
-        if place < top:
-            filled = min(filled + 1, top)
-            for i in range(filled - 1, place, -1):
-                found[i] = found[i - 1]
-            found[place] = shown[k]
-        gained = 0.0
-        for i in range(top):
-            gained += discounts[i] * scores[found[i] if i < filled else shown[i]]
-        if gained >= target:
-            break
-    return put_first(found[:filled], shown, n)
 
 
 class StrictAlpha:
@@ -101,7 +65,9 @@ class StrictAlpha:
         if isinstance(context, Ranking):
             shown = context.check(action)
             scores = context.scores(self.w_star)
-            return inspect(scores, shown, context.discounts, self.alpha)
+            better = np.empty(len(shown), np.int64)
+            write_strict(scores, shown, context.discounts, self.alpha, better)
+            return better
         if isinstance(context, Choice):
             candidates: Any = np.flatnonzero(context.available)
             scores = context.scores(self.w_star)

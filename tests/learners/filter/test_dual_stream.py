@@ -10,9 +10,10 @@ import pytest
 from scipy import sparse
 
 import smidgen
-from smidgen.data import documents, filter_stream, tfidf_stream
+from smidgen.data import documents, filter_stream
 from smidgen.learners.filter import dual_stream
 from smidgen.state.sparse_ridge import SparseRidge
+from smidgen_papers.data import tfidf_stream
 
 DIM = 1500
 

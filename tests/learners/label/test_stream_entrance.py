@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 
 from smidgen import Confidit
+from smidgen._core.confidit import row_scales
 from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features import as_stream
 from smidgen.features.row import write_unit_row
 from smidgen.learners.label.classes import Classes
-from smidgen.learners.label.confidit_stream import row_scales
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -15,8 +15,8 @@ from scipy import sparse
 import reference_clicks as slow
 import smidgen
 from smidgen import PDGD, Clicks, Decision, Ranking
+from smidgen._core.rank import exchange_odds, log_probability
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
-from smidgen.learners.rank.plackett_luce import exchange_odds, log_probability, suffix_sums
 
 scores_lists = st.lists(st.floats(-4, 4), min_size=2, max_size=7)
 
@@ -47,20 +47,18 @@ def test_the_odds_of_an_exchange(scores: list[float], data: st.DataObject) -> No
         scores, slow.exchanged(order, order[i], order[j]), n
     )
     for places in (n, 10**9):  # so many places that products are not safe
-        at, left = np.empty(n), np.empty(n + 1)
-        safe = suffix_sums(np.array(scores), np.array(order), places, at, left)
-        assert exchange_odds(at, left, i, j, safe) == pytest.approx(expected, rel=1e-10)
+        odds, safe = exchange_odds(np.array(scores), np.array(order), places, i, j)
+        assert odds == pytest.approx(expected, rel=1e-10)
     assert max(scores) - min(scores) < 1e-7 or not safe
 
 
 def test_odds_beyond_floating_point() -> None:
     """Scores thousands apart: both probabilities are 0 as numbers, their odds are not."""
     scores, order = np.array([0.0, -3000.0, -3001.0, -6000.0]), np.array([0, 1, 2, 3])
-    at, left = np.empty(4), np.empty(5)
-    safe = suffix_sums(scores, order, 4, at, left)
+    odds, safe = exchange_odds(scores, order, 4, 1, 2)
     assert not safe
-    assert exchange_odds(at, left, 1, 2, safe) == pytest.approx(math.exp(1.0))
-    assert exchange_odds(at, left, 2, 1 + 2, safe) == math.inf
+    assert odds == pytest.approx(math.exp(1.0))
+    assert exchange_odds(scores, order, 4, 2, 3) == (math.inf, False)
     learner = PDGD(dim=1, step=1.0, depth=4)
     decision = Decision(
         kind="PDGD",

@@ -9,7 +9,6 @@ import pytest
 
 import smidgen
 from smidgen import OGD, OGDEG, ONS, ONSEG, Ball, Box
-from smidgen.evaluate import play_tuning
 
 MAKERS: dict[str, Any] = {
     "OGD": lambda: OGD(space=Ball(dim=3), gradient_bound=2.0),
@@ -53,20 +52,6 @@ def test_one_wild_gradient_is_forgotten() -> None:
     np.testing.assert_allclose(learner.weights, target, atol=1e-3)
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_a_compiled_stream_clips_and_counts_alike(make: Any) -> None:
-    rng = np.random.default_rng(1)
-    Z = rng.normal(size=(60, 3)) * 10.0 ** rng.uniform(-1, 2, size=(60, 1))
-    loss = smidgen.losses.LeastSquares(Z=Z, y=Z @ [0.5, 0.2, 0.1])
-    learner, twin = make(), make()
-    play_tuning(learner, loss)
-    for t in range(len(loss)):
-        decision = twin.decide()
-        twin.learn(decision, loss.gradient(t, decision.action))
-    assert 0 < learner.clipped == twin.clipped < 60
-    np.testing.assert_allclose(learner.weights, twin.weights, atol=1e-9)
-
-
 VALUES: dict[str, Any] = {
     "OGDEG": lambda **more: OGDEG(space=Ball(dim=3), loss_bound=2.0, delta=0.2, **more),
     "ONSEG": lambda **more: ONSEG(space=Box(low=np.zeros(3), high=1.0), loss_bound=2.0, delta=0.1, beta=0.02, **more),
@@ -86,22 +71,6 @@ def test_a_large_loss_counts_as_one_of_the_bound(make: Any, size: float) -> None
     again = smidgen.Learner.from_bytes(learner.to_bytes())
     assert again.to_bytes() == learner.to_bytes()
     assert again.clipped == 10
-
-
-@pytest.mark.parametrize("beyond", ["clip", "take"])
-@pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
-def test_a_compiled_stream_of_losses_clips_and_counts_alike(make: Any, beyond: str) -> None:
-    rng = np.random.default_rng(1)
-    Z = rng.normal(size=(300, 3)) * rng.choice([0.5, 4.0], size=(300, 1), p=[0.8, 0.2])
-    loss = smidgen.losses.LeastSquares(Z=Z, y=Z @ [0.5, 0.2, 0.1])
-    learner, twin = make(beyond=beyond), make(beyond=beyond)
-    play_tuning(learner, loss)
-    for t in range(len(loss)):
-        decision = twin.decide()
-        twin.learn(decision, loss(t, decision.action))
-    assert 0 < learner.clipped == twin.clipped < 300
-    np.testing.assert_allclose(learner.weights, twin.weights, atol=1e-9)
-    assert smidgen.Learner.from_bytes(learner.to_bytes()).clipped == learner.clipped
 
 
 def test_what_was_made_before_losses_were_clipped_takes_them_as_they_are() -> None:

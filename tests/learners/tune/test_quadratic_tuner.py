@@ -9,6 +9,7 @@ import pytest
 
 import reference_tune
 from smidgen import Ball, Box, Knobs, QuadraticTuner, knobs
+from smidgen._core import tune
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback
 from smidgen.learners.tune import quadratic_round
 from smidgen.randomness import COIN, DIRECTION, stream_key
@@ -18,15 +19,9 @@ LOW, HIGH = [0.0, -1.0, 10.0], [1.0, 1.0, 50.0]
 
 def candidates(seed: int, stream: int, number: int, best: np.ndarray) -> np.ndarray:
     """The candidates that the tuner draws, by its own generator: one row each."""
-    d = len(best)
-    words, normals, Z, _, _ = quadratic_round.candidate_arrays(d, quadratic_round.features_of(d))
-    drawn(stream_key(seed, stream), number, best, words, normals, Z)
+    Z = np.empty((len(best), quadratic_round.COUNT))
+    tune.candidates(best, stream_key(seed, stream), number, Z)
     return Z.T[: 2 * quadratic_round.EACH + 1].copy()
-
-
-@quadratic_round.kernel
-def drawn(key: Any, number: int, best: Any, words: Any, normals: Any, Z: Any) -> None:
-    quadratic_round.write_candidates(key, number, best, words, normals, Z)
 
 
 @pytest.mark.parametrize("forgetting", [0.998, 0.9, 1.0])

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from smidgen._core.rank import log_probability
 from smidgen.decision import Decision, IntArray
-from smidgen.learners.rank.plackett_luce import log_probability
 
 
 def log_chance(mine: Decision, shown: IntArray, settings: Mapping[str, Any]) -> float:
@@ -39,12 +39,12 @@ def log_chance(mine: Decision, shown: IntArray, settings: Mapping[str, Any]) -> 
     >>> log_chance(d, d.action, learner.params) == d.log_propensity
     True
     """
-    order = np.asarray(shown, dtype=np.int64)
+    order = np.ascontiguousarray(shown, dtype=np.int64)
     places = min(int(settings.get("depth", len(order))), len(order))
     if mine.log_propensity is None or mine.scores is None:
         return 0.0 if np.array_equal(order[:places], np.asarray(mine.action)[:places]) else -math.inf
     if mine.teams is None:
-        return float(log_probability(np.asarray(mine.scores, np.float64), order, places))
+        return float(log_probability(np.ascontiguousarray(mine.scores, np.float64), order, places))
     swap, alternate = float(settings.get("swap", 0.5)), bool(settings.get("alternate", True))
     greedy = np.asarray(mine.greedy)
     chances = [_of_pairing(greedy, order, places, start, swap) for start in ((0, 1) if alternate else (0,))]

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import written_for
+from smidgen._core import written_for
+from smidgen._core.coactive import rounds
+from smidgen._core.rank import drawn_rounds
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate.players import drawn_rounds, ranking_rounds
+from smidgen.evaluate.players.drawn_rounds import SILENT, DrawnMemory
 from smidgen.evaluate.players.forms import forms_of
 from smidgen.evaluate.players.orders import as_order
 from smidgen.evaluate.players.query_table import QueryTable
@@ -192,7 +194,7 @@ def _play_ruled(learner: Coactive | DuelingBandit, program: Program, duel: Duel,
         state = learner._state()
     else:
         table, order, person, record, rng = stream
-        played = ranking_rounds.rounds(table, order, program, m, duel, person, record, rng)
+        played = rounds(table, order, program, m, duel, person, record, rng)
         if played < len(order) or not is_finite(m):
             return False
     learner._restore(state_of(m, state))
@@ -205,7 +207,7 @@ def _play_retrained(rule: Retrained, program: Program, m: RuleMemory, stream: _S
         m = m._replace(pairs=np.empty((rule.missing, rule.dim)))
         m.counts[FILLED] = 0
         table, order, person, record, rng = stream
-        stream = stream.after(ranking_rounds.rounds(table, order, program, m, Duel(False), person, record, rng))
+        stream = stream.after(rounds(table, order, program, m, Duel(False), person, record, rng))
         for pair in m.pairs[: m.counts[FILLED]]:
             rule.step(pair)
         m.w[:] = rule.weights
@@ -215,11 +217,11 @@ def _play_drawn(learner: RankLearner, drawing: Drawing, stream: _Stream) -> bool
     """The same for a learner that draws."""
     state, none = learner._state(), np.empty(0)
     squares, total = (np.array(state.get(name, none)) for name in ("squares", "total"))
-    m = drawn_rounds.DrawnMemory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))
+    m = DrawnMemory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))
     table, order, person, record, rng = stream
-    played = drawn_rounds.drawn_rounds(table, order, drawing, m, person, record, rng)
+    played = drawn_rounds(table, order, drawing, m, person, record, rng)
     if played < len(order) or not all(np.isfinite(array).all() for array in (m.w, squares, total)):
         return False
-    now = {"w": m.w, "squares": squares, "total": total, "uninformative": m.counts[drawn_rounds.SILENT]}
+    now = {"w": m.w, "squares": squares, "total": total, "uninformative": m.counts[SILENT]}
     learner._restore({name: np.asarray(now[name]) for name in state})
     return True

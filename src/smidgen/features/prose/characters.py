@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import constant
-
 Codes = NDArray[np.uint32]
 Kinds = NDArray[np.uint8]
 
@@ -51,7 +49,7 @@ def characters(text: str) -> Characters:
         return Characters(codes, np.frombuffer(text.encode("ascii").translate(_ASCII), np.uint8))
     strange, where = np.unique(codes, return_inverse=True)
     known = np.array([kind_of(chr(code)) for code in strange.tolist()], np.uint8)
-    return Characters(codes, constant(known[where.reshape(-1)]))
+    return Characters(codes, known[where.reshape(-1)])
 
 
 def folded(text: str, given: Characters) -> Characters:

@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
+from smidgen._core.prose import add_phrase
 from smidgen.decision import IntArray
 from smidgen.features.prose.characters import characters
-from smidgen.features.prose.terms import enter, word_keys
 
 #: Kinds of phrases; their order is that of `PHRASES`.
 (
@@ -74,7 +74,6 @@ PHRASES: dict[int, str] = {
     ),
     CONTRACTED: "it s, that s, let s, what s, there s, here s, he s, she s, who s, how s, where s, i m, i d",
 }
-CATEGORIES = len(PHRASES)
 
 
 @cache
@@ -86,5 +85,5 @@ def table() -> IntArray:
         size *= 2
     made = np.array([[-1], [0]]) * np.ones((2, size), np.int64)
     for phrase, kind in listed:
-        enter(made, word_keys(*characters(phrase)), kind)
+        add_phrase(made, characters(phrase), kind)
     return made

@@ -9,22 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._core.prose import read_text
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features.prose import lexicon
-from smidgen.features.prose.characters import Codes, Kinds, characters, folded
-from smidgen.features.prose.lexicon import CATEGORIES
-from smidgen.features.prose.marks import COUNTED, count_all
-from smidgen.features.prose.terms import find_phrases, lay_letters, lay_words, token_keys, word_keys
+from smidgen.features.prose.characters import characters, folded
 from smidgen.features.prose.traits import COLUMNS as STYLE
-from smidgen.features.prose.traits import N_TRAITS, lay_traits, measure, style_name
+from smidgen.features.prose.traits import N_TRAITS, style_name
 
 #: Columns of words and pairs, and of letters.
 WORDS, LETTERS = 768, 1024
 #: Columns of a text: style, words, letters.
 DIM = STYLE + WORDS + LETTERS
-#: How much words and letters weigh beside style.
-WORD_SCALE, LETTER_SCALE = 1.0, 1.0
 #: Characters of a text; a longer one is refused.
 LONGEST = 131_072
 #: Characters of a text that is remembered, and how many are.
@@ -50,24 +45,6 @@ class Prose(NamedTuple):
     tokens: IntArray
 
 
-@kernel
-def _numbers(
-    codes: Codes, kinds: Kinds, small: Codes, small_kinds: Kinds, phrases: IntArray
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """The columns of a text, its traits and its tokens, from its characters as they are and case folded."""
-    counted, found = np.zeros(COUNTED, np.int64), np.zeros((3, CATEGORIES), np.int64)
-    traits, row, keys = np.zeros(N_TRAITS), np.zeros(DIM), word_keys(small, small_kinds)
-    count_all(codes, kinds, counted)
-    find_phrases(keys, phrases, found[0], found[1], found[2])
-    measure(counted, found[0], found[1], found[2], traits)
-    lay_traits(traits, row[:STYLE])
-    lay_words(keys, WORD_SCALE, row[STYLE : STYLE + WORDS])
-    lay_letters(small, small_kinds, LETTER_SCALE, row[STYLE + WORDS :])
-    for k in range(DIM):
-        row[k] = np.float32(row[k])
-    return row, traits, token_keys(codes, kinds)
-
-
 def read(text: str, salt: bytes | None = None) -> Prose:
     """Read a text; with a salt the keys of its tokens are digests that nobody without the salt can compare.
 
@@ -80,9 +57,10 @@ def read(text: str, salt: bytes | None = None) -> Prose:
 
 def _read(text: str) -> Prose:
     given = characters(text)
-    row, traits, tokens = _numbers(*given, *folded(text, given), lexicon.table())
+    row, traits, tokens = np.empty(DIM), np.empty(N_TRAITS), np.empty(len(text), np.int64)
+    count = read_text(given, folded(text, given), lexicon.table(), row, traits, tokens)
     row.flags.writeable = traits.flags.writeable = False
-    return Prose(row, traits, tokens)
+    return Prose(row, traits, tokens[:count].copy())
 
 
 _lately = lru_cache(maxsize=LATELY)(_read)

@@ -10,25 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._core.choose import (
+    decide_columns,
+    decide_root,
+    follow_columns,
+    follow_root,
+    hear_root,
+    play_columns,
+    play_root,
+    sample_columns,
+    sample_root,
+)
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Rows
 from smidgen.history import History
 from smidgen.learners.choose.candidates import candidates, chosen
-from smidgen.learners.choose.following import follow_columns, follow_root
-from smidgen.learners.choose.round import (
-    ROUNDS,
-    TOO_MUCH,
-    Settled,
-    decide_columns,
-    decide_root,
-    hear_root,
-    pack,
-    sample_columns,
-    sample_root,
-)
-from smidgen.learners.choose.shares import SAMPLES, Mask
-from smidgen.learners.choose.stream import Played, Shown, play_columns, play_root
+from smidgen.learners.choose.round import ROUNDS, SAMPLES, TOO_MUCH, Mask, Played, Settled, Shown, pack
 from smidgen.learners.choose.table import as_played
 from smidgen.learners.courses import DECIDE, Course, Leg, Way
 from smidgen.learners.follower import Follower, Noted, Trip, notes_for
@@ -37,8 +35,7 @@ from smidgen.learners.reward import as_reward
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.state.columns import ColumnRidge
 from smidgen.state.offers import Estimates, Offer, offer
-from smidgen.state.root import FULL, LEARNT, Slots
-from smidgen.state.root_ridge import RootRidge
+from smidgen.state.root_ridge import FULL, LEARNT, RootRidge, Slots
 
 #: Columns in use up to which A is kept in full where that is left to the learner.
 LARGE = 256

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import ordinary
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import Rows, check_dim
 from smidgen.features.rows import DenseRows, SparseRows
-from smidgen.learners.choose.shares import Mask
+from smidgen.learners.choose.round import Mask
 from smidgen.structures import Choice
 
 
@@ -34,7 +33,7 @@ def _other_candidates(context: Any) -> tuple[Rows, Mask]:
             f"the context is a {type(context).__name__} without rows of candidates",
             "give a Choice: smidgen.Choice(items), one row of features per candidate",
         )
-    return rows, ordinary(mask)
+    return rows, np.ascontiguousarray(mask)
 
 
 def chosen(action: Any, rows: Rows, mask: Mask) -> int:

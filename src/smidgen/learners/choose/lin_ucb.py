@@ -5,7 +5,7 @@ from __future__ import annotations
 from smidgen import checks
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.choose.base import RewardLearner, bytes_of_state
-from smidgen.learners.choose.shares import UCB
+from smidgen.learners.choose.round import UCB
 
 
 @register(

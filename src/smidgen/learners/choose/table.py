@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import ordinary, read_only
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.features import as_stream, check_dim
 from smidgen.features.rows import DenseRows, check_finite, is_sparse
-from smidgen.learners.choose.stream import Played
+from smidgen.learners.choose.round import Played
 from smidgen.state.offers import Offer, offer
 
 
@@ -29,8 +28,8 @@ def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
 
 def _sparse(items: Any, dim: int) -> tuple[Offer, int]:
     """The rows of a sparse matrix, and how many there are; not copied, since a stream is over before it can change."""
-    indices, values, starts = as_stream(items, dim, np.float64)
-    return (ordinary(indices), read_only(values), ordinary(starts)), len(starts) - 1
+    rows = as_stream(items, dim, np.float64)
+    return rows, len(rows[2]) - 1
 
 
 def _dense(items: Any, T: int, K: int, dim: int) -> tuple[Offer, int]:
@@ -40,7 +39,7 @@ def _dense(items: Any, T: int, K: int, dim: int) -> tuple[Offer, int]:
         raise InvalidFeatures(
             f"items has shape {matrix.shape} and dtype {matrix.dtype}", "give T × K × dim numbers, or K × dim"
         )
-    rows = DenseRows(read_only(matrix.astype(np.float64, copy=False)))
+    rows = DenseRows(matrix.astype(np.float64, copy=False))
     check_dim(rows, dim, "items")
     check_finite(rows.array, "items", "give finite numbers")
     return offer(rows), rows.shape[0]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.learners.card import Card, register
 from smidgen.learners.choose.base import RewardLearner, bytes_of_state
-from smidgen.learners.choose.shares import SAMPLES
+from smidgen.learners.choose.round import SAMPLES
 
 
 @register(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._core.ranking import all_finite, vanishes
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import (
     DecisionMismatch,
@@ -29,24 +29,6 @@ from smidgen.structures import Choice, Clicks, Ranking, structured
 
 PAPER = "Shivaswamy & Joachims 2015"
 _NOT_FINITE = ("the features lead to scores that are not finite", "scale them down")
-
-
-@kernel
-def _vanishes(delta: FloatArray) -> bool:
-    """Whether Δ = 0."""
-    touched = 0
-    for i in range(delta.shape[0]):
-        touched += delta[i] != 0.0
-    return touched == 0
-
-
-@kernel
-def _finite(scores: FloatArray) -> bool:
-    """Whether every score is finite."""
-    strange = 0
-    for i in range(scores.shape[0]):
-        strange += not np.isfinite(scores[i])
-    return strange == 0
 
 
 class Coactive(Learner):
@@ -84,7 +66,7 @@ class Coactive(Learner):
             else:
                 self._rule.weighted_step(delta, weight)
             self._taste.take(before, after)
-        self._uninformative += _vanishes(delta)
+        self._uninformative += vanishes(delta)
 
     def learn_many(self, decisions: Sequence[Decision], feedback: Sequence[Any]) -> None:
         """Learn from each decision in turn, as `learn` does, bit for bit; rankings of dense rows in compiled code."""
@@ -275,7 +257,7 @@ def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
         if context.rows.shape[1] != len(w):
             context.check_dim(len(w))
         scores = context.scores(w)
-        if not _finite(scores):
+        if not all_finite(scores):
             raise NotFinite(*_NOT_FINITE)
         return context.best(scores), scores
     known = structured(context)

@@ -9,14 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel, ordinary
+from smidgen._core.coactive import credit, team_clicks
+from smidgen._core.coactive import team_draft as write_draft
+from smidgen._core.random import perturb
+from smidgen.arrays import writable
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidFeedback, NotTeachable
+from smidgen.geometry.space import plain
 from smidgen.learners.base import Learner
 from smidgen.learners.card import Card, register
 from smidgen.learners.coactive.base import PAPER, better_than, present
 from smidgen.optim.rule import moved
-from smidgen.randomness import COIN, DIRECTION, U64, perturb, stream_key, uniforms
+from smidgen.randomness import COIN, DIRECTION, U64, stream_key, uniforms
 from smidgen.records import same
 from smidgen.structures import Clicks, ExtendedRanking, Ranking
 
@@ -31,46 +35,11 @@ class Duel(NamedTuple):
     coins: U64 = np.zeros(2, np.uint64)
 
 
-@kernel
 def team_draft(first: IntArray, second: IntArray, coins: FloatArray) -> tuple[IntArray, IntArray]:
     """Two captains pick in turn, a coin per turn decides who begins; each takes its best document that is left."""
-    n = first.shape[0]
-    order, teams = np.empty(n, np.int64), np.empty(n, np.int64)
-    taken = np.zeros(n, np.bool_)
-    i, j = 0, 0
-    for k in range(n):
-        begins = 0 if coins[k // 2] < 0.5 else 1
-        teams[k] = begins if k % 2 == 0 else 1 - begins
-        while i < n and taken[first[i]]:
-            i += 1
-        while j < n and taken[second[j]]:
-            j += 1
-        order[k] = first[i] if teams[k] == 0 else second[j]
-        taken[order[k]] = True
+    order, teams = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
+    write_draft(first, second, coins, order, teams)
     return order, teams
-
-
-@kernel
-def credit(shown: IntArray, teams: IntArray, better: IntArray, top: int) -> int:
-    """How many more of the user's first ``top`` documents the second team contributed than the first."""
-    side = np.zeros(max(shown.shape[0], better.max() + 1), np.int64)  # who contributed nothing counts for nobody
-    for i in range(shown.shape[0]):
-        side[shown[i]] = 1 if teams[i] == 1 else -1
-    total = 0
-    for i in range(min(top, better.shape[0])):
-        total += side[better[i]]
-    return total
-
-
-@kernel
-def team_clicks(shown: IntArray, teams: IntArray, clicked: IntArray) -> int:
-    """How many more of the clicked documents the second team contributed than the first."""
-    total = 0
-    for i in range(shown.shape[0]):
-        for k in range(clicked.shape[0]):
-            if clicked[k] == shown[i]:
-                total += 1 if teams[i] == 1 else -1
-    return total
 
 
 @register(
@@ -174,7 +143,7 @@ class DuelingBandit(Learner):
             raise DecisionMismatch(f"decision {decision.id} has no direction of {self.dim} features", "give it whole")
         rival_wins = _duel_won(decision, feedback) if isinstance(decision.context, Ranking) else _second(feedback)
         if rival_wins:
-            self._w = moved(self._w, ordinary(u), self._step)
+            self._w = moved(self._w, u, self._step)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         raise NotTeachable(
@@ -212,7 +181,7 @@ class DuelingBandit(Learner):
         return {"w": self._w}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._w = state["w"]
+        self._w = plain(state["w"])
 
 
 def _duel_won(decision: Decision, feedback: Any) -> bool:
@@ -221,13 +190,13 @@ def _duel_won(decision: Decision, feedback: Any) -> bool:
     shown = context.check(decision.action)
     if teams is None or teams.shape != shown.shape:
         raise DecisionMismatch(f"decision {decision.id} does not say who contributed what", "give it whole")
-    sides = np.asarray(teams, dtype=np.int64)
+    sides = writable(np.asarray(teams, dtype=np.int64))
     if type(feedback) is Clicks:
         better_than(decision, feedback)  # refuses documents that were not shown
         return team_clicks(shown, sides, feedback.documents) > 0
     better = context.check(feedback)
     order = better.order if isinstance(better, ExtendedRanking) else better
-    return credit(shown, ordinary(sides), order, context.top) > 0
+    return credit(shown, sides, order, min(context.top, len(order))) > 0
 
 
 def _second(feedback: Any) -> bool:

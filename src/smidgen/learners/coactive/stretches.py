@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import kernel, written_for
+from smidgen._core import written_for
+from smidgen._core.coactive import follow as follow_columns
+from smidgen._core.coactive import write_differences
 from smidgen.decision import Decision, FloatArray, IntArray
-from smidgen.features import DenseRows, dense_scores
+from smidgen.features import DenseRows
 from smidgen.features.lengths import longest_of_each
-from smidgen.features.row_scores import combine_dense
 from smidgen.geometry.polytope import BALL
-from smidgen.optim.program import RuleMemory, is_finite, learn, memory_of, program_of, state_of
+from smidgen.optim.program import is_finite, memory_of, program_of, state_of
 from smidgen.optim.rule import RETRAINED, Program
 from smidgen.structures import Ranking
-from smidgen.structures.ranking import _write_checked, ranked
 
 if TYPE_CHECKING:
     from smidgen.learners.coactive.base import Coactive
@@ -174,7 +174,7 @@ def _ahead(
     places = c.starts[start : end + 1]
     orders = np.empty(places[-1] - places[0] if out is not None else 0, np.int64)
     weights = np.empty((count if out is not None else 0, learner.dim))
-    if _rounds(c, start, end, program, m, orders, weights) < end or not is_finite(m):
+    if follow_columns(c, start, end, program, m, orders, weights) < end or not is_finite(m):
         return None
     learner._restore(state_of(m, state))
     learner._decided = max(learner._decided + end - start - count, *numbers[:count], 0)
@@ -221,7 +221,9 @@ def _columns(steps: Sequence[Stride]) -> _Columns | None:
         better = np.concatenate([step.better for step in answered])
         shown = np.concatenate([step.shown for step in answered])
         where = np.flatnonzero(answers >= 0)
-        if not _differences(X, starts, where, np.concatenate(discounts), _starts(discounts), better, shown, deltas):
+        if not write_differences(
+            X, starts, where, np.concatenate(discounts), _starts(discounts), better, shown, deltas
+        ):
             return None
     return _Columns(X, starts, answers, deltas)
 
@@ -230,54 +232,3 @@ def _starts(arrays: Sequence[Any]) -> IntArray:
     out: IntArray = np.zeros(len(arrays) + 1, np.int64)
     np.cumsum([len(each) for each in arrays], out=out[1:])
     return out
-
-
-@kernel
-def _differences(
-    X: FloatArray,
-    starts: IntArray,
-    where: IntArray,
-    discounts: FloatArray,
-    cuts: IntArray,
-    better: IntArray,
-    shown: IntArray,
-    deltas: FloatArray,
-) -> bool:
-    """How better and shown of the answers differ, which belong to the steps ``where``; no if one is no ranking."""
-    at = 0
-    for k in range(where.shape[0]):
-        first, last = starts[where[k]], starts[where[k] + 1]
-        n, then = last - first, cuts[k + 1] - cuts[k]
-        touched, weights = np.empty(2 * then, np.int64), np.empty(2 * then)
-        above, below = better[at : at + n], shown[at : at + n]
-        if not _write_checked(above, below, discounts[cuts[k] : cuts[k + 1]], n, touched, weights):
-            return False
-        combine_dense(X[first:last], touched, weights, deltas[k])
-        at += n
-    return True
-
-
-@kernel
-def _rounds(c: _Columns, start: int, end: int, p: Program, m: RuleMemory, orders: IntArray, weights: FloatArray) -> int:
-    """The steps start … end − 1: rankings go to ``orders``, weights before answers to ``weights``, if they have room.
-
-    Returns the end, or an earlier step that cannot be taken.
-    """
-    delta, seen, origin = np.empty(c.X.shape[1]), 0, c.starts[start]
-    for t in range(start, end):
-        first, last = c.starts[t], c.starts[t + 1]
-        if c.answers[t] < 0:
-            scores = dense_scores(c.X[first:last], m.w)
-            for i in range(last - first):
-                if not np.isfinite(scores[i]):
-                    return t
-            if orders.shape[0] > 0:
-                orders[first - origin : last - origin] = ranked(scores)
-        else:
-            if weights.shape[0] > 0:
-                weights[seen] = m.w
-            seen += 1
-            delta[:] = c.deltas[c.answers[t]]
-            if not learn(p, m, delta):
-                return t
-    return end

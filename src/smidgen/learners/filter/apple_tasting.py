@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen._core.filter import taste
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.learners.base import State
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
-from smidgen.learners.filter.exploring import TASTING, Exploring, tasting_chance
+from smidgen.learners.filter.exploring import TASTING, Exploring
 from smidgen.learners.filter.perceptron_filter import PerceptronFilter
 from smidgen.learners.filter.ridge_fil import RidgeFull
 from smidgen.learners.filter.simple_fil import PAPER
-from smidgen.randomness import COIN, first_uniform, stream_key
+from smidgen.randomness import COIN, stream_key
 
 
 @register(
@@ -84,9 +85,8 @@ class AppleTasting(Filter):
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._inner._row(context)
         margin = self._inner._margin(row)
-        chance = tasting_chance(float(self._surprises), number)
+        forward, chance = taste(margin, float(self._surprises), self._key, number)
         greedy = margin >= 0.0
-        forward = greedy or first_uniform(self._key, number) < chance
         propensity = 1.0 if greedy else chance if forward else 1.0 - chance
         return self._record(number, row, forward, greedy, margin, 0.0, propensity)
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import ordinary
 from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import LONGEST, Row, as_row, as_stream
@@ -72,7 +71,7 @@ class Filter(Learner):
         try:
             for i, t in enumerate(order):
                 part = slice(starts[t], starts[t + 1])
-                decision = self._decide(Row(indices[part], ordinary(values[part]), self.dim), first + i)
+                decision = self._decide(Row(indices[part], values[part], self.dim), first + i)
                 shown[0][i], shown[1][i] = decision.action, decision.greedy
                 if decision.action or self.sees_everything:
                     self._learn(decision, bool(truth[t]))

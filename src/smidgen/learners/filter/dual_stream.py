@@ -10,34 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from smidgen._kernel import kernel
+from smidgen._core.filter import play_block
 from smidgen.decision import FloatArray
 from smidgen.learners.filter.base import Shown, Stream
-from smidgen.learners.filter.exploring import EVERYTHING, Exploring, forwards, hear, margin_of
-from smidgen.state.sparse_ridge import AskedRows, SparseRidge, asked_learn, asked_moments
+from smidgen.learners.filter.exploring import Exploring
+from smidgen.state.sparse_ridge import SparseRidge
 
 #: Items of a block, and how many examples there must be before blocks pay: until then, the two verbs play.
 BLOCK, MANY = 192, 200
 
 Counts: TypeAlias = tuple[FloatArray, FloatArray]  # what was heard; surprises of a filter that tastes
 ByVerbs: TypeAlias = Callable[[Stream, int, Shown], None]
-
-
-@kernel
-def _play_block(
-    ridge: AskedRows, e: Exploring, counts: Counts, truth: NDArray[np.bool_], first: int, shown: Shown
-) -> None:
-    """The rounds of a block, in turn."""
-    for i in range(truth.shape[0]):
-        mean, width = asked_moments(ridge, i)
-        margin = margin_of(mean, width)
-        shown[0][i], shown[1][i] = forwards(e, margin, first + i, *counts), margin >= 0.0
-        if shown[0][i] or e.rule == EVERYTHING:
-            asked_learn(ridge, i, 1.0 if truth[i] else -1.0, mean, width)
-            hear(*counts, margin, truth[i], width)
 
 
 def play_dual(
@@ -63,6 +46,6 @@ def play_dual(
             by_verbs((indices, values, starts, truth, part), first + at, then)
         else:
             asked = ridge.asked(*wide[:3], part)
-            _play_block(asked, e, counts, truth[part], first + at, then)
+            play_block(asked, e, counts, truth[part], first + at, then)
             ridge.take_over(asked)
         at = stop

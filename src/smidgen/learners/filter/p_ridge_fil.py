@@ -10,54 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._core.filter import p_ridge_decide, p_ridge_hear, p_ridge_stream
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.geometry.ball import project_on_ball
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.learners.sizes import vector_and_matrix
-from smidgen.randomness import COIN, U64, first_uniform, stream_key
-from smidgen.state.classes import Block, Indices
+from smidgen.randomness import COIN, stream_key
 from smidgen.state.full import FullClasses
-from smidgen.state.ridge import ridge_full, ridge_full_hear
-
-TOLERANCE = 1e-10
-
-
-@kernel
-def to_unit_ball(W: Block, B: Block) -> None:
-    """The projection of w on the unit ball in the norm of A."""
-    if np.sum(W[0] * W[0]) > 1.0:
-        W[0] = project_on_ball(B.reshape(W.size, W.size), W[0], 1.0, TOLERANCE)
-
-
-@kernel
-def _step(W: Block, B: Block, idx: Indices, val: Block, y: float) -> bool:
-    """W ← w + (y − w·x)·A_new⁻¹x, A ← A + xxᵀ, then the projection of w on the unit ball in the norm of A.
-
-    Says no, and changes nothing, where that is not finite.
-    """
-    mean, width = ridge_full_hear(W, B, idx, val, y)
-    if not (math.isfinite(mean) and math.isfinite(width)):
-        return False
-    to_unit_ball(W, B)
-    return True
-
-
-@kernel
-def _stream(W: Block, B: Block, p: float, key: U64, stream: Stream, first: int, shown: Shown) -> None:
-    indices, values, starts, truth, order = stream
-    product = np.empty(W.shape)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        mean, _ = ridge_full(W, B, idx, val, product)
-        shown[1][i] = mean >= 0.0
-        shown[0][i] = shown[1][i] or first_uniform(key, first + i) < p
-        if shown[0][i]:
-            _step(W, B, idx, val, 1.0 if truth[t] else -1.0)
 
 
 @register(
@@ -66,7 +27,7 @@ def _stream(W: Block, B: Block, p: float, key: U64, stream: Stream, first: int, 
         feedback="relevance",
         draws=True,
         paper=f"{PAPER}, Fig. 2",
-        cost="nnz·N, N² to learn",
+        cost="nnz, N² to learn",
         example={"dim": 4, "p": 0.3},
         first={"p": 0.1},
         theorem="filtering at random",
@@ -98,7 +59,7 @@ class PRidgeFil(Filter):
     **Assumes** ‖x‖ = 1, E[y] = u·x with ‖u‖ = 1, |u·x| ≥ γ.
     **Bound** expected regret of n items ≤ 2a√n/γ + 8√n·N·ln(1 + n/(aN))/γ + √n/2 + 1/2 (Theorem 3;
     `smidgen.bounds.p_ridge_fil`).
-    **Cost** nnz·N to decide, 4N² to learn, a few N² more when w leaves the ball. Memory N².
+    **Cost** nnz to decide, 4N² to learn, a few N² more when w leaves the ball. Memory N².
     **Differs** the printed A_k⁻¹ and A = SSᵀ must read A_{k+1}⁻¹ and aI + SSᵀ.
 
     Examples
@@ -137,29 +98,25 @@ class PRidgeFil(Filter):
         self._blocks = FullClasses(self.dim, 1, start, np.float64)
         self._key = stream_key(self._seed, COIN)
 
-    def _mean(self, context: Any) -> tuple[Any, float]:
-        row = self._row(context)
-        W, B = self._blocks.W, self._blocks.B
-        return row, ridge_full(W, B, row.indices, row.values, np.empty((1, self.dim)))[0]
-
     def _decide(self, context: Any, number: int) -> Decision:
-        row, margin = self._mean(context)
+        row = self._row(context)
+        margin, forward = p_ridge_decide(self._blocks.W, row.indices, row.values, self._p, self._key, number)
         greedy = margin >= 0.0
-        forward = greedy or first_uniform(self._key, number) < self._p
         propensity = 1.0 if greedy else self._p if forward else 1.0 - self._p
         return self._record(number, row, forward, greedy, margin, 0.0, propensity)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
         row = self._take_row(decision)
         y = 1.0 if relevant else -1.0
-        if not _step(self._blocks.W, self._blocks.B, row.indices, row.values, y):
+        if not p_ridge_hear(self._blocks.W, self._blocks.B, row.indices, row.values, y):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
 
     def _predict(self, context: Any) -> bool:
-        return self._mean(context)[1] >= 0.0
+        row = self._row(context)
+        return p_ridge_decide(self._blocks.W, row.indices, row.values, self._p, self._key, 0)[0] >= 0.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        _stream(self._blocks.W, self._blocks.B, self._p, self._key, stream, first, shown)
+        p_ridge_stream(self._blocks.W, self._blocks.B, self._p, self._key, stream, first, shown)
 
     @property
     def weights(self) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,43 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._core.filter import perceptron_hear, perceptron_margin, perceptron_stream
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import FullInformationFilter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
-from smidgen.state.classes import Indices
-from smidgen.state.full import sparse_dot
-
-
-@kernel
-def _step(w: FloatArray, idx: Indices, val: FloatArray, margin: float, relevant: bool) -> None:
-    """On a mistake w ← w + y·x."""
-    if (margin >= 0.0) != relevant:
-        for k in range(idx.shape[0]):
-            w[idx[k]] += val[k] if relevant else -val[k]
-
-
-@kernel
-def _hear(w: FloatArray, idx: Indices, val: FloatArray, relevant: bool) -> bool:
-    """Learn the relevance of an item; says no, and changes nothing, where the margin is not finite."""
-    margin = sparse_dot(w, idx, val)
-    if not math.isfinite(margin):
-        return False
-    _step(w, idx, val, margin, relevant)
-    return True
-
-
-@kernel
-def _stream(w: FloatArray, stream: Stream, shown: Shown) -> None:
-    indices, values, starts, truth, order = stream
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        margin = sparse_dot(w, idx, val)
-        shown[0][i] = shown[1][i] = margin >= 0.0
-        _step(w, idx, val, margin, truth[t])
 
 
 @register(
@@ -95,14 +63,14 @@ class PerceptronFilter(FullInformationFilter):
         self._w: FloatArray = np.zeros(self.dim)
 
     def _margin(self, row: Any) -> float:
-        return sparse_dot(self._w, row.indices, row.values)
+        return perceptron_margin(self._w, row.indices, row.values)
 
     def _step(self, row: Any, relevant: bool) -> None:
-        if not _hear(self._w, row.indices, row.values, relevant):
+        if not perceptron_hear(self._w, row.indices, row.values, relevant):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        _stream(self._w, stream, shown)
+        perceptron_stream(self._w, stream, shown)
 
     @property
     def weights(self) -> FloatArray:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._core.filter import count_label, stream_diagonal, stream_full, threshold_of
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import NotFinite, NoWeights
 from smidgen.features import Row
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
-from smidgen.learners.filter.dual_stream import ByVerbs, Counts, play_dual
+from smidgen.learners.filter.dual_stream import ByVerbs, play_dual
 from smidgen.learners.filter.estimators import make_estimator, ridge_size
 from smidgen.learners.filter.exploring import (
     EVERYTHING,
@@ -27,57 +27,14 @@ from smidgen.learners.filter.exploring import (
     RULES,
     WIDTH,
     Exploring,
-    count_label,
-    forwards,
-    hear,
     margin_of,
     rows_with_constant,
-    threshold_of,
     with_constant,
 )
 from smidgen.learners.filter.simple_fil import PAPER
-from smidgen.state.classes import Block
 from smidgen.state.kernel_functions import KernelFunction
-from smidgen.state.ridge import (
-    DiagonalRidge,
-    FullRidge,
-    KernelRidge,
-    Ridge,
-    ridge_diagonal,
-    ridge_diagonal_learn,
-    ridge_full,
-    ridge_full_learn,
-)
+from smidgen.state.ridge import DiagonalRidge, FullRidge, KernelRidge, Ridge
 from smidgen.state.sparse_ridge import SparseRidge
-
-
-@kernel
-def _stream_full(W: Block, B: Block, e: Exploring, counts: Counts, stream: Stream, first: int, shown: Shown) -> None:
-    indices, values, starts, truth, order = stream
-    product = np.empty(W.shape)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        mean, width = ridge_full(W, B, idx, val, product)
-        margin = margin_of(mean, width)
-        shown[0][i], shown[1][i] = forwards(e, margin, first + i, *counts), margin >= 0.0
-        if shown[0][i] or e.rule == EVERYTHING:
-            ridge_full_learn(W, B, product, 1.0 if truth[t] else -1.0, mean, width)
-            hear(*counts, margin, truth[t], width)
-
-
-@kernel
-def _stream_diagonal(S: Block, e: Exploring, counts: Counts, stream: Stream, first: int, shown: Shown) -> None:
-    indices, values, starts, truth, order = stream
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        mean, width = ridge_diagonal(S, idx, val)
-        margin = margin_of(mean, width)
-        shown[0][i], shown[1][i] = forwards(e, margin, first + i, *counts), margin >= 0.0
-        if shown[0][i] or e.rule == EVERYTHING:
-            ridge_diagonal_learn(S, idx, val, 1.0 if truth[t] else -1.0, mean, width)
-            hear(*counts, margin, truth[t], width)
 
 
 class _RidgeState:
@@ -117,9 +74,9 @@ class _RidgeState:
             indices, values, starts = rows_with_constant(indices, values, starts, self.dim)
         wide = indices, values, starts, truth, order
         if isinstance(ridge, FullRidge):
-            _stream_full(ridge.blocks.W, ridge.blocks.B, e, counts, wide, first, shown)
+            stream_full(ridge.blocks.W, ridge.blocks.B, e, counts, wide, first, shown)
         elif isinstance(ridge, DiagonalRidge):
-            _stream_diagonal(ridge.blocks.S, e, counts, wide, first, shown)
+            stream_diagonal(ridge.blocks.S, e, counts, wide, first, shown)
         else:
             play_dual(ridge, e, counts, stream, wide, first, shown, by_verbs)
 

@@ -9,38 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._core.filter import simple_decide, simple_stream
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeatures, NoWeights
 from smidgen.learners.card import Card, register
 from smidgen.learners.filter.base import Filter, Shown, Stream
-from smidgen.learners.filter.exploring import threshold
 
 PAPER = "Cesa-Bianchi, Conconi & Gentile 2003"
 C = 4.0  # of the threshold
-
-
-@kernel
-def estimate_of(memory: FloatArray) -> float:
-    """p̂ − 1/2, given the labels heard and the relevant ones among them."""
-    return float(memory[1] / memory[0] - 0.5) if memory[0] > 0.0 else 0.0
-
-
-@kernel
-def _hear(memory: FloatArray, relevant: bool) -> None:
-    memory[0] += 1.0
-    memory[1] += relevant
-
-
-@kernel
-def simple_stream(memory: FloatArray, c: float, truth: NDArray[np.bool_], first: int, shown: Shown) -> None:
-    """Forward iff p̂ − 1/2 ≥ −√(c·ln t / N), for all items in turn; c = 4 is SIMPLE-FIL."""
-    for i in range(truth.shape[0]):
-        estimate = estimate_of(memory)
-        shown[0][i] = estimate >= threshold(c, first + i, memory[0])
-        shown[1][i] = estimate >= 0.0
-        if shown[0][i]:
-            _hear(memory, truth[i])
 
 
 @register(
@@ -92,13 +68,12 @@ class SimpleFil(Filter):
         self._memory = np.zeros(2)  # forwarded items heard of, relevant ones among them
 
     def _decide(self, context: Any, number: int) -> Decision:
-        tau = threshold(C, number, self._memory[0])
+        margin, tau = simple_decide(self._memory, C, number)
         shown = None if math.isinf(tau) else tau
-        margin = self.estimate
         return self._record(number, None, bool(margin >= tau), margin >= 0.0, margin, shown)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
-        _hear(self._memory, relevant)
+        self._memory += (1.0, relevant)
 
     def _row(self, context: Any) -> None:
         """Items have no features."""
@@ -122,7 +97,7 @@ class SimpleFil(Filter):
     @property
     def estimate(self) -> float:
         """p̂ − 1/2: by how much more than half of the forwarded items were relevant."""
-        return estimate_of(self._memory)
+        return simple_decide(self._memory, C, 1)[0]
 
     @property
     def weights(self) -> FloatArray:

@@ -8,86 +8,22 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import borrowing, kernel
-from smidgen.decision import Decision, FloatArray
+from smidgen._core.label import (
+    banditron_choose,
+    banditron_follow,
+    banditron_stream,
+    banditron_update,
+    score_classes,
+)
+from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch
 from smidgen.learners.card import Card, register
-from smidgen.learners.courses import DECIDE, Course, Way
-from smidgen.learners.follower import Noted, Trip, heard_at, row_of
+from smidgen.learners.courses import Course, Way
+from smidgen.learners.follower import Noted, Trip
 from smidgen.learners.label.base import Shown, Stream
-from smidgen.learners.label.plain import PlainLabelLearner, score_classes
+from smidgen.learners.label.plain import PlainLabelLearner
 from smidgen.learners.rows import kept_row
-from smidgen.randomness import COIN, U64, first_uniform, stream_key
-from smidgen.state.classes import Block, Indices, add_to_class, best_class, class_scores, prefetch_rows
-
-
-@borrowing
-def _draw(greedy: int, K: int, gamma: float, u: float) -> int:
-    """ŷ ~ (1 − γ)[r = ỹ] + γ/K, from one uniform number."""
-    if u < 1.0 - gamma:
-        return greedy
-    return min(int((u - (1.0 - gamma)) / gamma * K), K - 1)
-
-
-@borrowing
-def _propensity(action: int, greedy: int, K: int, gamma: float) -> float:
-    return (1.0 - gamma if action == greedy else 0.0) + gamma / K
-
-
-@borrowing
-def _choose(
-    W: Block, idx: Indices, val: Block, gamma: float, key: U64, number: int, scores: FloatArray
-) -> tuple[int, int, float]:
-    """ŷ, ỹ and P(ŷ) of one decision; writes the scores."""
-    K, greedy = scores.shape[0], score_classes(W, idx, val, scores)
-    action = _draw(greedy, K, gamma, first_uniform(key, number))
-    return action, greedy, _propensity(action, greedy, K, gamma)
-
-
-@borrowing
-def _update(W: Block, idx: Indices, val: Block, action: int, greedy: int, right: bool, propensity: float) -> None:
-    """w_r += x·([right][r = ŷ]/P(ŷ) − [r = ỹ])."""
-    gain = 1.0 / propensity if right else 0.0
-    if gain > 0.0 and action != greedy:
-        add_to_class(W, action, idx, val, gain)
-        gain = 0.0
-    add_to_class(W, greedy, idx, val, gain - 1.0)
-
-
-@borrowing
-def _rounds(W: Block, gamma: float, key: U64, stream: Stream, first: int, shown: Shown, scores: Block, K: int) -> None:
-    indices, values, starts, truth, order = stream
-    for i in range(order.shape[0]):
-        t, later = order[i], order[min(i + 1, order.shape[0] - 1)]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        class_scores(W, idx, val, scores)
-        prefetch_rows(W, indices[starts[later] : starts[later + 1]])
-        greedy = best_class(scores, K)
-        action = _draw(greedy, K, gamma, first_uniform(key, first + i))
-        _update(W, idx, val, action, greedy, action == truth[t], _propensity(action, greedy, K, gamma))
-        shown[0][i], shown[1][i] = action, greedy
-
-
-@kernel
-def _stream(W: Block, K: int, gamma: float, key: U64, stream: Stream, first: int, shown: Shown) -> None:
-    _rounds(W, gamma, key, stream, first, shown, np.empty(W.shape[1], W.dtype), K)
-
-
-@kernel
-def _follow(W: Block, K: int, gamma: float, key: U64, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
-    """Steps of a course."""
-    scores = np.empty(K)
-    for t in range(begin, end):
-        (idx, val), place = row_of(way, t), trip.places[t]
-        if way.actions[t] == DECIDE:
-            found = _choose(W, idx, val, gamma, key, trip.numbers[t], scores)
-            noted.actions[place], noted.greedy[place], noted.p[place] = found
-            continue
-        action, right, p = heard_at(way, trip, noted, t)
-        if not 0.0 < p <= 1.0:
-            return t
-        _update(W, idx, val, action, noted.greedy[place], right == 1.0, p)
-    return end
+from smidgen.randomness import COIN, stream_key
 
 
 @register(
@@ -170,7 +106,7 @@ class Banditron(PlainLabelLearner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         row, scores = self._row(context), np.empty(self.n_classes)
-        action, greedy, p = _choose(self._W, row.indices, row.values, self._gamma, self._key, number, scores)
+        action, greedy, p = banditron_choose(self._W, row.indices, row.values, self._gamma, self._key, number, scores)
         return self._record(number, row, action, greedy, scores, p)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -179,19 +115,19 @@ class Banditron(PlainLabelLearner):
         greedy = self._classes.index(decision.greedy) if decision.greedy is not decision.action else action
         if p is None or not 0.0 < p <= 1.0:
             raise DecisionMismatch(f"decision {decision.id} has the propensity {p}", "give it as decide made it")
-        _update(self._W, row.indices, row.values, action, greedy, right, p)
+        banditron_update(self._W, row.indices, row.values, action, greedy, right, p)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         """The true class as if it had been shown for certain: P(ŷ) = 1."""
         true, row = self._classes.index(answer), self._row(context)
         greedy = score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
-        _update(self._W, row.indices, row.values, true, greedy, True, 1.0)
+        banditron_update(self._W, row.indices, row.values, true, greedy, True, 1.0)
 
     def _takes(self, course: Course) -> Way | None:
         return None if float in course.told else super()._takes(course)
 
     def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
-        return _follow(self._W, self.n_classes, self._gamma, self._key, way, trip, begin, end, noted)
+        return banditron_follow(self._W, self.n_classes, self._gamma, self._key, way, trip, begin, end, noted)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        _stream(self._W, self.n_classes, self._gamma, self._key, stream, first, shown)
+        banditron_stream(self._W, self.n_classes, self._gamma, self._key, stream, first, shown)

@@ -11,7 +11,6 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel, ordinary
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
@@ -20,8 +19,8 @@ from smidgen.history import History
 from smidgen.learners.courses import Course, Way
 from smidgen.learners.follower import Follower
 from smidgen.learners.label.classes import Classes
-from smidgen.state.classes import Block, best_class, class_scores, padded
-from smidgen.state.full import sparse_dot
+from smidgen.settings import refuse_large
+from smidgen.state.classes import Block, padded
 
 #: Rows for compiled code: CSR indices, values and row starts.
 Csr: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]
@@ -31,41 +30,6 @@ Stream: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64], N
 Shown: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 DTYPES = {name: np.dtype(name) for name in ("float64", "float32")}
-
-
-@kernel
-def scores_by_feature(W: Block, rows: Csr, out: Block) -> None:
-    """out_ti = w_i · x_t, W stored by feature; what lies behind the weights is not read."""
-    indices, values, starts = rows
-    for t in range(out.shape[0]):
-        class_scores(W, indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]], out[t])
-
-
-@kernel
-def scores_by_class(W: Block, rows: Csr, out: Block) -> None:
-    """The same, W stored by class."""
-    indices, values, starts = rows
-    for t in range(out.shape[0]):
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        for c in range(out.shape[1]):
-            out[t, c] = sparse_dot(W[c], idx, val)
-
-
-@kernel
-def pick(every: Block, scores: FloatArray) -> int:
-    """Copy the scores of the classes that there are, without the padding; return the first class of highest score."""
-    for c in range(scores.shape[0]):
-        scores[c] = every[c]
-    return best_class(every, scores.shape[0])
-
-
-@kernel
-def all_finite(values: Block) -> bool:
-    """Whether every value is finite."""
-    strange = 0
-    for i in range(values.shape[0]):
-        strange += not np.isfinite(values[i])
-    return strange == 0
 
 
 class LabelLearner(Follower):
@@ -105,6 +69,7 @@ class LabelLearner(Follower):
 
         Decisions made before stay valid. A twin that replays the log must be told at the same place.
         """
+        refuse_large(type(self), {**self._params, "n_classes": self.n_classes + len(labels)})
         self._classes.grow(labels)
         if padded(self.n_classes) > self._columns:
             self._widen(padded(self.n_classes))
@@ -276,7 +241,7 @@ class LabelLearner(Follower):
         indices, values, starts, truth, order = stream
         for i, t in enumerate(order):
             part = slice(starts[t], starts[t + 1])
-            decision = self._decide(Row(indices[part], ordinary(values[part]), self.dim), first + i)
+            decision = self._decide(Row(indices[part], values[part], self.dim), first + i)
             shown[0][i], shown[1][i] = self._classes.index(decision.action), self._classes.index(decision.greedy)
             true = self._classes.labels[truth[t]]
             self._learn(decision, decision.action == true if self.feedback == "one-bit" else true)

@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._core.confidit import (
+    count_round,
+    decide_diagonal,
+    decide_full,
+    follow_diagonal,
+    follow_full,
+    learn_diagonal,
+    learn_full,
+    prepare,
+    row_scales,
+    show,
+    sign_of,
+    stream_diagonal,
+    stream_full,
+)
+from smidgen._core.label import scores_by_class, scores_by_feature
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.courses import Course, Way
 from smidgen.learners.follower import Noted, Trip
-from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
-from smidgen.learners.label.confidit_round import (
-    LOGDET,
-    Settings,
-    count_round,
-    decide_diagonal,
-    decide_full,
-    forget_moments,
-    learn_diagonal,
-    learn_full,
-    memory_in,
-    pack,
-    prepare,
-    shifts_in,
-    show,
-    sign_of,
-)
-from smidgen.learners.label.confidit_stream import (
-    follow_diagonal,
-    follow_full,
-    row_scales,
-    stream_diagonal,
-    stream_full,
-)
+from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
 from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
 from smidgen.learners.sizes import by_covariance
@@ -50,6 +43,28 @@ from smidgen.state.full import FullClasses
 from smidgen.state.kernel_functions import KernelFunction, find_kernel
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
+
+#: Where things stand in a learner's one array of numbers, as the core reads it (_core/confidit.cpp). First what is
+#: remembered: rounds learnt, widths, log-determinants, approximation errors so far. Then the settings; the number of
+#: the decision whose moments stand ready (0: none); space for the projection's shifts, one per class.
+#: Last the approximation errors q_1, q_2, …
+LOGDET, MEMORY = 2, 4
+
+
+class Settings(NamedTuple):
+    """The settings that the compiled core reads."""
+
+    alpha: float
+    eta: float
+    theory: bool
+    norm_bound: float
+    delta: float
+    project: bool
+    printed: bool
+
+
+FRESH = MEMORY + len(Settings._fields)
+SHIFTS = FRESH + 1
 
 
 @register(
@@ -202,7 +217,7 @@ class Confidit(LabelLearner):
             self._kernel = find_kernel(kernel or "rbf", kernel_params)
             self._state_of = DualClasses(self.dim, columns, start, self._kernel)
         self._errors = _errors(approximation)
-        self._numbers = pack(self._s, columns, self._errors)
+        self._numbers = self._fresh_numbers()
         self._key = stream_key(self._seed, COIN)
         self._latest: Decision | None = None  # the one whose moments stand ready in the state
 
@@ -261,7 +276,7 @@ class Confidit(LabelLearner):
         idx, val, K, number, numbers = row.indices, row.values, self.n_classes, decision.number, self._numbers
         c = self._classes.index(decision.action)
         if decision is not self._latest:
-            forget_moments(numbers)
+            numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
             finite = learn_diagonal(state.S, idx, val, K, c, reward, numbers, self._key, number, state.moments)
         elif isinstance(state, FullClasses):
@@ -277,7 +292,7 @@ class Confidit(LabelLearner):
         moments, solved = self._dual_moments(state, row)
         if not prepare(moments, self.n_classes, self._s, self._numbers):
             return False
-        point, shifts = state.remember(row.dense()), shifts_in(self._numbers)
+        point, shifts = state.remember(row.dense()), self._numbers[SHIFTS:]
         if self._s.project:
             for i in range(self.n_classes):
                 state.shift(i, point, solved[i], shifts[i])
@@ -303,7 +318,7 @@ class Confidit(LabelLearner):
             size = max(1, GRAM_BLOCK // self.dim)
             for first in range(0, len(out), size):
                 block = _dense(rows, first, min(first + size, len(out)), self.dim)
-                out[first : first + size] = (state.coefficients @ self._kernel(state.points, block)).T
+                state.scores(block, out[first : first + size])
 
     def probabilities(self, X: Any) -> FloatArray:
         """What the model of eq. 2 says of many rows: the probabilities that are nearest to (α + w_i·x)/(1 + α).
@@ -336,14 +351,14 @@ class Confidit(LabelLearner):
 
     def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
         state, along = self._state_of, (self.n_classes, self._numbers, self._key, way, trip, begin, end, noted)
-        forget_moments(self._numbers)
+        self._numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
             reached = follow_diagonal(state.S, *along)
         elif isinstance(state, FullClasses):
             reached = follow_full(state.W, state.B, *along)
         else:
             reached = begin
-        forget_moments(self._numbers)
+        self._numbers[FRESH] = 0.0
         return reached
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
@@ -356,7 +371,7 @@ class Confidit(LabelLearner):
                 self._restore(before)
                 raise
             return
-        forget_moments(self._numbers)
+        self._numbers[FRESH] = 0.0
         played = (stream, self._scales(stream[1], stream[2]), first, shown)
         if isinstance(state, DiagonalClasses):
             stream_diagonal(state.S, K, self._numbers, self._key, played)
@@ -386,7 +401,7 @@ class Confidit(LabelLearner):
     @property
     def _memory(self) -> FloatArray:
         """What the confidence needs of the past: a view of the first of the numbers."""
-        return memory_in(self._numbers)
+        return self._numbers[:MEMORY]
 
     @property
     def _columns(self) -> int:
@@ -404,7 +419,7 @@ class Confidit(LabelLearner):
     def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
         if not isinstance(self._state_of, DualClasses):
             self._state_of.begin(start["w"])
-            forget_moments(self._numbers)
+            self._numbers[FRESH] = 0.0
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"memory": self._memory, **self._state_of.arrays()}
@@ -415,8 +430,13 @@ class Confidit(LabelLearner):
 
     def _renumber(self, memory: FloatArray) -> None:
         """Numbers anew, for the columns that the state has now."""
-        self._numbers = pack(self._s, self._columns, self._errors)
+        self._numbers = self._fresh_numbers()
         self._memory[:] = memory
+
+    def _fresh_numbers(self) -> FloatArray:
+        """The numbers of a learner that has not learnt yet."""
+        settings, space = np.array(self._s, np.float64), np.zeros(1 + self._columns)
+        return np.concatenate([np.zeros(MEMORY), settings, space, self._errors])
 
 
 def _dense(rows: Csr, first: int, last: int, dim: int) -> FloatArray:
@@ -430,6 +450,6 @@ def _dense(rows: Csr, first: int, last: int, dim: int) -> FloatArray:
 
 def _errors(approximation: float | Sequence[float] | None) -> FloatArray:
     errors = np.atleast_1d(np.asarray(0.0 if approximation is None else approximation, dtype=np.float64))
-    if errors.ndim != 1 or not len(errors) or not (np.isfinite(errors).all() and (errors >= 0.0).all()):
+    if errors.ndim != 1 or not len(errors) or not ((errors >= 0.0) & (errors <= checks.LARGEST)).all():
         raise InvalidArgument(f"approximation is {approximation!r}", "give q >= 0, or a sequence q_1, q_2, …")
     return errors

@@ -10,24 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._core.confidit import row_scales
+from smidgen._core.hinge import (
+    decide_diagonal,
+    decide_full,
+    finite_full,
+    follow_diagonal,
+    follow_full,
+    learn_diagonal,
+    learn_full,
+    rounds_within,
+    stream_diagonal,
+    stream_full,
+)
+from smidgen._core.label import scores_by_class, scores_by_feature
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.courses import DECIDE, Course, Way
 from smidgen.learners.follower import Noted, Trip
-from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream, scores_by_class, scores_by_feature
-from smidgen.learners.label.confidit_stream import row_scales
-from smidgen.learners.label.hinge_round import (
-    decide_diagonal,
-    decide_full,
-    finite_full,
-    forget_moments,
-    learn_diagonal,
-    learn_full,
-    packed,
-)
-from smidgen.learners.label.hinge_stream import follow_diagonal, follow_full, stream_diagonal, stream_full
+from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
 from smidgen.learners.revival import check_shapes
 from smidgen.learners.reward import as_bit_or_reward
 from smidgen.learners.rows import kept_row
@@ -35,8 +38,11 @@ from smidgen.randomness import COIN, stream_key
 from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.full import FullClasses
-from smidgen.state.in_use import ClassesInUse, rounds_within
+from smidgen.state.in_use import ClassesInUse
 
+#: Where the number of the decision whose moments stand ready (0: none) is in a learner's one array of numbers, as the
+#: compiled core reads it (_core/hinge.cpp). After it come the settings in force.
+FRESH = 0
 LIMIT = 256  # columns in use up to which "auto" keeps full matrices
 #: The start of A, the target of a wrong label, and κ, by the covariance in force.
 DEFAULTS = {"full": (0.3, -0.2, 0.5), "diagonal": (1.0, -1.0, math.sqrt(0.1))}
@@ -64,6 +70,7 @@ def _size(settings: Mapping[str, Any]) -> int:
         example={"dim": 4, "n_classes": 3},
         recommended=(Recommended(feedback="bit", strength=2), Recommended(feedback="reward")),
         size=_size,
+        unit_rows=lambda settings: bool(settings.get("normalize", True)),
     )
 )
 class HingeConfidit(LabelLearner):
@@ -148,9 +155,10 @@ class HingeConfidit(LabelLearner):
         seed: int = 0,
     ) -> None:
         checks.one_of("covariance", covariance, {"auto": 0, "full": 0, "diagonal": 0})
-        by_covariance = "or leave it out to have it by the covariance"
+        by_covariance, single = "or leave it out to have it by the covariance", dtype == "float32"
+        hint = f"give a number > 0, {by_covariance}"
         self._given = (
-            None if prior is None else checks.number("prior", prior, f"give a number > 0, {by_covariance}", above=0.0),
+            None if prior is None else checks.number("prior", prior, hint, above=0.0, single=single),
             None if wrong is None else _below_one(wrong),
             None if width is None else checks.number("width", width, f"give κ >= 0, {by_covariance}", at_least=0.0),
         )
@@ -186,10 +194,10 @@ class HingeConfidit(LabelLearner):
 
     def _renumber(self) -> None:
         _, wrong, width = self._in_force(self.covariance)
-        self._numbers = packed(wrong=wrong, width=width, floor=self._floor)
+        self._numbers = np.array([0.0, wrong, width, self._floor])
 
     def _decide(self, context: Any, number: int) -> Decision:
-        row, K = self._unit_row(context), self.n_classes
+        row, K = self._row(context), self.n_classes
         scores, eps = np.empty(K), np.empty(K)
         action, optimist, greedy = self._choose(row, number, scores, eps)
         p = None if self._floor == 0.0 else self._chance(action == optimist)
@@ -213,18 +221,14 @@ class HingeConfidit(LabelLearner):
         scratch = scratch if number else (np.empty_like(full.moments), np.empty_like(full.products))
         return decide_full(full.W, full.B, idx, val, more, numbers, key, number, *scratch, scores, eps)
 
-    def _unit_row(self, context: Any) -> Row:
-        """A row as it decides on it. Behind a vectorizer it learns from rows by `_row`, as they come: logs say so."""
+    def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
-
-    def _as_decided(self, context: Any, number: int, action: int, greedy: int, chance: float | None) -> Decision:
-        return self._record(number, self._unit_row(context), action, greedy, None, chance)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward, row = as_bit_or_reward(feedback), kept_row(decision, self.dim, self._dtype)
         c = self._classes.index(decision.action)
         if decision is not self._latest:
-            forget_moments(self._numbers)
+            self._numbers[FRESH] = 0.0
         if not self._step(row, c, reward, decision.number):
             raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
 
@@ -237,7 +241,7 @@ class HingeConfidit(LabelLearner):
                 full = state.full
                 if not finite_full(full.W, full.B, where, values, more, full.moments, full.products):
                     return False
-                forget_moments(numbers)
+                numbers[FRESH] = 0.0
                 if state.used + new > state.limit:
                     self._leave_full(state)
                     return self._step(row, c, reward, number)
@@ -270,7 +274,7 @@ class HingeConfidit(LabelLearner):
             scores_by_class(state.W if isinstance(state, FullClasses) else state.block(), rows, out)
 
     def _predict(self, context: Any) -> Any:
-        *_, greedy = self._choose(self._unit_row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
+        *_, greedy = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
         return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
@@ -287,14 +291,14 @@ class HingeConfidit(LabelLearner):
     def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
         state, K = self._state_of, self.n_classes
         along = (K, self._numbers, self._key, way, trip, begin, end, noted)
-        forget_moments(self._numbers)
+        self._numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
             reached = follow_diagonal(state.S, *along)
         elif isinstance(state, FullClasses):
             reached = follow_full(state.W, state.B, *along, (_NOWHERE[0], 1.0))
         else:
             reached = follow_full(state.full.W, state.full.B, *along, (state.slots, state.start))
-        forget_moments(self._numbers)
+        self._numbers[FRESH] = 0.0
         made = begin + np.flatnonzero(way.actions[begin:reached] == DECIDE)
         noted.p[made] = math.nan if self._floor == 0.0 else self._chance(noted.actions[made] == noted.p[made])
         return reached
@@ -313,7 +317,7 @@ class HingeConfidit(LabelLearner):
                 state.reserve(used)
             else:
                 n = len(rest)
-            forget_moments(self._numbers)
+            self._numbers[FRESH] = 0.0
             part = shown[0][done : done + n], shown[1][done : done + n]
             self._play_part(((indices, values, starts, truth, rest[:n]), scales, first + done, part))
             done += n
@@ -344,7 +348,7 @@ class HingeConfidit(LabelLearner):
 
     def _widen(self, columns: int) -> None:
         self._state_of.widen(columns)
-        forget_moments(self._numbers)
+        self._numbers[FRESH] = 0.0
 
     @property
     def shared_start(self) -> str | None:
@@ -355,7 +359,7 @@ class HingeConfidit(LabelLearner):
         if isinstance(self._state_of, ClassesInUse) and not self._state_of.room_for(start["w"]):
             self._leave_full(self._state_of)
         self._state_of.begin(start["w"])
-        forget_moments(self._numbers)
+        self._numbers[FRESH] = 0.0
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return self._state_of.arrays()

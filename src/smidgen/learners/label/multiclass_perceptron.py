@@ -7,33 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from smidgen._kernel import borrowing, kernel
+from smidgen._core.label import add_to_class, perceptron_stream, score_classes
 from smidgen.decision import Decision
 from smidgen.learners.card import Card, register
 from smidgen.learners.label.base import Shown, Stream
-from smidgen.learners.label.plain import PlainLabelLearner, score_classes
+from smidgen.learners.label.plain import PlainLabelLearner
 from smidgen.learners.rows import kept_row
-from smidgen.state.classes import Block, add_to_class, best_class, class_scores, prefetch_rows
-
-
-@borrowing
-def _rounds(W: Block, K: int, stream: Stream, shown: Shown, scores: Block) -> None:
-    indices, values, starts, truth, order = stream
-    for i in range(order.shape[0]):
-        t, later = order[i], order[min(i + 1, order.shape[0] - 1)]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        class_scores(W, idx, val, scores)
-        prefetch_rows(W, indices[starts[later] : starts[later + 1]])
-        action = best_class(scores, K)
-        if action != truth[t]:
-            add_to_class(W, truth[t], idx, val, 1.0)
-            add_to_class(W, action, idx, val, -1.0)
-        shown[0][i], shown[1][i] = action, action
-
-
-@kernel
-def _stream(W: Block, K: int, stream: Stream, shown: Shown) -> None:
-    _rounds(W, K, stream, shown, np.empty(W.shape[1], W.dtype))
 
 
 @register(
@@ -112,4 +91,4 @@ class MulticlassPerceptron(PlainLabelLearner):
             add_to_class(self._W, action, row.indices, row.values, -1.0)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        _stream(self._W, self.n_classes, stream, shown)
+        perceptron_stream(self._W, self.n_classes, stream, shown)

@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._kernel import kernel
+from smidgen._core.label import score_classes, scores_by_feature
+from smidgen.arrays import aligned, zeros
 from smidgen.decision import FloatArray
-from smidgen.learners.label.base import Csr, LabelLearner, pick, scores_by_feature
-from smidgen.state.classes import Block, Indices, class_scores, padded
-from smidgen.vector.memory import aligned, zeros
-
-
-@kernel
-def score_classes(W: Block, idx: Indices, val: Block, scores: FloatArray) -> int:
-    """Write the score of every class, in double precision; return the first of highest score."""
-    every = np.empty(W.shape[1], W.dtype)
-    class_scores(W, idx, val, every)
-    return pick(every, scores)
+from smidgen.learners.label.base import Csr, LabelLearner
+from smidgen.state.classes import Block, padded
 
 
 class PlainLabelLearner(LabelLearner):

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._core.second_order import pick
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import NotFinite
 from smidgen.features import Row
-from smidgen.learners.label.base import LabelLearner, pick
+from smidgen.learners.label.base import LabelLearner
 from smidgen.learners.rows import kept_row
-from smidgen.state.classes import Block, best_class, padded
+from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
 from smidgen.state.full import FullClasses
 
@@ -51,7 +52,7 @@ class SecondOrderLabelLearner(LabelLearner):
             raise NotFinite("the features lead to scores that are not finite", "scale them down")
 
     def _predict(self, context: Any) -> Any:
-        return self._classes.labels[best_class(self._scores(self._row(context)), self.n_classes)]
+        return self._classes.labels[pick(self._scores(self._row(context)), np.empty(self.n_classes))]
 
     @property
     def weights(self) -> FloatArray:

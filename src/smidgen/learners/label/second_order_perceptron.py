@@ -9,123 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._core.matrix import add_product
+from smidgen._core.second_order import (
+    perceptron_learn_diagonal,
+    perceptron_learn_full,
+    perceptron_score_rows_diagonal,
+    perceptron_score_rows_full,
+    perceptron_scores_diagonal,
+    perceptron_scores_full,
+    perceptron_stream_diagonal,
+    perceptron_stream_full,
+)
 from smidgen.learners.card import Card, register
-from smidgen.learners.label.base import Csr, Shown, Stream, all_finite
+from smidgen.learners.label.base import Csr, Shown, Stream
 from smidgen.learners.label.second_order import SecondOrderLabelLearner
 from smidgen.learners.sizes import by_covariance
-from smidgen.state.classes import Block, Indices, add_to_class, best_class
-from smidgen.state.diagonal import diagonal_absorb
-from smidgen.state.full import full_absorb, full_moments, full_width
-
-
-@kernel
-def _scores_diagonal(S: Block, idx: Indices, val: Block, out: Block) -> None:
-    """v_i · (A_i + diag(x²))⁻¹x."""
-    C = out.shape[0]
-    out[:] = 0.0
-    for k in range(idx.shape[0]):
-        v, row = val[k], S[idx[k]]
-        vv = v * v
-        for c in range(C):
-            out[c] += v * row[c] * row[C + c] / (1 + vv * row[C + c])
-
-
-@kernel
-def _scores_full(V: Block, B: Block, idx: Indices, val: Block, out: Block, widths: Block, P: Block) -> None:
-    """v_i · (A_i + xxᵀ)⁻¹x = v_i · A_i⁻¹x / (1 + xᵀA_i⁻¹x)."""
-    full_moments(V, B, idx, val, out, widths, P)
-    for c in range(V.shape[0]):
-        total = 0.0
-        for j in range(V.shape[1]):
-            total += float(V[c, j]) * float(P[c, j])
-        out[c] = total / (1.0 + max(float(widths[c]), 0.0))
-
-
-@kernel
-def _score_rows_diagonal(S: Block, rows: Csr, out: Block) -> None:
-    indices, values, starts = rows
-    for t in range(out.shape[0]):
-        _scores_diagonal(S, indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]], out[t])
-
-
-@kernel
-def _score_rows_full(V: Block, B: Block, rows: Csr, out: Block) -> None:
-    indices, values, starts = rows
-    widths, P = np.empty(V.shape[0], V.dtype), np.empty(V.shape, V.dtype)
-    for t in range(out.shape[0]):
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        _scores_full(V, B, idx, val, out[t], widths, P)
-
-
-@kernel
-def _learn_diagonal(S: Block, idx: Indices, val: Block, action: int, true: int) -> None:
-    add_to_class(S, true, idx, val, 1.0)
-    add_to_class(S, action, idx, val, -1.0)
-    diagonal_absorb(S, true, idx, val, 0.0)
-    diagonal_absorb(S, action, idx, val, 0.0)
-
-
-@kernel
-def _learn_full(V: Block, B: Block, idx: Indices, val: Block, action: int, true: int, widths: Block, P: Block) -> None:
-    for k in range(idx.shape[0]):
-        V[true, idx[k]] += val[k]
-        V[action, idx[k]] -= val[k]
-    full_absorb(B, true, P[true], full_width(B, true, P[true], float(widths[true])))
-    full_absorb(B, action, P[action], full_width(B, action, P[action], float(widths[action])))
-
-
-@kernel
-def _hear_diagonal(S: Block, idx: Indices, val: Block, action: int, true: int) -> bool:
-    """Learn one true label; says no, and changes nothing, where the scores are not finite."""
-    scores = np.empty(S.shape[1] // 2, S.dtype)
-    _scores_diagonal(S, idx, val, scores)
-    if not all_finite(scores):
-        return False
-    if action != true:
-        _learn_diagonal(S, idx, val, action, true)
-    return True
-
-
-@kernel
-def _hear_full(V: Block, B: Block, idx: Indices, val: Block, action: int, true: int) -> bool:
-    """The same on full state."""
-    scores, widths, P = np.empty(V.shape[0], V.dtype), np.empty(V.shape[0], V.dtype), np.empty(V.shape, V.dtype)
-    _scores_full(V, B, idx, val, scores, widths, P)
-    if not all_finite(scores):
-        return False
-    if action != true:
-        _learn_full(V, B, idx, val, action, true, widths, P)
-    return True
-
-
-@kernel
-def _stream_diagonal(S: Block, K: int, stream: Stream, shown: Shown) -> None:
-    indices, values, starts, truth, order = stream
-    scores = np.empty(S.shape[1] // 2, S.dtype)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        _scores_diagonal(S, idx, val, scores)
-        action = best_class(scores, K)
-        if action != truth[t]:
-            _learn_diagonal(S, idx, val, action, truth[t])
-        shown[0][i], shown[1][i] = action, action
-
-
-@kernel
-def _stream_full(V: Block, B: Block, K: int, stream: Stream, shown: Shown) -> None:
-    indices, values, starts, truth, order = stream
-    C, d = V.shape
-    scores, widths, P = np.empty(C, V.dtype), np.empty(C, V.dtype), np.empty((C, d), V.dtype)
-    for i in range(order.shape[0]):
-        t = order[i]
-        idx, val = indices[starts[t] : starts[t + 1]], values[starts[t] : starts[t + 1]]
-        _scores_full(V, B, idx, val, scores, widths, P)
-        action = best_class(scores, K)
-        if action != truth[t]:
-            _learn_full(V, B, idx, val, action, truth[t], widths, P)
-        shown[0][i], shown[1][i] = action, action
+from smidgen.state.classes import Block
 
 
 @register(
@@ -200,7 +99,7 @@ class SecondOrderPerceptron(SecondOrderLabelLearner):
         dtype: str = "float64",
         seed: int = 0,
     ) -> None:
-        start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
+        start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0, single=dtype == "float32")
         super().__init__(
             dim=dim,
             n_classes=n_classes,
@@ -215,31 +114,35 @@ class SecondOrderPerceptron(SecondOrderLabelLearner):
     def _start(self) -> dict[str, NDArray[Any]]:
         """a·A⁻¹v: as good under the A that a newcomer begins with as v is under its own."""
         v, inverses = self.weights, self._blocks.inverses(self.n_classes)
-        moved = v * inverses if self._diagonal is not None else np.einsum("kij,kj->ki", inverses, v)
+        moved = np.zeros_like(v)
+        if self._diagonal is not None:
+            moved = v * inverses
+        else:
+            for inverse, own, out in zip(inverses, v, moved, strict=True):
+                add_product(inverse, own[:, None], 1, out[:, None])
         return {"w": float(self._params["a"]) * moved}
 
     def _scores(self, row: Any) -> Block:
         scores = np.empty(self._columns, self._dtype)
         if self._diagonal is not None:
-            _scores_diagonal(self._diagonal.S, row.indices, row.values, scores)
+            perceptron_scores_diagonal(self._diagonal.S, row.indices, row.values, scores)
         else:
-            widths, P = np.empty_like(scores), np.empty_like(self._full.W)
-            _scores_full(self._full.W, self._full.B, row.indices, row.values, scores, widths, P)
+            perceptron_scores_full(self._full.W, self._full.B, row.indices, row.values, scores)
         return scores
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
         if self._diagonal is not None:
-            _score_rows_diagonal(self._diagonal.S, rows, out)
+            perceptron_score_rows_diagonal(self._diagonal.S, rows, out)
         else:
-            _score_rows_full(self._full.W, self._full.B, rows, out)
+            perceptron_score_rows_full(self._full.W, self._full.B, rows, out)
 
     def _step(self, row: Any, action: int, true: int) -> bool:
         if self._diagonal is not None:
-            return _hear_diagonal(self._diagonal.S, row.indices, row.values, action, true)
-        return _hear_full(self._full.W, self._full.B, row.indices, row.values, action, true)
+            return perceptron_learn_diagonal(self._diagonal.S, row.indices, row.values, action, true)
+        return perceptron_learn_full(self._full.W, self._full.B, row.indices, row.values, action, true)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         if self._diagonal is not None:
-            _stream_diagonal(self._diagonal.S, self.n_classes, stream, shown)
+            perceptron_stream_diagonal(self._diagonal.S, self.n_classes, stream, shown)
         else:
-            _stream_full(self._full.W, self._full.B, self.n_classes, stream, shown)
+            perceptron_stream_full(self._full.W, self._full.B, self.n_classes, stream, shown)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smidgen._kernel import kernel
+from smidgen._core.rank import stand_clicked, stand_placed
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeedback
 from smidgen.structures import Clicks, ExtendedRanking, Ranking
@@ -36,31 +36,6 @@ class Answer(NamedTuple):
     clicks: bool
 
 
-@kernel
-def stand_clicked(shown: IntArray, clicked: IntArray, standing: IntArray) -> int:
-    """Write the standing of clicks; returns the places that they speak of, 0 without any, −1 for a strange document."""
-    n = shown.shape[0]
-    standing[:] = 1
-    for i in range(clicked.shape[0]):
-        if clicked[i] >= n:
-            return -1
-        standing[clicked[i]] = 0
-    last = n - 1
-    while last >= 0 and standing[shown[last]] == 1:
-        last -= 1
-    return min(last + 2, n) if last >= 0 else 0
-
-
-@kernel
-def stand_placed(better: IntArray, standing: IntArray) -> int:
-    """Write the standing of a better ranking, which may hold later documents too; returns the places."""
-    n = len(standing)
-    for i in range(better.shape[0]):
-        if better[i] < n:
-            standing[better[i]] = i
-    return n
-
-
 def read_answer(context: Ranking, shown: IntArray, feedback: Any) -> Answer:
     """What the feedback on a shown ranking says, or a refusal."""
     standing = np.empty(len(shown), np.int64)
@@ -74,4 +49,5 @@ def read_answer(context: Ranking, shown: IntArray, feedback: Any) -> Answer:
         return Answer(standing, places, True)
     better = context.check(feedback)
     order = better.order if isinstance(better, ExtendedRanking) else better
-    return Answer(standing, stand_placed(order, standing), False)
+    stand_placed(order, standing)
+    return Answer(standing, len(shown), False)

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._core.ranking import rank_finite
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, NotFinite
 from smidgen.features import Rows
+from smidgen.geometry.space import plain
 from smidgen.learners.base import Learner
 from smidgen.learners.rank.answers import Answer, read_answer
 from smidgen.randomness import COIN, U64, stream_key
 from smidgen.structures import Clicks, Ranking
-from smidgen.structures.ranking import _write_ranked
 
 DEPTH = "give how many of the first places are drawn and learnt from, e.g. depth=10"
 
@@ -65,7 +66,7 @@ class RankLearner(Learner):
         scores = rows.scores(self._w)
         greedy: IntArray = np.empty(len(scores), np.int64)
         order: IntArray = np.empty(len(scores), np.int64)
-        if not np.isfinite(scores).all() or not _write_ranked(scores, greedy):
+        if not rank_finite(scores, greedy):
             raise NotFinite("the features lead to scores that are not finite", "scale them down")
         chance, teams = self._draw(scores, greedy, number, order)
         if not math.isfinite(chance):
@@ -149,4 +150,4 @@ class RankLearner(Learner):
         return {"w": self._w, "uninformative": np.array(self._uninformative)}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._w, self._uninformative = state["w"], int(state["uninformative"])
+        self._w, self._uninformative = plain(state["w"]), int(state["uninformative"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,57 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._core.rank import adagrad_pairs, preferred_pairs, swap_with_chance
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import NotFinite
 from smidgen.features.differences import differences
+from smidgen.geometry.space import plain
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import FAIR, Drawing, RankLearner
-from smidgen.learners.rank.swaps import kept_pairs, swap_with_chance
+from smidgen.learners.rank.swaps import kept_pairs
 
 BEGIN = 1e-8  # G₀ of AdaGrad
-
-
-@kernel
-def preferred_pairs(shown: IntArray, teams: IntArray, standing: IntArray, clicks: bool, pairs: IntArray) -> int:
-    """Write (preferred, other) for each pair of places that the answer tells apart, from the top; returns how many.
-
-    A better ranking counts a pair that it turned round twice, and others not at all.
-    """
-    count = 0
-    for i in range(shown.shape[0] - 1):
-        if teams[i] < 0 or teams[i] != teams[i + 1]:
-            continue
-        above, below = standing[shown[i]], standing[shown[i + 1]]
-        if below < above:
-            for _ in range(1 if clicks else 2):
-                pairs[count, 0], pairs[count, 1] = shown[i + 1], shown[i]
-                count += 1
-        elif above < below and clicks:
-            pairs[count, 0], pairs[count, 1] = shown[i], shown[i + 1]
-            count += 1
-    return count
-
-
-@kernel
-def adagrad_pairs(deltas: FloatArray, step: float, w: FloatArray, squares: FloatArray) -> bool:
-    """One AdaGrad step on log(1 + exp(−w·δ)) per δ, in turn and in place; says whether all stayed finite."""
-    n = w.shape[0]
-    for k in range(deltas.shape[0]):
-        margin = 0.0
-        for j in range(n):
-            margin += w[j] * deltas[k, j]
-        gap = math.exp(-abs(margin))
-        away = (gap if margin > 0.0 else 1.0) / (1.0 + gap)  # σ(−margin)
-        for j in range(n):
-            gradient = away * deltas[k, j]
-            squares[j] += gradient * gradient
-            w[j] += step * gradient / math.sqrt(squares[j])
-    strange = 0
-    for j in range(n):
-        strange += not (math.isfinite(w[j]) and math.isfinite(squares[j]))
-    return strange == 0
 
 
 def _bytes_of_state(settings: Mapping[str, Any]) -> int:
@@ -148,7 +107,7 @@ class FairPairs(RankLearner):
         return swap_with_chance(self._coins, number, self.depth, 0.5, self.alternate, order, teams), teams
 
     def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
-        pairs: IntArray = np.empty((len(shown), 2), np.int64)
+        pairs: IntArray = np.empty((2 * len(shown), 2), np.int64)
         count = preferred_pairs(shown, kept_pairs(decision, len(shown)), answer.standing, answer.clicks, pairs)
         w, squares = self._w, self._squares
         if count:
@@ -172,4 +131,4 @@ class FairPairs(RankLearner):
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         super()._restore(state)
-        self._squares, self._total = state["squares"], state["total"]
+        self._squares, self._total = plain(state["squares"]), plain(state["total"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel, ordinary
+from smidgen._core.rank import draw_with_chance, pair_coefficients
+from smidgen.arrays import writable
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch
 from smidgen.features import Rows
@@ -16,37 +16,7 @@ from smidgen.features.columns import unit_columns, unit_queries
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import DRAWN, Drawing, RankLearner
-from smidgen.learners.rank.plackett_luce import draw_with_chance, exchange_odds, suffix_sums
 from smidgen.optim.rule import moved
-
-
-@kernel
-def pair_coefficients(
-    scores: FloatArray, shown: IntArray, standing: IntArray, places: int, clicks: bool, step: float, out: FloatArray
-) -> bool:
-    """What each document is worth to the step: Σ over pairs of step·ρ·σ(s_a − s_b)·σ(s_b − s_a), + for a, − for b.
-
-    Pairs are those within the first ``places``. The first numbers of ``out``, by place, are the answer; it holds
-    three numbers per place, and one more. Says whether there was a pair.
-    """
-    n, found = shown.shape[0], False
-    out[:n] = 0.0
-    at, left = out[n : 2 * n], out[2 * n : 3 * n + 1]
-    safe = places > 1 and suffix_sums(scores, shown, places, at, left)
-    for j in range(1, places):
-        below = standing[shown[j]]
-        for i in range(j):
-            above = standing[shown[i]]
-            if below == above or (above < below and not clicks):
-                continue
-            odds = exchange_odds(at, left, i, j, safe)
-            gap = math.exp(-abs(scores[shown[i]] - scores[shown[j]]))
-            worth = step / (1.0 + odds) * gap / ((1.0 + gap) * (1.0 + gap))
-            worth = worth if below < above else -worth
-            out[j] += worth
-            out[i] -= worth
-            found = True
-    return found
 
 
 @register(
@@ -142,7 +112,7 @@ class PDGD(RankLearner):
             raise DecisionMismatch(f"decision {decision.id} has no score per document", "give it whole")
         worth = np.empty(3 * len(shown) + 1)
         standing, places, clicks = answer
-        found = pair_coefficients(ordinary(scores), shown, standing, min(places, self.depth), clicks, self.step, worth)
+        found = pair_coefficients(writable(scores), shown, standing, min(places, self.depth), clicks, self.step, worth)
         if found:
             self._w = moved(self._w, self._rows(decision.context).combine(shown, worth[: len(shown)]))
         return found

@@ -7,27 +7,13 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._kernel import kernel
+from smidgen._core.rank import exchange_pairs, swap_with_chance
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer
 from smidgen.learners.rank.base import PERTURBED, Drawing, RankLearner
-from smidgen.learners.rank.swaps import kept_pairs, swap_with_chance
+from smidgen.learners.rank.swaps import kept_pairs
 from smidgen.optim.rule import moved
-
-
-@kernel
-def exchange_pairs(shown: IntArray, teams: IntArray, standing: IntArray, better: IntArray) -> bool:
-    """Write the ranking with every pair exchanged whose lower document stands better; says whether there was one."""
-    found, last = False, shown.shape[0] - 1
-    above = shown[0]  # of two neighbours, and what stands there once the pair above it is settled
-    for i in range(last):
-        lower = shown[i + 1]
-        turned = (teams[i] >= 0) & (teams[i] == teams[i + 1]) & (standing[lower] < standing[shown[i]])
-        better[i], above = lower if turned else above, above if turned else lower
-        found |= turned
-    better[last] = above
-    return found
 
 
 @register(

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from smidgen._kernel import constant, ordinary
+from smidgen.arrays import read_only, writable
 from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
@@ -86,8 +86,8 @@ def as_context(encoded: Encoded, columns: NDArray[np.uint32]) -> Any:
     """What a learner decides on, the new names in these columns: a row, a ranking problem or a choice."""
     starts, indices, values = encoded.with_columns(columns)
     if not encoded.candidates:
-        return Row(constant(indices), ordinary(values), encoded.dim)
-    rows = SparseRows(constant(values), constant(indices.astype(np.int64)), constant(starts), encoded.dim)
+        return Row(read_only(indices), writable(values), encoded.dim)
+    rows = SparseRows(read_only(values), read_only(indices.astype(np.int64)), read_only(starts), encoded.dim)
     return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
 
 
@@ -115,7 +115,7 @@ def explained(features: Vectorizer, inner: Learner, decision: Decision) -> Expla
             rows = seen(as_context(encoded, columns))
             starts, indices, values = rows.indptr, rows.indices, rows.data
         return of_candidates(decision, Named(starts, indices, values, names), weights)
-    row = prepared(inner, Row(constant(indices), ordinary(values), features.dim))  # as the inner learner scales it
+    row = prepared(inner, Row(read_only(indices), writable(values), features.dim))  # as the inner learner scales it
     labels = list(getattr(inner, "labels", ()))
     return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
 

@@ -25,6 +25,12 @@ from smidgen.learners.records.streams import played
 PREFIXES = ("features_", "inner_")
 
 
+def _size(settings: Mapping[str, Any]) -> int:
+    """Bytes of the inner learner and of the tables of names."""
+    features, inner = settings["features"], settings["learner"]
+    return int(inner.card.size(inner.params)) + int(features.estimate_size({"dim": features.dim}))
+
+
 @register(
     Card(
         loop=("rank", "choose", "label", "filter"),
@@ -33,7 +39,7 @@ PREFIXES = ("features_", "inner_")
         paper="ours",
         bound="that of the inner learner, on the rows it reads",
         cost="the fields of the record, and the inner learner's",
-        size=lambda settings: settings["learner"].card.size(settings["learner"].params) + settings["features"].dim,
+        size=_size,
         example={"features": Vectorizer(dim=64), "learner": PreferencePerceptron(dim=64)},
     )
 )

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._core.geometry import norm
+from smidgen._core.random import perturb
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotTeachable
 from smidgen.geometry.space import Space
@@ -18,7 +20,7 @@ from smidgen.knobs import Best, Knobs
 from smidgen.learners.base import Learner
 from smidgen.optim import Rule
 from smidgen.optim.rule import as_direction
-from smidgen.randomness import DIRECTION, U64, perturb, stream_key
+from smidgen.randomness import DIRECTION, U64, stream_key
 
 
 class Pace(NamedTuple):
@@ -230,14 +232,12 @@ def as_loss(feedback: Any, largest: float = math.inf) -> float:
 
 def shortened(gradient: FloatArray, longest: float) -> FloatArray:
     """The gradient itself, or if it is longer than that, one of the same direction and that length."""
-    with np.errstate(over="ignore", under="ignore"):
-        if float(gradient @ gradient) <= longest * longest:
-            return gradient
-        direction = gradient / np.abs(gradient).max()
-        length = math.sqrt(float(direction @ direction))
-        if length * float(np.abs(gradient).max()) <= longest:
-            return gradient
-        return np.asarray(direction * (longest / length))
+    if norm(gradient) <= longest:
+        return gradient
+    largest = float(np.abs(gradient).max())
+    direction = gradient / largest  # the squares of this do not overflow
+    length = norm(direction)
+    return gradient if length * largest <= longest else np.asarray(direction * (longest / length))
 
 
 def as_reach(

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._core.steps import scale
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
-from smidgen.geometry.space import Space
+from smidgen.geometry.space import Space, plain
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.tune.base import Pace, ValueTuner, as_reach
@@ -101,14 +102,19 @@ class Phased(ValueTuner):
         self._reach, self._share = as_reach(self.space, known, *self._given, what)
         self._rule = self._make_rule(self._reach, self.space.shrunk(self._share))
 
+    def _step(self, length: float, v: FloatArray) -> None:
+        direction: FloatArray = np.empty(len(v))
+        scale(plain(v), length, direction)  # the rule refuses a step that is not finite
+        self._rule.step(direction)
+
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
         if self.plain and -self._F <= loss <= self._F:
-            self._rule.step(self._gain(reach) * loss * v)
+            self._step(self._gain(reach) * loss, v)
         else:
             told = self._told.copy()
             residual = self._residual(loss, told)
             if residual is not None:
-                self._rule.step(self._gain(reach) * residual * v)
+                self._step(self._gain(reach) * residual, v)
             self._told = told
         if self._phase and self.rounds + 1 == self._phase.start + self._phase.length:
             y = self._rule.weights

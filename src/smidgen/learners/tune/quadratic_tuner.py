@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._kernel import ordinary
+from smidgen._core.tune import ask, expect, from_box, learn, to_box
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, SmidgenError
 from smidgen.geometry import Box
@@ -18,25 +17,7 @@ from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.card import Card, Recommended, register
 from smidgen.learners.tune.base import Tuner, as_loss
-from smidgen.learners.tune.quadratic_round import (
-    NUMBERS,
-    SCALE_ROUNDS,
-    ask,
-    clear,
-    features_of,
-    fresh_numbers,
-    from_box,
-    in_own_units,
-    learn_first,
-    learn_later,
-    losses_learnt,
-    move_best,
-    packed,
-    to_box,
-    variance,
-    width_at,
-    write_features,
-)
+from smidgen.learners.tune.quadratic_round import NUMBERS, SCALE_ROUNDS, Surface, features_of
 from smidgen.randomness import COIN, DIRECTION, stream_key
 
 LARGEST = 1e100  # the largest loss that can be squared and multiplied
@@ -125,22 +106,14 @@ class QuadraticTuner(Tuner):
                 f"space has {self.space.dim} coordinates and must have at most {MOST}",
                 'use OGDEG(space=…, baseline="mean") for more',
             )
-        d, p = self.space.dim, features_of(self.space.dim)
-        self._best: FloatArray = np.zeros(d)  # x̂ as z
-        self._A, self._b = np.zeros((p, p)), np.zeros(p)
-        self._L, self._w = np.zeros((p, p)), np.zeros(p)
-        self._numbers = fresh_numbers()
-        self._first_points, self._first_losses = np.zeros((SCALE_ROUNDS, d)), np.zeros(SCALE_ROUNDS)
-        clear(self._A, self._b, self._L, self._w, self._numbers)
+        self._surface = Surface.fresh(self.space.dim)
         self._limits: FloatArray = np.array([self.space.low, self.space.high])
-        self._settings_of = packed(self._kappa, self._keep)
         self._show()
         self._choices, self._moves = stream_key(self._seed, DIRECTION), stream_key(self._seed, COIN)
 
     def _decide(self, context: Any, number: int) -> Decision:
         point = np.empty(self.space.dim)
-        state = (self._best, self._L, self._w, self._numbers, self._settings_of)
-        explored = ask(*state, self._choices, number, self._limits, point)
+        explored = ask(self._surface, self._kappa, self._keep, self._choices, number, self._limits, point)
         return Decision(
             kind=self._kind,
             settings=self._settings,
@@ -156,57 +129,50 @@ class QuadraticTuner(Tuner):
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         """A point in own units, and the loss there."""
-        z = np.empty(self.space.dim)
         try:
-            point = self.from_own_units(context)
+            z, inside = self._as_z(context)
         except (TypeError, ValueError) as error:
             raise InvalidArgument(f"the point is {context!r}", "give a point of the space") from error
-        if not from_box(point, self._limits, z):
+        if not inside:
             raise InvalidArgument(f"the point {context!r} lies outside of the space", "give a point of the space")
         self._step(z, as_loss(answer, LARGEST), number)
 
     def _step(self, z: FloatArray, loss: float, number: int) -> None:
         """Learn one loss; from the first few on, move the best point."""
-        n = losses_learnt(self._numbers)
-        state = (self._A, self._b, self._L, self._w, self._numbers, self._keep)
-        if n < SCALE_ROUNDS:
-            self._first_points[n], self._first_losses[n] = z, loss
-            learn_first(self._first_points, self._first_losses, n + 1, *state)
-        else:
-            learn_later(z, loss, *state)
-        if n + 1 >= self.space.dim + 3:
-            move_best(self._best, self._w, self._moves, number)
+        if learn(self._surface, self._keep, z, loss, self._moves, number):
             self._show()
 
     def _show(self) -> None:
         """Note x̂ as a point of the box."""
         self._shown = np.empty(self.space.dim)
-        to_box(self._best, self._limits, self._shown)
+        to_box(self._surface.best, self._limits, self._shown)
         self._shown.setflags(write=False)
 
     def _coordinates(self, decision: Decision) -> FloatArray:
         """The point of a decision as z."""
         try:
-            point = self.from_own_units(decision.action)
+            z, inside = self._as_z(decision.action)
         except (SmidgenError, TypeError, ValueError) as error:
             raise DecisionMismatch(
                 f"decision {decision.id} does not say where it went", "give it as decide made it"
             ) from error
-        z = np.empty(self.space.dim)
-        if not from_box(ordinary(point), self._limits, z):
+        if not inside:
             raise DecisionMismatch(f"decision {decision.id} went outside of the space", "give it as decide made it")
         return z
+
+    def _as_z(self, action: Any) -> tuple[FloatArray, bool]:
+        """A point in own units as z, and whether it lies in the space."""
+        point, z = np.require(self.from_own_units(action), requirements=["C", "A"]), np.empty(self.space.dim)
+        return z, from_box(point, self._limits, z)
 
     def best(self) -> Best:
         """The point that the surface thinks best, in own units, and the loss that it expects there."""
         point = self._named(self._shown.copy())
-        if not losses_learnt(self._numbers):
+        if not self._surface.losses_learnt:
             return Best(point, None, None, None)
-        phi = np.empty(len(self._w))
-        write_features(self._best, phi)
-        width = 1.96 * math.sqrt(variance(self._numbers, self._keep) * width_at(self._L, phi))
-        mean = float(self._w @ phi)
-        return Best(point, *(in_own_units(self._numbers, value) for value in (mean, mean - width, mean + width)))
+        mean, deviation = expect(self._surface, self._keep)
+        width = 1.96 * deviation
+        return Best(point, *map(self._surface.in_own_units, (mean, mean - width, mean + width)))
 
     @property
     def weights(self) -> FloatArray:
@@ -214,19 +180,8 @@ class QuadraticTuner(Tuner):
         return self._as_array(self._shown.copy())
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return {
-            "best": self._best,
-            "A": self._A,
-            "b": self._b,
-            "numbers": self._numbers,
-            "first_points": self._first_points,
-            "first_losses": self._first_losses,
-            "L": self._L,
-            "w": self._w,
-        }
+        return self._surface._asdict()
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._best, self._numbers = state["best"], state["numbers"]
-        self._A, self._b, self._L, self._w = state["A"], state["b"], state["L"], state["w"]
-        self._first_points, self._first_losses = state["first_points"], state["first_losses"]
+        self._surface = Surface(**{name: state[name] for name in Surface._fields})
         self._show()

@@ -1,0 +1,267 @@
+"""Compile the core in place: one extension module for each instruction-set level, and the one that names the levels.
+
+    python build_core.py [--level x86-64-v3] [--sanitize] [--jobs N]
+
+Compiles what has changed, several files at once. The package's build (`hatch_build.py`), `make core` and the tests call
+`build`. The compiler is ``CXX`` (else c++, g++ or clang++); ``CXXFLAGS`` and ``LDFLAGS`` are added at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent
+HERE = ROOT / "src" / "smidgen" / "_core"
+
+#: The same bits at each level: no fused multiply-add, no reordered sums.
+FLAGS = [
+    "-std=c++17",
+    "-O3",
+    "-g0",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wall",
+    "-Wextra",
+    "-Wno-psabi",
+    "-Wno-missing-field-initializers",
+]
+SANITIZE = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+NO_COMPILER = (
+    "smidgen's core needs a C++ compiler and found none: install g++ "
+    "(Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; macOS: xcode-select --install), or name it by CXX"
+)
+
+
+class BuildFailed(SystemExit):
+    """The core cannot be compiled; says why."""
+
+
+def levels() -> list[str]:
+    """The instruction-set levels that this machine's kind of processor has."""
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        return ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
+    return ["baseline"]
+
+
+def module_name(level: str) -> str:
+    """The name of a level's extension module."""
+    return "_" + level.replace("-", "_")
+
+
+def build(only: Sequence[str] = (), *, sanitize: bool = False, jobs: int = 0, quiet: bool = False) -> list[Path]:
+    """Compile what has changed; returns the extension modules."""
+    compiler = _compiler()
+    objects: list[tuple[list[str], Path, Path]] = []
+    modules: list[tuple[list[Path], Path]] = []
+    common = [*_includes(), *(["-DSMIDGEN_CHECKED"] if sanitize else [])]
+    more = [*(SANITIZE if sanitize else []), *shlex.split(os.environ.get("CXXFLAGS", ""))]
+    for level in only or levels():
+        name = module_name(level)
+        march = [f"-march={level}"] if level != "baseline" else []
+        flags = [*compiler, *FLAGS, *march, *common, f"-DSMIDGEN_MODULE_NAME={name}", *more]
+        parts = [_object(flags, source) for source in sorted(HERE.glob("*.cpp"))]
+        objects += parts
+        modules.append(([made for _, _, made in parts], _place(name)))
+    flags = [*compiler, "-x", "c", "-O2", "-g0", "-fPIC", "-Wall", "-Wextra", *common, *more]
+    part = _object(flags, HERE / "cpu.c")
+    objects.append(part)
+    modules.append(([part[2]], _place("_cpu")))
+    stale = [each for each in objects if not _current(each[2])]
+    if stale and not quiet:
+        print(f"compiling smidgen's core: {len(stale)} of {len(objects)} files", flush=True)
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        list(pool.map(lambda each: _compile(*each), stale))
+        list(pool.map(lambda each: _link([*compiler, *_linking(sanitize)], *each), modules))
+    return [made for _, made in modules]
+
+
+def _compiler() -> list[str]:
+    named = shlex.split(os.environ.get("CXX", ""))
+    for name in [named[0]] if named else ["c++", "g++", "clang++"]:
+        if shutil.which(name):
+            return [name, *named[1:]]
+    raise BuildFailed(NO_COMPILER)
+
+
+def _includes() -> list[str]:
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        raise BuildFailed("smidgen's core is compiled against numpy's headers: pip install numpy") from None
+    python = sysconfig.get_path("include")
+    if not (Path(python) / "Python.h").exists():
+        raise BuildFailed(
+            f"smidgen's core needs Python's headers and {python} has none: install them (Debian: python3-dev)"
+        )
+    return ["-isystem", python, "-isystem", numpy.get_include()]
+
+
+def _linking(sanitize: bool) -> list[str]:
+    shared = ["-bundle", "-undefined", "dynamic_lookup"] if sys.platform == "darwin" else ["-shared", "-Wl,-s"]
+    return [*shared, *(SANITIZE if sanitize else []), *shlex.split(os.environ.get("LDFLAGS", ""))]
+
+
+def _place(name: str) -> Path:
+    return HERE / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def _object(flags: list[str], source: Path) -> tuple[list[str], Path, Path]:
+    # The folder too, since a copied tree must not compare with the original's files; not where the headers are: pip
+    # compiles in an environment of its own, and what it made must not be compiled again.
+    headers = {flags[i + 1] for i, flag in enumerate(flags) if flag == "-isystem"}
+    made_of = "\0".join([*(flag for flag in flags if flag not in headers), sys.implementation.cache_tag, str(HERE)])
+    key = hashlib.blake2b(made_of.encode(), digest_size=8).hexdigest()
+    return flags, source, ROOT / "build" / "core" / key / f"{source.stem}.o"
+
+
+def _current(made: Path) -> bool:
+    """Whether an object is newer than all that it was made of."""
+    named = made.with_suffix(".d")
+    if not made.exists() or not named.exists():
+        return False
+    sources = shlex.split(named.read_text().replace("\\\n", " ").partition(":")[2])
+    when = made.stat().st_mtime_ns
+    return all(Path(each).exists() and Path(each).stat().st_mtime_ns <= when for each in sources)
+
+
+def _compile(flags: list[str], source: Path, made: Path) -> None:
+    made.parent.mkdir(parents=True, exist_ok=True)
+    partial = made.with_suffix(f".{os.getpid()}.o")
+    _run([*flags, "-MMD", "-MF", str(made.with_suffix(".d")), "-MT", made.name, "-c", str(source), "-o", str(partial)])
+    partial.replace(made)
+
+
+def _link(command: list[str], objects: list[Path], made: Path) -> None:
+    named = ROOT / "build" / "core" / f"{made.name}.objects"  # of which build it is: with sanitizers or without
+    made_of = "\n".join(map(str, objects))
+    current = made.exists() and named.exists() and named.read_text() == made_of
+    if current and all(each.stat().st_mtime_ns <= made.stat().st_mtime_ns for each in objects):
+        return
+    partial = made.with_suffix(f".{os.getpid()}.partial")
+    _run([*command, *map(str, objects), "-o", str(partial)])
+    partial.replace(made)  # never half-written, and running processes keep the one that they have
+    named.write_text(made_of)
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode or done.stderr:
+        print(done.stderr, file=sys.stderr, flush=True)
+    if done.returncode:
+        raise BuildFailed(f"smidgen's core does not compile: {shlex.join(command)}")
+
+
+#: Run where the core can be imported: prints the table of entry points, by family.
+_TABLE = "import json; from smidgen._core import tables; print(json.dumps(tables))"
+
+
+def make_stubs() -> dict[str, str]:
+    """The types of the entry points as stubs, by family, from the table that the compiled core holds."""
+    path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    table = json.loads(_output([sys.executable, "-c", _TABLE], env={**os.environ, "PYTHONPATH": path}))
+    texts = {}
+    for family, entries in table.items():
+        lines = [f"def {name}{_signature(*entries[name])}: ...\n" for name in sorted(entries)]
+        head = '"""Entry points of the compiled core: `make core` writes this file from their table."""\n\n'
+        body = "".join(lines)
+        arrays = "import numpy as np\nfrom numpy.typing import NDArray\n\n" if "NDArray" in body else ""
+        ruff = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(HERE / f"{family}.pyi"), "-"]
+        texts[family] = _output(ruff, input=head + arrays + body)
+    return texts
+
+
+def _signature(names: str, functions: list[str]) -> str:
+    """The arguments and the result of an entry point; a function for each dtype makes unions."""
+    rows = [(*kinds.partition(">")[0].split(";"), kinds.partition(">")[2]) for kinds in functions]
+    types = [" | ".join(dict.fromkeys(map(_type, column))) for column in zip(*rows, strict=True)]
+    arguments = [f"{name}: {kind}" for name, kind in zip(names.split(", "), types[:-1], strict=True)]
+    return f"({', '.join(arguments)}, /) -> {types[-1]}"
+
+
+def _type(kind: str) -> str:
+    """The type of one kind of argument, for type checkers: see `array_kind` in bind.hpp."""
+    if kind.startswith("("):
+        return f"tuple[{', '.join(map(_type, parts_of(kind)))}]"
+    if "[" in kind:
+        return f"NDArray[np.{kind.partition('[')[0]}]"
+    if kind.endswith("*"):
+        return f"list[{_type(kind[:-1])}]"
+    return {"uint": "int | np.uint64", "Generator": "np.random.Generator"}.get(kind, kind)
+
+
+def parts_of(kind: str) -> list[str]:
+    """The kinds of the parts of a tuple, which may be tuples too."""
+    parts, depth = [""], 0
+    for letter in kind[1:-1]:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _output(command: list[str], **more: Any) -> str:
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        command, capture_output=True, text=True, check=False, **more
+    )
+    if done.returncode:
+        raise BuildFailed(done.stderr)
+    return done.stdout
+
+
+#: The module of a family: what the compiled core has under its name.
+_MODULE = '''"""Entry points of the core ({name}.cpp); their types stand in the stub; `make core` writes both."""
+
+from smidgen._core import families
+
+globals().update(families["{name}"])
+'''
+
+
+def write_stubs() -> None:
+    """Write the stubs that have changed, and the modules that they describe."""
+    texts = make_stubs()
+    for old in HERE.glob("[a-z]*.pyi"):
+        if old.stem not in texts:
+            old.unlink()
+            old.with_suffix(".py").unlink(missing_ok=True)
+    for name, text in texts.items():
+        for place, content in ((HERE / f"{name}.pyi", text), (HERE / f"{name}.py", _MODULE.format(name=name))):
+            if not place.exists() or place.read_text() != content:
+                place.write_text(content)
+
+
+def main() -> None:
+    """Compile, then write the stubs of the entry points."""
+    parser = argparse.ArgumentParser(description="Compile smidgen's core in place.")
+    parser.add_argument(
+        "--level", action="append", default=[], choices=levels(), help="only this instruction-set level"
+    )
+    parser.add_argument("--sanitize", action="store_true", help="with AddressSanitizer and UndefinedBehaviorSanitizer")
+    parser.add_argument("--jobs", type=int, default=0, help="how many files at once")
+    given = parser.parse_args()
+    build(given.level, sanitize=given.sanitize, jobs=given.jobs)
+    if not given.sanitize and importlib.util.find_spec("ruff"):  # only developers have it, and need the stubs
+        write_stubs()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Compiles the core when the package is built or installed; `build_core.py` does the work."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CoreBuildHook(BuildHookInterface[Any]):
+    """A wheel holds the extension modules; an editable install finds them in the source tree."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and add what was compiled."""
+        root = Path(self.root)
+        spec = importlib.util.spec_from_file_location("build", root / "build_core.py")
+        if spec is None or spec.loader is None:
+            raise FileNotFoundError("build_core.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        build_data["artifacts"] += [str(made.relative_to(root)) for made in module.build()]
+        build_data["pure_python"], build_data["infer_tag"] = False, True
