@@ -12,10 +12,10 @@ from typing import Any
 
 from service.asgi import Caller
 from service.bodies import Clock
-from smidgen.service.http.calls import all_calls
+from smidgen.service.engine.recordings import TYPES
+from smidgen.service.engine.replay import STEPS
+from smidgen.service.http.endpoints import all_calls
 from smidgen.service.loops.registry import loops
-from smidgen.service.models.fold import STEPS
-from smidgen.service.store.recording import TYPES
 
 #: Types that change no weights, and yet are written.
 PLAIN = ("created", "decision", "shown", "archived")
@@ -131,6 +131,7 @@ NEXT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"reward": 1.0},
     ),
     "feed": ({"features": {"w1": 1.0, "w9": 2.0}, "key": "cy"}, {"relevant": True}),
+    "inbox": ({"features": {"from": "boss", "size": 700.0}, "key": "ann"}, {"correct": True}),
     "brought": (
         {"candidates": [{"id": "x", "features": [1.0, 0.5]}, {"id": "y", "features": [0.0, 1.0]}]},
         {"clicked": ["x"]},
@@ -196,6 +197,7 @@ def keys(stage: Stage) -> None:
     """One learner per person; one of them is forgotten. Records and hashed names."""
     stage.make("feed", loop="filter", features={"hashed": 16}, keyed=True, learner="RidgeFil")
     stage.make("songs", loop="choose", keyed=True)
+    stage.make("inbox", loop="label", labels=["now", "later", "never"], keyed=True, features={"auto": {"dim": 64}})
     for turn in range(9):
         key = ("ann", "bob", "cy")[turn % 3]
         reply = stage.decide("feed", features={f"w{turn % 4}": 1.0}, key=key)
@@ -203,7 +205,9 @@ def keys(stage: Stage) -> None:
             stage.answer(reply, relevant=turn % 2 == 0)
         offered = [{"id": "x", "features": {"mood": "calm"}}, {"id": "y", "features": {"mood": "loud"}}]
         stage.answer(stage.decide("songs", candidates=offered, key=key), reward=(turn % 5) / 4)
-    for model in ("feed", "songs"):
+        reply = stage.decide("inbox", features={"from": ["boss", "shop"][turn % 2], "size": 250.0 * turn}, key=key)
+        stage.answer(reply, label=["now", "never"][turn % 2])
+    for model in ("feed", "songs", "inbox"):
         assert stage.call("DELETE", f"/v1/models/{model}/keys/bob").status_code == 200
 
 

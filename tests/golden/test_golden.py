@@ -1,16 +1,20 @@
-"""Files of every released format are opened, verified, replayed bit for bit, and gone on with.
+"""Golden folders of every format are opened, verified, replayed and continued.
 
 ``1.0/`` and its successors were written by ``python tests/golden/write.py`` when their format was new, and stay as they
-are. Whatever this smidgen does, it must read them.
+are. Every smidgen reads them. They are compared bit for bit, except where a later change made other bits on purpose:
+models that learn differently now are listed in `CHANGED`, learners and models that differ by rounding in `ROUNDED`. An
+entry that is equal to the last bit after all fails the test.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import smidgen
@@ -20,34 +24,65 @@ from service.asgi import Caller
 from service.bodies import Clock
 from smidgen import records
 from smidgen.errors import InvalidRecord
+from smidgen.learners import storage
 from smidgen.learners.storage import decode
-from smidgen.service.insight.audit import audit_file, audit_model
-from smidgen.service.insight.whatif import what_if
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.fold import STEPS
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store import bodies, formats
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.rebuilding import rebuild
-from smidgen.service.store.recording import TYPES, FileRecording
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_file, audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.rebuild import rebuild
+from smidgen.service.engine.recordings import TYPES, DatabaseRecording, FileRecording
+from smidgen.service.engine.replay import STEPS
+from smidgen.service.log import codec
+from smidgen.service.ope.whatif import what_if
+from smidgen.service.storage import formats
 
 FORMATS = sorted(path.name for path in HERE.iterdir() if (path / "known.json").is_file())
 KNOWN: dict[str, Any] = {number: json.loads((HERE / number / "known.json").read_text()) for number in FORMATS}
+#: Models of older folders that lead to other weights now, and the change that is the reason. All else in these folders
+#: keeps its bits.
+CHANGED: dict[str, dict[str, str]] = {
+    "1.0": {
+        "triage": "format 1.1: HingeConfidit learns from rows of unit length behind a vectorizer, as it decides",
+    }
+}
+#: Saved learners (by class) and models (by name) of a folder whose numbers differ by rounding now, and why: they are
+#: compared within `CLOSE`. All else keeps its bits.
+_OWN_FUNCTIONS = "exp is computed by the compiled core, and not by the C library"
+_OWN_LOGARITHMS = "log and pow of knobs in factors are computed by the compiled core, and not by the C library"
+ROUNDED: dict[str, dict[str, str]] = {
+    "1.0": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS, "tune-example": _OWN_LOGARITHMS},
+    "1.1": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS, "tune-example": _OWN_LOGARITHMS},
+}
+CLOSE = 1e-9  # relative; for arrays, to their largest number
 LEARNERS = [(number, name) for number in FORMATS for name in KNOWN[number]["learners"]]
 
 
-def same(mine: Any, theirs: Any, number: str) -> bool:
-    """To the last bit on the kind of machine that wrote the files; else up to rounding."""
-    if KNOWN[number]["machine"] == machine():
-        return bool(mine == theirs)
+def near(mine: Any, theirs: Any) -> bool:
+    """Whether two values are equal, but for rounding in floats: on machines of another kind than wrote the files."""
+    if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
+        if mine.dtype != theirs.dtype or mine.shape != theirs.shape or mine.dtype.kind != "f":
+            return records.same(mine, theirs)
+        largest = float(np.abs(theirs).max(initial=0.0))
+        return np.allclose(mine, theirs, rtol=CLOSE, atol=CLOSE * largest, equal_nan=True)
     if isinstance(mine, dict) and isinstance(theirs, dict):
-        return mine.keys() == theirs.keys() and all(same(mine[key], theirs[key], number) for key in mine)
-    if isinstance(mine, list) and isinstance(theirs, list):
-        return len(mine) == len(theirs) and all(same(a, b, number) for a, b in zip(mine, theirs, strict=True))
+        return mine.keys() == theirs.keys() and all(near(mine[key], theirs[key]) for key in mine)
+    if isinstance(mine, (list, tuple)) and type(mine) is type(theirs):
+        return len(mine) == len(theirs) and all(map(near, mine, theirs))
     if isinstance(mine, float) and isinstance(theirs, float):
-        return mine == pytest.approx(theirs, rel=1e-9, abs=1e-12)
-    return bool(mine == theirs)
+        return math.isclose(mine, theirs, rel_tol=CLOSE, abs_tol=1e-12) or records.same(mine, theirs)
+    return records.same(mine, theirs)
+
+
+def agree(mine: Any, theirs: Any, number: str, name: str, *, exact: bool) -> None:
+    """Assert that a learner or model does what it did: bit for bit; if it is listed, up to rounding and no better."""
+    if not exact:
+        assert near(mine, theirs), name
+    elif name in ROUNDED.get(number, {}):
+        assert near(mine, theirs), f"{name} differs by more than rounding"
+        assert not records.same(mine, theirs), f"{name} keeps its bits: drop it from ROUNDED[{number!r}]"
+    else:
+        assert records.same(mine, theirs), name
 
 
 @pytest.fixture
@@ -67,24 +102,57 @@ class TestFolders:
         assert report.sound
         assert report.models == len(KNOWN[number]["models"])
 
-    def test_every_log_is_verified_and_replayed(self, data: Path, number: str) -> None:
+    def test_every_log_is_verified_and_replayed(self, data: Path, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
         exact, compared = KNOWN[number]["machine"] == machine(), 0
+        written_by = int(KNOWN[number]["parts"].get("arithmetic", 0))
+        monkeypatch.setattr(storage, "ARITHMETIC", written_by)  # so that its snapshots are held against the log
         with Inspection(data) as seen:
             for name in KNOWN[number]["models"]:
                 found = audit_model(seen, seen.model(name))
                 wrong = [each for each in found.problems if exact or "is not what the log leads to" not in each]
-                assert wrong == [], name
+                if exact and name in ROUNDED.get(number, {}):
+                    assert [each for each in wrong if "is not what the log leads to" in each] == wrong, name
+                elif exact and name in CHANGED.get(number, {}):
+                    assert [each for each in wrong if "is not what the log leads to" in each] == wrong != []
+                else:
+                    assert wrong == [], name
                 assert found.passed_over == 0
                 compared += len(found.compared)
         assert compared > 0, "there are snapshots to be held against"
 
     def test_it_opens_as_it_was_and_goes_on(self, data: Path, number: str) -> None:
-        clock = Clock()
-        clock.now = LATER
+        clock, changed, before = Clock(), CHANGED.get(number, {}), {}
+        exact, clock.now = KNOWN[number]["machine"] == machine(), LATER
         with Caller(data, clock=clock) as call:
             for name, known in KNOWN[number]["models"].items():
-                assert same(state_of(call, name), known, number), name
-            assert same(continued(call), KNOWN[number]["continued"], number)
+                found = state_of(call, name)
+                if name in changed:
+                    assert found["weights"] != known["weights"], f"{name} keeps its bits: drop it from CHANGED"
+                    assert _but_weights(found) == _but_weights(known)
+                else:
+                    before[name] = found
+            after, then = continued(call), KNOWN[number]["continued"]
+            assert after.keys() == then.keys()
+            for name in changed.keys() & after.keys():
+                assert after[name]["reply"].keys() == then[name]["reply"].keys()
+            for name, found in before.items():
+                mine, theirs = (found, after.get(name)), (KNOWN[number]["models"][name], then.get(name))
+                agree(mine, theirs, number, name, exact=exact)
+
+    def test_weights_are_those_that_its_log_leads_to(self, data: Path, number: str) -> None:
+        """Also where the folder holds states of an older arithmetic: they are not used."""
+        with Inspection(data) as seen:
+            logs = {name: rebuild(DatabaseRecording(seen, seen.model(name))) for name in KNOWN[number]["models"]}
+        engine = Engine(data, synchronous="OFF")
+        try:
+            for name, log in logs.items():
+                for key in log.numbers:
+                    live, told = engine.learners.get(engine.models[name], key).learner, log.learner(key)
+                    live.reserve(told.decisions)
+                    told.reserve(live.decisions)
+                    assert live.to_bytes() == told.to_bytes(), (name, key)
+        finally:
+            engine.close()
 
     def test_what_if_reads_it(self, data: Path, number: str) -> None:
         with Inspection(data) as seen:
@@ -92,6 +160,10 @@ class TestFolders:
                 if known["loop"] in ("rank", "choose", "label", "filter") and "retained" not in name:
                     found = what_if(DatabaseRecording(seen, seen.model(name)), ())
                     assert found.loop == known["loop"]
+
+
+def _but_weights(told: dict[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in told.items() if field != "weights"}
 
 
 @pytest.mark.parametrize(
@@ -111,17 +183,39 @@ def test_saved_learners_go_on(number: str, name: str) -> None:
     exact = KNOWN[number].get("added", {}).get(name, KNOWN[number]["machine"]) == machine()
     learner = smidgen.load(folder / f"{name}.smidgen")
     assert type(learner).__name__ == name
+    mine, theirs = [], []
     for context, content, heard, feedback in records.decode((folder / f"{name}.next").read_bytes())["told"]:
-        made, mine = smidgen.Decision.from_bytes(content.tobytes()), learner.decide(context)
-        if exact:
-            assert mine == made, "it decides what it decided then"
+        made = smidgen.Decision.from_bytes(content.tobytes())
+        mine.append(records.decode(learner.decide(context).to_bytes()))
+        theirs.append(records.decode(made.to_bytes()))
         if heard:
             learner.learn(made, feedback)
     after = (folder / f"{name}.after").read_bytes()
     if exact:
-        mine, theirs = (list(decode(content, name)) for content in (learner.to_bytes(), after))
-        assert records.same(mine, theirs)
+        agree([mine, *decode(learner.to_bytes(), name)], [theirs, *decode(after, name)], number, name, exact=True)
     assert learner.rounds == smidgen.load(folder / f"{name}.after").rounds
+
+
+class TestRounded:
+    """The list of learners and models that differ by rounding says no more than is true."""
+
+    def test_it_names_what_is_there_and_why(self) -> None:
+        for number, names in ROUNDED.items():
+            there = {*KNOWN[number]["learners"], *KNOWN[number]["models"]}
+            assert names.keys() <= there - CHANGED.get(number, {}).keys(), number
+            assert all(names.values()), "each needs a reason"
+
+    def test_an_entry_that_is_equal_or_far_off_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(ROUNDED, "1.0", {"Listed": "for this test"})
+        w = np.array([1.0, 1e-20, -3.0])
+        agree([{"w": w + 1e-12}, 3], [{"w": w}, 3], "1.0", "Listed", exact=True)
+        with pytest.raises(AssertionError, match="keeps its bits: drop it"):
+            agree([{"w": w.copy()}, 3], [{"w": w}, 3], "1.0", "Listed", exact=True)
+        for mine in ([{"w": w + 1e-6}, 3], [{"w": w + 1e-12}, 4], [{"w": w[:2]}, 3], [{"v": w}, 3]):
+            with pytest.raises(AssertionError, match="more than rounding"):
+                agree(mine, [{"w": w}, 3], "1.0", "Listed", exact=True)
+        with pytest.raises(AssertionError, match="Other"):
+            agree([{"w": w + 1e-12}, 3], [{"w": w}, 3], "1.0", "Other", exact=True)
 
 
 class TestComplete:
@@ -217,7 +311,7 @@ class TestWhatIsNotKnown:
         folder = Path(shutil.copytree(HERE / FORMATS[-1] / "data", tmp_path / "data"))
         engine = Engine(folder, synchronous="OFF")
         slot = engine.models["undone"].slot
-        engine.run(lambda: engine.store.append(slot, "wondered", 2e9, bodies.write({"why": 7}), version=3))
+        engine.run(lambda: engine.store.append(slot, "wondered", 2e9, codec.write({"why": 7}), version=3))
         engine.close()
         engine = Engine(folder, synchronous="OFF")
         line = json.loads(list(engine.events.all_lines(engine.models["undone"]))[-1])

@@ -19,7 +19,7 @@ from service.asgi import Caller
 from service.bodies import Clock
 from smidgen import records
 from smidgen.learners import cards, learners
-from smidgen.service.store.formats import LOG, parts
+from smidgen.service.storage.formats import LOG, parts
 from smidgen.testing.learners import cases_of
 
 HERE = Path(__file__).parent
@@ -173,7 +173,7 @@ def add(target: Path) -> list[str]:
 def main(arguments: Sequence[str]) -> None:
     """Write the files of a format, if there are none yet; else those of the learners that are missing."""
     parser = argparse.ArgumentParser(prog="python tests/golden/write.py", description=__doc__)
-    parser.add_argument("format", help="the number of the format, e.g. 1.0")
+    parser.add_argument("format", nargs="?", default=LOG, help=f"the number of the format; left out: {LOG}")
     parser.add_argument("--force", action="store_true", help="overwrite: only before the format was released")
     given = parser.parse_args(arguments)
     target = HERE / given.format

@@ -12,8 +12,8 @@ from typing import Any, Self
 import httpx
 
 from smidgen.service.http.app import create_app
-from smidgen.service.http.options import Options
-from smidgen.service.store.places import Database
+from smidgen.service.http.resources import Options
+from smidgen.service.storage.address import Database
 
 
 class Sent:

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from smidgen.service.engine.engine import Engine
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import BatchBody, DecisionBody, FeedbackBody, ModelBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.protocol import Store
+from smidgen.service.schemas import BatchBody, DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.storage.protocol import Store
 
 MODELS: dict[str, dict[str, Any]] = {
     "rank": {"loop": "rank", "learner": "PreferencePerceptron", "features": ["a", "b", "c"]},

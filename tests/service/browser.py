@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 
 from smidgen.service.http.app import create_app
-from smidgen.service.http.options import Options
+from smidgen.service.http.resources import Options
 
 CHROMIUM = Path("/usr/bin/chromium")
 
@@ -42,13 +42,15 @@ def served(data: Path) -> Iterator[str]:
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """A browser, or a skip that says what is missing."""
+def chromium(*arguments: str) -> Iterator[Any]:
+    """A browser, started with these arguments too, or a skip that says what is missing."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not CHROMIUM.exists():
         pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
     with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        browser = play.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu", *arguments]
+        )
         yield browser
         browser.close()
 

@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 from service.bodies import model, request, told
 from service.test_amending import amend
 from service.test_examples import examples
-from smidgen.service.clock import stamp
-from smidgen.service.http.calls import all_calls
-from smidgen.service.messages import CopyBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.served import Served
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.model import Served
+from smidgen.service.http import auth
+from smidgen.service.http.endpoints import all_calls
+from smidgen.service.log.events import stamp
+from smidgen.service.schemas import CopyBody
 
 #: Silence that is learnt writes, and nobody calls it.
 SWEEP = "(windows that close)"
@@ -94,6 +95,8 @@ def prepare(data: Path) -> dict[str, Any]:
     stage["q"] = engine.decide("finder", request({"candidates": [{"id": "a"}, {"id": "b"}]}))["decision"]
     for _ in range(2):
         engine.decide("ads", request({"candidates": [{"id": "a"}, {"id": "b"}]}))
+    _, stage["secret"] = engine.run(lambda: auth.create(engine.store, ["admin"], None, engine.clock()))
+    stage["spare"], _ = engine.run(lambda: auth.create(engine.store, ["read"], None, engine.clock()))
     engine.close()
     stage["made"] = stamp(time.time())
     time.sleep(0.02)  # the windows of ads are over
@@ -263,7 +266,14 @@ DEEDS = [
         "/v1/models/people/keys/ann",
         None,
         _forgotten,
-        ("forgetting-appended", "forgetting-appended:2"),
+        (
+            "events-rewritten",
+            "forgetting-appended",
+            "forgetting-appended:2",
+            "states-dropped",
+            "states-dropped:2",
+            "file-compacted",
+        ),
         again=(404,),
     ),
     Deed(
@@ -290,6 +300,25 @@ DEEDS = [
         {"action_name": "click", "query_id": "{q}", "event_attributes": {"object": {"object_id": "b"}}},
         _learnt("q"),
         ("feedback-appended", "learnt"),
+    ),
+    Deed(
+        "createToken",
+        "POST",
+        "/v1/tokens",
+        {"scopes": ["read"], "name": "made"},
+        lambda engine, _: (any(row.name == "made" for row in engine.store.tokens()),),
+        ("before-commit",),
+    ),
+    Deed(
+        "revokeToken",
+        "DELETE",
+        "/v1/tokens/{spare}",
+        None,
+        lambda engine, stage: tuple(
+            row.revoked_at is not None for row in engine.store.tokens() if row.id == stage["spare"]
+        ),
+        ("before-commit",),
+        again=(404,),
     ),
     Deed(
         SWEEP,
@@ -368,8 +397,9 @@ def send(url: str, deed: Deed, stage: dict[str, Any]) -> int | None:
         content = text.encode()
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    headers = {"content-type": media, "authorization": f"Bearer {stage['secret']}"}
     try:
-        connection.request(deed.method, deed.path.format(**names), content, {"content-type": media})
+        connection.request(deed.method, deed.path.format(**names), content, headers)
         answer = connection.getresponse()
         answer.read()
         return answer.status

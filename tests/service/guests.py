@@ -13,10 +13,9 @@ import smidgen
 from smidgen import Card, Decision, Learner
 from smidgen.errors import InvalidFeedback
 from smidgen.learners import Feedback, cards, learners
-from smidgen.service.loops.loop import Answer, Loop, Reaction
+from smidgen.service.loops.base import Answer, Example, Loop, Reaction, Words
 from smidgen.service.loops.registry import loops
-from smidgen.service.loops.words import Example, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id, Numbers
+from smidgen.service.schemas import DecisionBody, FeedbackBody, Id, Numbers
 
 
 class NearestMean(Learner):

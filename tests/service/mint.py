@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from smidgen.service.http import tokens
-from smidgen.service.store.inspection import writing
+from smidgen.service.engine.inspection import writing
+from smidgen.service.http import auth
 
 
 class Mint:
@@ -16,8 +16,8 @@ class Mint:
 
     def create(self, scopes: list[str], model: str | None, now: float) -> tuple[str, str]:
         with writing(self.folder) as store:
-            return tokens.create(store, scopes, model, now)
+            return auth.create(store, scopes, model, now)
 
     def revoke(self, id: str, now: float) -> None:
         with writing(self.folder) as store:
-            tokens.revoke(store, id, now)
+            auth.revoke(store, id, now)

@@ -7,11 +7,11 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from smidgen.service.refusals import Taken
-from smidgen.service.store.counting import put
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.memory_tables import Tables
-from smidgen.service.store.rows import Counts, DecisionRow, LeaseRow, ModelRow, TokenRow
+from service.memory import MemoryStore, Shelf
+from service.memory.tables import Tables
+from smidgen.service.errors import Taken
+from smidgen.service.storage.records import Counts, DecisionRow, LeaseRow, ModelRow, TokenRow
+from smidgen.service.storage.transitions import put
 
 
 @dataclass

@@ -11,14 +11,14 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import Clock, model, request, told
+from service.memory import MemoryStore, Shelf
 from service.test_examples import examples
 from smidgen.errors import SmidgenError
-from smidgen.service.insight.audit import audit_file, audit_model
-from smidgen.service.messages import AmendBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.recording import FileRecording
+from smidgen.service.admin.verify import audit_file, audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import FileRecording
+from smidgen.service.schemas import AmendBody
 
 MAIL = {"loop": "label", "labels": ["spam", "work"]}
 BANNER = {"loop": "choose"}

@@ -10,10 +10,10 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import model, request, told
+from service.memory import MemoryStore, Shelf
 from service.test_trials import CHAMPIONS, World, ask, twin
 from smidgen.errors import SmidgenError
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.memory import MemoryStore, Shelf
+from smidgen.service.engine.engine import Engine
 
 WORDS = ("short", "long", "odd")
 

@@ -29,16 +29,14 @@ from service.bodies import decision_body, engine_with, play
 from service.live import Live
 from smidgen.cli import app
 from smidgen.errors import CorruptFile, SmidgenError
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.safekeeping import aside
-from smidgen.service.safekeeping import restore as restoring
-from smidgen.service.safekeeping.archive import MANIFEST, Archive
-from smidgen.service.safekeeping.backup import backup
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.safekeeping.restore import restore
-from smidgen.service.store import crash_points
-from smidgen.service.store.lock import only_one
+from smidgen.service.admin import backup as aside
+from smidgen.service.admin import backup as restoring
+from smidgen.service.admin.backup import MANIFEST, Archive, backup, restore
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.engine.engine import Engine
+from smidgen.service.errors import StorageFailed
+from smidgen.service.storage import crash_points
+from smidgen.service.storage.data_dir import only_one
 
 NAMES = ["rank", "tune", "keyed"]
 

@@ -12,19 +12,19 @@ import pytest
 from service.asgi import Caller
 from service.bodies import MODELS, batch, decision_body, engine_with, model, reaction, request, told
 from smidgen.errors import SmidgenError
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.messages import AmendBody
-from smidgen.service.models import decisions
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine import decide
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.schemas import AmendBody
 
 PLAIN = [name for name, body in MODELS.items() if not body.get("keyed")]
 
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decisions, "AT_ONCE", 10)
-    monkeypatch.setattr(decisions, "STEP", 4)
+    monkeypatch.setattr(decide, "AT_ONCE", 10)
+    monkeypatch.setattr(decide, "STEP", 4)
 
 
 def asked(name: str, count: int, seed: int = 0) -> dict[str, Any]:

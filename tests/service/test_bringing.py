@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 import smidgen
 from service.asgi import Caller
 from service.bodies import MODELS, model, play, request, told
+from service.memory import MemoryStore, Shelf
 from service.test_amending import amend
 from smidgen.cli import app
 from smidgen.errors import SmidgenError
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.messages import CopyBody
-from smidgen.service.models.bringing import from_learner, from_log
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.lifecycle import from_learner, from_log
+from smidgen.service.schemas import CopyBody
 
 NAMES = ("rank", "label", "filter", "tune", "hashed", "keyed")
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from service.browser import Visit, chromium, served, window
-from smidgen.service.search.library import library
+from smidgen_demos.search.library import library
 
 #: Controls that can be seen and that nobody can call by a name.
 NAMELESS = """() => [...document.querySelectorAll('button, a[href], input, select, textarea, summary, [role=img]')]

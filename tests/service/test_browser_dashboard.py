@@ -214,6 +214,30 @@ def test_a_loop_of_somebody_else_has_a_page_too(light: Any, tmp_path: Path) -> N
         visit.leave()
 
 
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_page_after_retractions_counts_what_is_open_and_says_why(browser: Any, address: str, width: int) -> None:
+    """It said "answered, -1 open", drew an interval beyond the range of the reward, and told no retraction."""
+    name, offered = f"undone{width}", {"candidates": [{"id": "a"}, {"id": "b"}]}
+    with httpx.Client(base_url=address) as app:
+        app.put(f"/v1/models/{name}", json={"loop": "choose"}).raise_for_status()
+        ids = [app.post(f"/v1/models/{name}/decisions", json=offered).json()["decision"] for _ in range(3)]
+        for id in ids:
+            app.post(f"/v1/decisions/{id}/feedback", json={"reward": 1.0}).raise_for_status()
+        app.post(f"/v1/decisions/{ids[2]}:retract", json={}).raise_for_status()
+        app.post(f"/v1/models/{name}/decisions", json={**offered, "activate": False}).raise_for_status()
+    visit = Visit(window(browser, viewport={"width": width, "height": 900}), address)
+    page = visit.go(f"/#model={name}")
+    wait_for(page, "main", "answered, 1 open, 1 not shown yet")
+    wait_for(page, "main", r"mean reward \(last 2\)")
+    assert page.locator("#curve .band").count() == 0
+    page.locator(".recent .chip.retracted").wait_for()
+    page.locator(f'[data-id="{ids[2]}"]').click()
+    wait_for(page, "#story", "The feedback was retracted: what the model learned from it is undone")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing hangs out of the page"
+    visit.leave()
+
+
 def test_a_story_can_be_read(visit: Visit) -> None:
     page = visit.go(f"/#model={play(visit.address, 'rank', 3, 'told')}")
     page.locator(".recent button").first.click()

@@ -389,6 +389,23 @@ class TestStoriesAndLogs:
             assert refusal.value.status == 401
             with smidgen.Client(live.url, token=made.stdout.strip()) as client:
                 assert client.models() == []
+                reading = client.create_token(["read"], name="Grafana", model="m", expires="30d")
+                with smidgen.Client(live.url, token=reading["token"]) as reader, pytest.raises(ServiceError) as refusal:
+                    reader.create("m", loop="choose")
+                assert refusal.value.status == 403
+                assert [each["name"] for each in client.tokens()] == [None, "Grafana"]
+                assert client.revoke_token(reading["id"])["revoked_at"] is not None
+                with smidgen.Client(live.url, token=reading["token"]) as reader, pytest.raises(ServiceError) as refusal:
+                    reader.models()
+                assert refusal.value.status == 401
+
+            async def at_once() -> list[str]:
+                async with smidgen.AsyncClient(live.url, token=made.stdout.strip()) as client:
+                    id = (await client.create_token(["decide"]))["id"]
+                    await client.revoke_token(id)
+                    return [each["id"] for each in await client.tokens() if each["revoked_at"] is not None]
+
+            assert len(asyncio.run(at_once())) == 2
 
 
 class Counting(httpx.AsyncHTTPTransport):

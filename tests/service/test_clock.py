@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from smidgen.service.clock import stamp
+from smidgen.service.log.events import stamp
 
 SECONDS = st.floats(-1e9, 1e11)
 

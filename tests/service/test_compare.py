@@ -11,11 +11,11 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import request, told
+from service.memory import Shelf
 from service.test_trials import World, twin
 from smidgen.errors import SmidgenError
-from smidgen.service.insight.trial import _by_arms, _by_weights, _Row, _Scale, compared
-from smidgen.service.messages import AmendBody, CompareReply
-from smidgen.service.store.memory import Shelf
+from smidgen.service.monitoring.compare import _by_arms, _by_weights, _Row, _Scale, compared
+from smidgen.service.schemas import AmendBody, CompareReply
 
 UNIT = _Scale(0.0, 1.0, 0.0, lower_is_better=False)
 RANDOM = {"loop": "choose", "learner": "LinUCB", "params": {"dim": 3}, "explore": 1.0}

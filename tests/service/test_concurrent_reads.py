@@ -15,15 +15,15 @@ import msgspec
 import pytest
 
 from service.bodies import MODELS, decision_body, engine_with, model, request, told
+from service.memory import MemoryStore, Shelf
 from service.victims import NAMES, OPTIONS, Line, Nursery, Writer, all_work
 from smidgen import records
 from smidgen.decision import Decision
 from smidgen.learners import Learner
-from smidgen.service.insight.quality import LAST, at_a_glance
-from smidgen.service.messages import ModelBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.registry import recorded
-from smidgen.service.store.memory import MemoryStore, Shelf
+from smidgen.service.engine.description import LAST, at_a_glance
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.registry import recorded
+from smidgen.service.schemas import ModelBody
 
 
 class Reader:

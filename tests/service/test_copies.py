@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from service.asgi import Caller
 from service.bodies import model, request, told
+from service.memory import MemoryStore, Shelf
 from service.test_forgetting import MODELS, SECRET, Life, found_in, weights
 from smidgen.cli import app
 from smidgen.errors import SmidgenError
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.messages import CopyBody
-from smidgen.service.models.bringing import from_log
-from smidgen.service.models.engine import Engine
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.lifecycle import from_log
+from smidgen.service.schemas import CopyBody
 
 
 def family(life: Life) -> None:
@@ -72,11 +73,11 @@ def test_a_refusal_on_the_way_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -
     before = [engine.store.events(engine.models[name].slot) for name in ("songs", "twin")]
     forget, slots = engine.store.forget, list[int]()
 
-    def fails(slot: int, key: str, at: float, places: tuple[int, int] | None = None) -> object:
+    def fails(slot: int, *told: Any) -> object:
         slots.append(slot)
         if len(slots) == 2:
             raise OSError("the disk is gone")
-        return forget(slot, key, at, places)
+        return forget(slot, *told)
 
     monkeypatch.setattr(engine.store, "forget", fails)
     with pytest.raises(OSError, match="gone"):

@@ -13,16 +13,15 @@ from service.bodies import model as settings
 from smidgen.learners.choose.base import RewardLearner
 from smidgen.learners.follower import Follower
 from smidgen.learners.label.base import LabelLearner
-from smidgen.service.insight import bench
-from smidgen.service.insight.whatif import what_if
-from smidgen.service.loops import evaluator, reward_model, rewards
+from smidgen.service.engine import log_reader, replay
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording
+from smidgen.service.loops import evaluate_rewards, evaluator
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import AmendBody
-from smidgen.service.models import fold
-from smidgen.service.models.engine import Engine
-from smidgen.service.store import log
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.ope import whatif
+from smidgen.service.ope.whatif import what_if
+from smidgen.service.schemas import AmendBody
 
 BITS = ("HingeConfidit", "HingeConfidit:covariance=diagonal,floor=0.1", "Confidit:eta=0.5", "Banditron:gamma=0.1")
 REWARDS = ("LinUCB", "SquareCB", "ThompsonChoice", "LinUCB:covariance=diagonal")
@@ -86,13 +85,13 @@ def found(folder: Path, name: str) -> bytes:
 def test_what_if_along_courses_is_what_if_by_events(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = logged(tmp_path / "data", name)
     with monkeypatch.context() as one_by_one:
-        one_by_one.setattr(rewards.RewardEvaluator, "patient", False)
-        one_by_one.setattr(rewards.RewardEvaluator, "follow", evaluator.Evaluator.follow)
-        one_by_one.setattr(log, "SOME", 1)
+        one_by_one.setattr(evaluate_rewards.RewardEvaluator, "patient", False)
+        one_by_one.setattr(evaluate_rewards.RewardEvaluator, "follow", evaluator.Evaluator.follow)
+        one_by_one.setattr(log_reader, "SOME", 1)
         naive = found(folder, name)
     for together, some in ((1, 256), (7, 10), (33, 64), (512, 256)):
-        monkeypatch.setattr(bench, "TOGETHER", together)
-        monkeypatch.setattr(log, "SOME", some)
+        monkeypatch.setattr(whatif, "TOGETHER", together)
+        monkeypatch.setattr(log_reader, "SOME", some)
         assert found(folder, name) == naive
 
 
@@ -103,10 +102,10 @@ def test_what_is_forgotten_on_the_way_is_forgotten_along_courses_too(
     folder = logged(tmp_path / "data", name)
     remember = evaluator.Evaluator.remember
     monkeypatch.setattr(evaluator.Evaluator, "remember", lambda self, *_: remember(self, 3))
-    monkeypatch.setattr(reward_model, "WHOLE", 3)
-    monkeypatch.setattr(bench, "RECENT", 4)
+    monkeypatch.setattr(evaluate_rewards, "WHOLE", 3)
+    monkeypatch.setattr(whatif, "RECENT", 4)
     with monkeypatch.context() as one_by_one:
-        one_by_one.setattr(rewards.RewardEvaluator, "follow", evaluator.Evaluator.follow)
+        one_by_one.setattr(evaluate_rewards.RewardEvaluator, "follow", evaluator.Evaluator.follow)
         naive = found(folder, name)
     assert found(folder, name) == naive
 
@@ -142,9 +141,9 @@ def recovered(folder: Path, name: str) -> list[bytes]:
 def test_recovery_together_is_recovery_one_by_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = logged(tmp_path / "data", name)
     with monkeypatch.context() as one_by_one:
-        one_by_one.setattr(fold, "FEWEST", 1 << 62)
+        one_by_one.setattr(replay, "FEWEST", 1 << 62)
         naive = recovered(folder, name)
     for together in (5, 256):
-        monkeypatch.setattr(fold, "TOGETHER", together)
+        monkeypatch.setattr(replay, "TOGETHER", together)
         assert recovered(folder, name) == naive
     assert {RewardLearner.learn_many, LabelLearner.learn_many} == {Follower.learn_many}

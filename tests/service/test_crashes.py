@@ -16,9 +16,9 @@ import pytest
 from service.bodies import decision_body, engine_with
 from service.live import Live
 from service.victims import NAMES, OPTIONS, Line, Nursery, Writer, all_work, check_folder, create_models
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import crash_points
+from smidgen.service.engine.engine import Engine
+from smidgen.service.errors import StorageFailed
+from smidgen.service.storage import crash_points
 
 #: A place is passed at most this often before the kill; those that are passed rarely must be met early.
 PASSINGS = {"snapshot-aside": 3, "snapshot-renamed": 3, "snapshot-synced": 3, "key-state-written": 6}

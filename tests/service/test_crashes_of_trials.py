@@ -17,10 +17,10 @@ import pytest
 
 from service.bodies import model
 from service.victims import Line, Nursery
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.models.engine import Engine
-from smidgen.service.store import crash_points
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.storage import crash_points
 
 WINDOW_S = 0.25
 MODELS: dict[str, dict[str, Any]] = {

@@ -19,16 +19,16 @@ from service.bodies import MODELS, Clock, decision_body, engine_with, reaction
 from service.mint import Mint
 from smidgen import Ranking, bounds
 from smidgen.learners import cards
-from smidgen.service.demos.demo import FRAME
-from smidgen.service.drafting.rounds import DEMO as DRAFTS
-from smidgen.service.http import assets
-from smidgen.service.insight import curve
-from smidgen.service.insight.quality import wilson
-from smidgen.service.insight.weights import keys
-from smidgen.service.refusals import Unknown
-from smidgen.service.search.searches import DEMO as SEARCH
-from smidgen.service.store import bodies
-from smidgen.service.store.rows import Asked, Told
+from smidgen.service.errors import Unknown
+from smidgen.service.http import dashboard
+from smidgen.service.log import codec
+from smidgen.service.loops.estimates import wilson
+from smidgen.service.monitoring import curves
+from smidgen.service.monitoring.weights import keys
+from smidgen.service.storage.records import Asked, Told
+from smidgen_demos.base import FRAME
+from smidgen_demos.drafts.rounds import DEMO as DRAFTS
+from smidgen_demos.search.searches import DEMO as SEARCH
 
 
 @pytest.fixture
@@ -94,9 +94,19 @@ def test_the_curve_of_a_ranking_is_what_users_left_unchanged(call: Caller) -> No
     )
     for point in told["points"]:
         part = slice(point["from"] - 1, point["to"])
-        assert (point["value"], point["low"], point["high"]) == wilson(sum(same[part]), len(same[part]))
+        assert (point["value"], point["low"], point["high"]) == (statistics.mean(same[part]), None, None)
         assert point["position"] == pytest.approx(statistics.mean(places[part]))
         assert point["lag"] == 0
+
+
+def test_windows_of_ten_and_more_have_an_interval(call: Caller) -> None:
+    rounds = played(call, "choose", 160)
+    same = [reply["choice"] == given["better"] for _, reply, given in rounds]
+    points = figures(call, "choose")["points"]
+    assert len(points) > 5
+    for point in points:
+        part = same[point["from"] - 1 : point["to"]]
+        assert (point["value"], point["low"], point["high"]) == pytest.approx(wilson(sum(part), len(part)))
 
 
 def test_a_curve_goes_on_where_it_was_and_counts_only_what_was_clicked(call: Caller) -> None:
@@ -147,7 +157,7 @@ def test_the_curve_of_a_filter_has_precision_forward_rate_and_exploration(call: 
 
 
 def test_the_curve_of_tuning_is_the_mean_loss_with_its_interval(call: Caller) -> None:
-    losses = [given["loss"] for _, _, given in played(call, "tune", 12)]
+    losses = [given["loss"] for _, _, given in played(call, "tune", 160)]
     for point in figures(call, "tune")["points"]:
         part = losses[point["from"] - 1 : point["to"]]
         half = 1.959964 * statistics.stdev(part) / math.sqrt(len(part))
@@ -166,7 +176,8 @@ def test_the_list_shows_all_models_with_their_small_curves(call: Caller) -> None
         line = [point["value"] for point in figures(call, model["name"])["points"]]
         assert model["sparkline"] == line
         at_a_glance = call.get(f"/v1/models/{model['name']}").json()
-        for closer in ("best", "perturbation", "examination", "unexamined"):  # told of one model only
+        # told of one model only
+        for closer in ("open", "pending", "best", "perturbation", "examination", "unexamined"):
             assert model[closer] is None
             del at_a_glance[closer]
         assert at_a_glance.items() <= model.items()
@@ -188,7 +199,8 @@ def test_lag_is_counted_and_late_feedback_is_not(call: Caller, clock: Clock) -> 
         "10–60 s": 1,
         "10–60 min": 1,
     }
-    assert (lag["of"], lag["late"], lag["open"]) == (5, 1, 1)
+    assert (lag["of"], lag["late"]) == (5, 1)
+    assert call.get("/v1/models/simple").json()["open"] == 1
     assert lag["median_s"] == pytest.approx(9.0)
 
 
@@ -196,7 +208,7 @@ def test_a_long_log_is_read_in_steps_once_and_exactly(tmp_path: Path, monkeypatc
     n, rng = 9_000, random.Random(3)
     measures = [float(rng.random() < i / n) for i in range(n)]
     engine = engine_with(tmp_path, ["rank"])
-    content = bodies.write(bodies.DecisionBody(1, 0, 86400.0, [], b""))
+    content = codec.write(codec.DecisionBody(1, 0, 86400.0, [], b""))
     engine.begin()
     for i, measure in enumerate(measures):
         id = f"{i:024x}"
@@ -205,24 +217,24 @@ def test_a_long_log_is_read_in_steps_once_and_exactly(tmp_path: Path, monkeypatc
     engine.commit()
     engine.store.close()
     reads: list[int] = []
-    read = curve._read
-    monkeypatch.setattr(curve, "_read", lambda *arguments: reads.append(arguments[-1]) or read(*arguments))
+    read = curves._read
+    monkeypatch.setattr(curves, "_read", lambda *arguments: reads.append(arguments[-1]) or read(*arguments))
     with Caller(tmp_path) as call:
-        monkeypatch.setattr(curve, "PATIENCE_S", -1.0)
+        monkeypatch.setattr(curves, "PATIENCE_S", -1.0)
         first = figures(call, "rank")
         assert not first["complete"]
-        assert first["points"][-1]["to"] == curve.STEP
-        monkeypatch.setattr(curve, "PATIENCE_S", 60.0)
+        assert first["points"][-1]["to"] == curves.STEP
+        monkeypatch.setattr(curves, "PATIENCE_S", 60.0)
         told = figures(call, "rank")
         assert told["complete"]
         size = told["points"][0]["to"]
-        assert (len(told["points"]), told["points"][-1]["to"], size % curve.BLOCK) == (round(n / size), n, 0)
+        assert (len(told["points"]), told["points"][-1]["to"], size % curves.BLOCK) == (round(n / size), n, 0)
         for point in told["points"]:
             part = measures[point["from"] - 1 : point["to"]]
             assert point["value"] == pytest.approx(statistics.mean(part))
         reads.clear()
         assert figures(call, "rank")["points"] == told["points"]
-        assert min(reads) >= n - curve.BLOCK
+        assert min(reads) >= n - curves.BLOCK
 
 
 @pytest.mark.parametrize(
@@ -230,7 +242,7 @@ def test_a_long_log_is_read_in_steps_once_and_exactly(tmp_path: Path, monkeypatc
 )
 def test_windows_are_round_numbers_of_blocks(blocks: int, at_most: int, size: int) -> None:
     rows = np.stack([np.full(blocks, 5.0), np.arange(blocks)], axis=1)
-    merged, starts = curve.windows(rows, at_most)
+    merged, starts = curves.windows(rows, at_most)
     joined = 0 < blocks % size < size / 2
     assert starts.tolist() == list(range(0, blocks, size))[: -1 if joined else None]
     assert len(merged) == len(starts)
@@ -240,11 +252,11 @@ def test_windows_are_round_numbers_of_blocks(blocks: int, at_most: int, size: in
 def test_a_last_window_that_is_hardly_begun_joins_the_one_before() -> None:
     for last, ends in ((1.0, 3), (2.0, 3), (3.0, 4), (5.0, 4)):
         rows = np.array([[5.0, 1.0]] * 3 + [[last, last]])
-        merged, _ = curve.windows(rows, 10)
+        merged, _ = curves.windows(rows, 10)
         assert len(merged) == ends
         assert merged[-1].tolist() == ([5.0 + last, 1.0 + last] if ends == 3 else [last, last])
-    assert len(curve.windows(np.array([[1.0, 1.0]]), 10)[0]) == 1
-    assert len(curve.windows(np.zeros((0, 2)), 10)[0]) == 0
+    assert len(curves.windows(np.array([[1.0, 1.0]]), 10)[0]) == 1
+    assert len(curves.windows(np.zeros((0, 2)), 10)[0]) == 0
 
 
 def corrected(call: Caller, rounds: int, seed: int = 1) -> None:
@@ -455,7 +467,7 @@ def test_tokens_guard_the_figures_and_not_the_page(call: Caller, tmp_path: Path)
     assert ([m["name"] for m in told["models"]], told["all"]) == (["rank"], 1)
     assert call.get("/ui/models/rank/curve.json", headers=mine).status_code == 200
     for path in paths[2:]:
-        assert call.get(f"/ui/{path}", headers=mine).status_code == 404
+        assert call.get(f"/ui/{path}", headers=mine).status_code == (404 if path.startswith("decisions") else 403)
     assert call.post("/ui/sample", {"users": 1}).status_code == 401
     assert call.post("/ui/sample", {"users": 1}, headers=mine).status_code == 403
     for path in ("/", "/docs", "/ui/files/app.js"):
@@ -484,7 +496,7 @@ def test_pages_are_shut_to_the_outside(path: str, call: Caller) -> None:
 
 
 def test_files_hold_no_inline_code_and_no_outside_address() -> None:
-    for path in (*assets.PAGES.iterdir(), *SEARCH.folder.iterdir(), *DRAFTS.folder.iterdir(), FRAME):
+    for path in (*dashboard.PAGES_DIR.iterdir(), *SEARCH.folder.iterdir(), *DRAFTS.folder.iterdir(), FRAME):
         text = path.read_text()
         outside = set(re.findall(r"https?://[^\s\"'<>`]+", text)) - {"http://www.w3.org/2000/svg"}
         assert not outside, path.name
@@ -504,6 +516,6 @@ def test_files_are_sent_once_and_only_ours(call: Caller) -> None:
     for name in ("x" * 300 + ".js", "x" * 60_000, "%00.js", "a" * 255 + ".css", "%F0%9F%98%80" * 100):
         assert call.get(f"/ui/files/{name}").status_code == 404, name[:20]
     request = Request({"type": "http", "path": "/", "headers": [], "query_string": b"", "server": ("here", 80)})
-    for name in ("../pages/app.js", str(assets.PAGES / "app.js"), "sub/../app.js"):
+    for name in ("../pages/app.js", str(dashboard.PAGES_DIR / "app.js"), "sub/../app.js"):
         with pytest.raises(Unknown):
-            assets.asset(request, name)
+            dashboard.asset(request, name)

@@ -15,12 +15,13 @@ import pytest
 from service.asgi import Caller
 from service.bodies import MODELS
 from service.live import Live
+from service.mint import Mint
 from service.victims import Line
+from smidgen.service.engine.engine import Engine
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import Candidate, ModelBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.rows import Told
-from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.schemas import Candidate, ModelBody
+from smidgen.service.storage.records import SCOPES, Told
+from smidgen.service.storage.sqlite import SQLiteStore
 
 ROWS = {"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0], "c": [0.0, 0.0, 1.0]}
 BODY = {"candidates": [{"id": id, "features": row} for id, row in ROWS.items()]}
@@ -42,7 +43,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 def told(live: Live, target: str, body: bytes, headers: list[str], *, whole: bool) -> bytes:
     """The answer to a POST that is sent in one piece or in two, without its date."""
-    head = [f"POST {target} HTTP/1.1", "host: 127.0.0.1", f"content-length: {len(body)}", "connection: close", *headers]
+    host = [] if any(each.startswith("host:") for each in headers) else ["host: 127.0.0.1"]
+    head = [f"POST {target} HTTP/1.1", *host, f"content-length: {len(body)}", "connection: close", *headers]
     raw = "\r\n".join([*head, "", ""]).encode() + body
     with socket.create_connection(("127.0.0.1", int(live.url.rstrip("/").rpartition(":")[2])), timeout=20) as caller:
         caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -88,6 +90,11 @@ SAME: dict[str, tuple[str, Any, list[str], int]] = {
     "twice": (NOWHERE, b'{"clicked":["a"],"clicked":["b"]}', JSON, 400),
     "another media": (DECIDE, BODY, ["content-type: text/plain"], 415),
     "encoded": (DECIDE, BODY, [*JSON, "content-encoding: gzip"], 415),
+    "a page elsewhere": (DECIDE, BODY, [*JSON, "sec-fetch-site: cross-site"], 403),
+    "a page of another port": (DECIDE, BODY, [*JSON, "origin: http://127.0.0.1:3000"], 403),
+    "our own page": (DECIDE, {**BODY, "id": "again"}, [*JSON, "origin: http://127.0.0.1"], 201),
+    "another name": (DECIDE, BODY, [*JSON, "host: evil.example"], 403),
+    "a name behind an address": (DECIDE, BODY, [*JSON, "host: [::1]evil.example"], 400),
     "two media": (DECIDE, {**BODY, "id": "again"}, [*JSON, "content-type: text/plain"], 201),
 }
 
@@ -132,10 +139,18 @@ def test_pipelined_requests_are_answered_in_order(live: Live) -> None:
 
 
 class TestTaking:
-    def take(self, call: Caller, target: str, body: bytes, *headers: tuple[bytes, bytes]) -> tuple[int, bytes] | None:
+    def take(
+        self,
+        call: Caller,
+        target: str,
+        body: bytes,
+        *headers: tuple[bytes, bytes],
+        host: bytes = b"localhost:8470",
+        peer: str | None = None,
+    ) -> tuple[int, bytes] | None:
         """What the short way answers; None if it leaves the request to the ordinary one."""
         usual = [
-            (b"host", b"localhost:8470"),
+            (b"host", host),
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),
         ]
@@ -147,7 +162,7 @@ class TestTaking:
                 answer.set_result((status, content))
 
             given = [*usual, *headers]
-            found = call.app.state.direct.take(target.encode(), given, body, respond)
+            found = call.app.state.direct.take(target.encode(), given, body, respond, peer)
             return await answer if found else None
 
         result: tuple[int, bytes] | None = call._run(taken())
@@ -168,24 +183,64 @@ class TestTaking:
             assert again[0] == 201
             assert self.take(call, DECIDE, body, (b"expect", b"100-continue")) is None
             assert self.take(call, DECIDE, body, (b"host", b"localhost")) is None
+            assert self.take(call, DECIDE, body, (b"sec-fetch-site", b"cross-site")) is None
+            assert self.take(call, DECIDE, body, (b"origin", b"https://evil.example")) is None
+            assert self.take(call, DECIDE, body, (b"origin", b"http://localhost:8470")) is not None
+            for host in (b"evil.example", b"[::1]evil.example", b""):
+                assert self.take(call, DECIDE, body, host=host) is None
             assert self.take(call, DECIDE, b" " * 100_000) is None
             assert self.take(call, "/v1/models/other/decisions", body) is None
             assert call.app.state.direct._holding.held == 0
 
     def test_tokens_are_asked_for_as_soon_as_there_is_one(self, tmp_path: Path) -> None:
-        from smidgen.service.http import tokens
+        from smidgen.service.http import auth
 
         with Caller(tmp_path) as call:
             call.put("/v1/models/m", RANK)
             engine, body = call.app.state.service.engine, json.dumps(BODY).encode()
             assert self.take(call, DECIDE, body) is not None
             made = call._run(
-                call.app.state.service.writer.do(lambda: tokens.create(engine.store, ["decide"], None, engine.clock()))
+                call.app.state.service.writer.do(lambda: auth.create(engine.store, ["decide"], None, engine.clock()))
             )
             assert (self.take(call, DECIDE, body) or (401,))[0] == 401  # left to the ordinary way, or refused
             bearer = (b"authorization", f"Bearer {made[1]}".encode())
             assert self.take(call, DECIDE, body, bearer) is not None
             assert (self.take(call, NOWHERE, b'{"clicked":["b"]}', bearer) or (403,))[0] == 403  # out of its scope
+
+    def test_it_asks_the_matrix(self, tmp_path: Path) -> None:
+        """What a token does not cover is left to the ordinary way, which refuses it; nothing has happened then."""
+        with Caller(tmp_path) as call:
+            for name in ("m", "other"):
+                call.put(f"/v1/models/{name}", RANK)
+            body, mint = json.dumps(BODY).encode(), Mint(tmp_path)
+            decided = {name: f"/v1/models/{name}/decisions" for name in ("m", "other")}
+            react = "/v1/decisions/{}/feedback".format(call.post(decided["other"], BODY).json()["decision"])
+            tokens = {
+                (scope, model): (b"authorization", f"Bearer {mint.create([scope], model, 0.0)[1]}".encode())
+                for scope in SCOPES
+                for model in ("m", None)
+            }
+            taken = {key for key, token in tokens.items() if self.take(call, decided["other"], body, token) is not None}
+            assert taken == {("decide", None), ("admin", None)}
+            taken = {key for key, token in tokens.items() if self.take(call, decided["m"], body, token) is not None}
+            assert taken == {("decide", None), ("admin", None), ("decide", "m"), ("admin", "m")}
+            told = {key: self.take(call, react, b'{"clicked":["b"]}', token) for key, token in tokens.items()}
+            statuses = {key: answer[0] for key, answer in told.items() if answer is not None}
+            assert statuses == {
+                ("feedback", "m"): 404,
+                ("admin", "m"): 404,
+                ("feedback", None): 200,
+                ("admin", None): 200,
+            }
+
+    def test_a_forwarded_host_is_believed_of_a_trusted_proxy(self, tmp_path: Path) -> None:
+        page = ((b"origin", b"https://app.example"), (b"x-forwarded-host", b"app.example"))
+        with Caller(tmp_path, trusted_proxies=("10.0.0.5",)) as call:
+            call.put("/v1/models/m", RANK)
+            body = json.dumps(BODY).encode()
+            assert self.take(call, DECIDE, body, *page, peer="10.0.0.5") is not None
+            assert self.take(call, DECIDE, body, *page, peer="10.0.0.6") is None
+            assert self.take(call, DECIDE, body, *page) is None
 
     def test_a_refusal_of_the_learner_is_told(self, tmp_path: Path) -> None:
         with Caller(tmp_path) as call:

@@ -19,7 +19,7 @@ from service.asgi import Caller
 from service.bodies import MODELS, decision_body, engine_with, request
 from service.live import Live
 from service.victims import Line, Writer, check_folder
-from smidgen.service.store.schema import refusal
+from smidgen.service.storage.sqlite_schema import refusal
 
 Limit = Callable[[bool], None]
 

@@ -11,10 +11,10 @@ import pytest
 import smidgen
 from service import live
 from service.asgi import Caller
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.insight.whatif import what_if
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording
+from smidgen.service.ope.whatif import what_if
 
 #: Words that stand nowhere else, so that they can be looked for on the disk.
 SECRETS = ("Quentzelfish", "Brambulorious", "Ophidiary")

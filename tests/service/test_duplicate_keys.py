@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.asgi import Sent
-from smidgen.service.doors.personalizer import RankBody
-from smidgen.service.http import reading
+from smidgen.service.errors import BadRequest
+from smidgen.service.http import middleware
+from smidgen.service.integrations.personalizer import RankBody
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ModelBody
-from smidgen.service.refusals import BadRequest
+from smidgen.service.schemas import ModelBody
 
 
 def read(content: str, type: type) -> Any:
-    return asyncio.run(reading.json_body(Sent(content.encode()), type))
+    return asyncio.run(middleware.json_body(Sent(content.encode()), type))
 
 
 def twice(content: str) -> bool:
@@ -122,7 +122,7 @@ def test_a_body_of_numbers_is_not_read_a_second_time(monkeypatch: pytest.MonkeyP
         raise AssertionError("it was read again")
 
     content = json.dumps({"candidates": [{"id": f"d{i}", "features": [0.5] * 9} for i in range(9)], "top": 5})
-    monkeypatch.setattr(reading.msgspec.json, "decode", never)
+    monkeypatch.setattr(middleware.msgspec.json, "decode", never)
     assert len(read(content, loops.decision).candidates) == 9
     assert len(read(content.replace("d1", "doc:1"), loops.decision).candidates) == 9
 

@@ -15,11 +15,11 @@ from smidgen import records
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.recovery import state_problem
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, Unknown
 from smidgen.service.loops.registry import loops
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.states import state_problem
-from smidgen.service.refusals import Conflict, Impossible, StorageFailed, Unknown
-from smidgen.service.store.schema import refusal
+from smidgen.service.storage.sqlite_schema import refusal
 
 DOCS = [{"id": "p", "features": [1, 0, 0]}, {"id": "q", "features": {"b": 1}}, {"id": "r", "features": [0, 0, 1]}]
 
@@ -352,6 +352,19 @@ def test_a_newer_database_is_not_touched(tmp_path: Path) -> None:
     engine.store.close()
     with pytest.raises(StorageFailed, match="schema 99"):
         Engine(tmp_path)
+
+
+def test_a_database_of_a_build_before_the_first_release_is_not_touched(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "smidgen.db")
+    connection.execute("CREATE TABLE migrations (version INTEGER PRIMARY KEY, what TEXT, at REAL)")
+    connection.execute("INSERT INTO migrations VALUES (1, 'the first', 0)")
+    connection.execute("CREATE TABLE models (id INTEGER PRIMARY KEY)")
+    connection.commit()
+    connection.close()
+    before = (tmp_path / "smidgen.db").read_bytes()
+    with pytest.raises(StorageFailed, match="schema 1, of a build before the first release; give another --data"):
+        Engine(tmp_path)
+    assert (tmp_path / "smidgen.db").read_bytes() == before
 
 
 def test_a_body_is_known_again_however_it_was_spelt(tmp_path: Path) -> None:

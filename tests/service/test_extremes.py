@@ -18,8 +18,8 @@ from service.asgi import Caller
 from service.bodies import MODELS, decision_body, model, reaction
 from smidgen.errors import SmidgenError
 from smidgen.learners import cards, learners
+from smidgen.service.engine.blueprint import Blueprint, fitting
 from smidgen.service.loops.registry import loops
-from smidgen.service.models.building import Blueprint, fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 quick = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))

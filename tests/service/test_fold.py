@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smidgen.service.models.rewinds import Undone
+from smidgen.service.engine.replay import Undone
 
 Steps = list[tuple[str, int]]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,10 +19,13 @@ from service import live
 from service.asgi import Caller
 from service.bodies import model, request, told
 from smidgen.errors import SmidgenError
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.insight.weights import namer
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.admin.backup import backup, restore
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.monitoring.weights import namer
+from smidgen.service.storage import crash_points
 
 #: What others decided stays as it was recorded; so these share neither starts nor statistics of numbers, by which one
 #: person's decisions would be seen in those of others. For models that do, see test_groups.
@@ -93,6 +101,11 @@ def found_in(folder: Path) -> list[str]:
     return [name for name, content in live.kept(folder).items() if any(mark in content for mark in marks)]
 
 
+def marks_in(folder: Path, *marks: str) -> list[str]:
+    """The files, or tables, that hold any of these words."""
+    return [name for name, content in live.kept(folder).items() if any(mark.encode() in content for mark in marks)]
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_it_is_as_if_the_person_had_never_been(tmp_path: Path, seed: int) -> None:
     life, other = Life(tmp_path / "a", seed), Life(tmp_path / "b", seed, without=SECRET)
@@ -132,6 +145,28 @@ def test_a_crash_before_the_files_are_clean_is_made_good(tmp_path: Path) -> None
     again.maintain()
     assert found_in(tmp_path) == []
     again.close()
+
+
+@pytest.mark.parametrize("point", ["after-commit", "states-dropped:2"])
+def test_a_kill_before_the_clean_up_leaves_a_folder_that_is_sound(tmp_path: Path, point: str) -> None:
+    data, backed_up = tmp_path / "data", tmp_path / "backup"
+    life = Life(data, 4)
+    life.engine.close()
+    command = [sys.executable, "-m", "smidgen", "forget", "mail", SECRET, "--data", str(data)]
+    killed = subprocess.run(command, env={**os.environ, crash_points.VARIABLE: point}, check=False, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    shutil.copytree(data, tmp_path / "copy")
+    if point == "after-commit":
+        assert [note for note in fsck(data, deep=True).notes if "stale" in note]
+    for folder in (data, tmp_path / "copy"):
+        assert fsck(folder, deep=True).findings == []
+        backup(backed_up, folder)
+        restore(backed_up, tmp_path / "restored", force=True)
+        assert marks_in(tmp_path / "restored", f"friend of {SECRET}") == []
+        assert fsck(tmp_path / "restored", deep=True).findings == []
+        Engine(folder, clock=lambda: life.now, synchronous="OFF").store.close()  # a start is enough
+        assert marks_in(folder, f"friend of {SECRET}") == []
+        assert fsck(folder, deep=True).notes == []
 
 
 def test_over_http(tmp_path: Path) -> None:

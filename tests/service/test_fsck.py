@@ -21,17 +21,16 @@ from service.bodies import Clock, decision_body, engine_with, model, play, reque
 from service.bodies import told as heard
 from service.live import Live
 from smidgen.cli import app
-from smidgen.service.http.tokens import create
-from smidgen.service.messages import AmendBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import Busy, Impossible, StorageFailed
-from smidgen.service.safekeeping.backup import backup
-from smidgen.service.safekeeping.fsck import FsckReport, fsck
-from smidgen.service.safekeeping.restore import restore
-from smidgen.service.store import still
-from smidgen.service.store.finding import MOST, Findings
-from smidgen.service.store.inspection import writing
-from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.admin.backup import backup, restore
+from smidgen.service.admin.fsck import FsckReport, fsck
+from smidgen.service.engine import inspection
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import writing
+from smidgen.service.errors import Busy, Impossible, StorageFailed
+from smidgen.service.http.auth import create
+from smidgen.service.schemas import AmendBody
+from smidgen.service.storage.integrity import MOST, Findings
+from smidgen.service.storage.sqlite import SQLiteStore
 from smidgen.testing import check_store
 
 NAMES = ["rank", "tune", "label", "keyed"]
@@ -103,6 +102,8 @@ def make_old(folder: Path) -> Path:
             ALTER TABLE decisions DROP COLUMN target; ALTER TABLE decisions DROP COLUMN chance;
             ALTER TABLE decisions DROP COLUMN waits; ALTER TABLE decisions DROP COLUMN shown;
             ALTER TABLE decisions DROP COLUMN late_hash; ALTER TABLE slots DROP COLUMN answered;
+            ALTER TABLE tokens DROP COLUMN name; ALTER TABLE tokens DROP COLUMN expires_at;
+            ALTER TABLE tokens DROP COLUMN used_at;
             DELETE FROM migrations WHERE version > 2;
             """
         )
@@ -280,6 +281,9 @@ class TestNotSound:
             ("UPDATE tokens SET scopes = 'everything'", "token", "has the scopes 'everything'"),
             ("UPDATE tokens SET id = 'x'", "token", "has no id of eight digits"),
             ("UPDATE tokens SET created_at = -1.0", "token", "was made at -1.0"),
+            ("UPDATE tokens SET expires_at = -1.0", "token", "and they are seconds since 1970"),
+            ("UPDATE tokens SET used_at = 1e300", "token", "and they are seconds since 1970"),
+            ("UPDATE tokens SET name = ''", "token", "has a name of 0 characters"),
             ("UPDATE key_states SET state = x'00' WHERE key = 'user1'", "state", "the state of key 'user1' cannot be"),
             ("UPDATE key_states SET seq = 99999 WHERE key = 'user1'", "state", "is ahead of the log"),
             ("DELETE FROM migrations", "tables", "the tables have the number 0"),
@@ -423,14 +427,14 @@ def test_a_folder_that_is_written_to_meanwhile_is_looked_at_anew(data: Path) -> 
                 create(store, ["admin"], None, 1e9)
         return len(seen)
 
-    assert still.look(data, question) == 3
+    assert inspection.look(data, question) == 3
 
     def restless(_: object) -> None:
         with writing(data) as store:
             create(store, ["admin"], None, 1e9)
 
     with pytest.raises(Busy, match="is being written to"):
-        still.look(data, restless)
+        inspection.look(data, restless)
 
 
 def test_a_long_list_of_findings_is_cut_and_counted() -> None:

@@ -31,7 +31,7 @@ LEARNT = re.compile(rb'"status":"learnt","model_version":(\d+)\}')
 SERVE = """
 import os, sys
 from pathlib import Path
-from smidgen.service.http.options import Options
+from smidgen.service.http.resources import Options
 from smidgen.service.http.server import serve
 options = Options(Path(sys.argv[1]), synchronous=sys.argv[2])
 serve(options, "127.0.0.1", 0, lambda url: print(url, os.getpid(), flush=True))

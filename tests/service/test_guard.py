@@ -11,12 +11,12 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import MODELS, decision_body, engine_with, model, reaction, request, told
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.insight.whatif import what_if
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.registry import recorded, resolved
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording
+from smidgen.service.engine.registry import recorded, resolved
+from smidgen.service.ope.whatif import what_if
 
 WISH = (1.0, -0.5, 0.25)
 GUARDED = [name for name in MODELS if MODELS[name]["loop"] not in ("tune", "draft") and name != "simple"]

@@ -63,11 +63,12 @@ from typing import ClassVar
 
 import acme_pair
 from smidgen.learners import Feedback
-from smidgen.service.loops.candidates import CAVEATS, Candidates, CoactiveEvaluator, places, read
-from smidgen.service.loops.loop import Loop, Reaction
+from smidgen.service.loops.features import Candidates, places, read
+from smidgen.service.loops.evaluator import CAVEATS, CoactiveEvaluator
+from smidgen.service.loops.base import Loop, Reaction
 from smidgen.service.loops.registry import loops
-from smidgen.service.loops.words import Example, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id
+from smidgen.service.loops.base import Example, Words
+from smidgen.service.schemas import DecisionBody, FeedbackBody, Id
 
 
 class Request(DecisionBody, kw_only=True):

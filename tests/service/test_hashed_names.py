@@ -9,15 +9,15 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import Clock, model, request, told
-from smidgen.service.insight.weights import by_name
-from smidgen.service.messages import CopyBody
-from smidgen.service.models import hashed_names
-from smidgen.service.models.bringing import from_log
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.hashed_names import HashedNames
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.rebuilding import rebuild
+from smidgen.service.engine import model as hashed_names
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.lifecycle import from_log
+from smidgen.service.engine.model import HashedNames
+from smidgen.service.engine.rebuild import rebuild
+from smidgen.service.engine.recordings import DatabaseRecording
+from smidgen.service.monitoring.weights import by_name
+from smidgen.service.schemas import CopyBody
 
 COUNTRIES = ("se", "no", "de", "fi", "dk", "pl", "fr", "es")
 BODY: dict[str, Any] = {"loop": "filter", "learner": "RidgeFull", "features": {"hashed": 256}, "keyed": False}

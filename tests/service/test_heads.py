@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from service.bodies import engine_with, play
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.store.head import NAME, Head, Heads
+from smidgen.service.engine.engine import Engine
+from smidgen.service.errors import StorageFailed
+from smidgen.service.storage.snapshots import NAME, Head, Heads
 
 
 @pytest.fixture

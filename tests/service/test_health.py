@@ -13,15 +13,14 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from service.memory.reads import MemoryReads
 from service.worlds import COACTIVE, DAY, REWARD, World, best, clicked, items, rewarded, rows
 from smidgen.features import Row
-from smidgen.service.insight import evidence, health
-from smidgen.service.insight.comparisons import agreeing
-from smidgen.service.insight.findings import check
-from smidgen.service.insight.quality import quality
-from smidgen.service.insight.tables import table
-from smidgen.service.messages import Code
-from smidgen.service.store.memory_reads import MemoryReads
+from smidgen.service.engine.description import quality
+from smidgen.service.monitoring import evidence, health
+from smidgen.service.monitoring.evidence import table
+from smidgen.service.monitoring.health import agreeing
+from smidgen.service.schemas import Code
 from smidgen.structures import Choice
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "health.md"
@@ -464,7 +463,7 @@ def test_no_finding_waits_for_more_than_forty() -> None:
 
 
 def test_percent_is_never_rounded_up_to_all() -> None:
-    assert check.percent(0.99999) == "99.9 %"
+    assert evidence.percent(0.99999) == "99.9 %"
 
 
 def test_the_table_of_features_against_the_obvious() -> None:

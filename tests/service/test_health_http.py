@@ -85,7 +85,7 @@ def test_who_may_ask(call: Caller, tmp_path: Path) -> None:
     mine, other = ({"Authorization": f"Bearer {mint.create(['decide'], name, 0.0)[1]}"} for name in ("mine", "other"))
     assert call.get("/v1/models/mine/health").status_code == 401
     assert call.get("/v1/models/mine/health", headers=mine).json() == {"findings": []}
-    assert call.get("/v1/models/mine/health", headers=other).status_code == 404
+    assert call.get("/v1/models/mine/health", headers=other).status_code == 403
 
 
 def test_the_document_describes_it(call: Caller) -> None:

@@ -9,8 +9,8 @@ import pytest
 from service.asgi import Caller
 from service.bodies import Clock
 from service.guests import guest_loop
-from smidgen.service.insight import dashboard
-from smidgen.service.models.catalogue import described
+from smidgen.service.engine.registry import described
+from smidgen.service.http import dashboard
 
 ITEMS = {"candidates": [{"id": "a"}, {"id": "b"}]}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from smidgen.service.http.inflight import Holding, InFlight
-from smidgen.service.refusals import Busy
+from smidgen.service.errors import Busy
+from smidgen.service.http.middleware import Holding, InFlight
 
 
 class App:

@@ -11,19 +11,18 @@ from typing import Any
 import pytest
 
 from service.bodies import Clock, model, request, told
+from service.memory import MemoryStore, Shelf
 from service.shared_memory import Exchange, SharedMemoryStore
 from service.test_examples import examples
 from smidgen.features import Encoded, Vectorizer
-from smidgen.service.insight.audit import audit_file
-from smidgen.service.insight.weights import by_name
-from smidgen.service.insight.whatif import what_if
-from smidgen.service.messages import CopyBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.store import bodies
-from smidgen.service.store.database_recording import recording_of
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.rebuilding import rebuild_all
-from smidgen.service.store.recording import FileRecording
+from smidgen.service.admin.verify import audit_file
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.rebuild import rebuild_all
+from smidgen.service.engine.recordings import FileRecording, recording_of
+from smidgen.service.log import codec
+from smidgen.service.monitoring.weights import by_name
+from smidgen.service.ope.whatif import what_if
+from smidgen.service.schemas import CopyBody
 
 KEYED = {"loop": "choose", "keyed": True, "window_s": 1e6}
 MODELS: dict[str, dict[str, Any]] = {
@@ -329,7 +328,7 @@ def test_the_log_alone_says_so(tmp_path: Path, kind: str) -> None:
 def test_what_was_taken_back_before_names_were_kept_is_folded_as_it_was(tmp_path: Path) -> None:
     shop = Shop("memory", tmp_path, "alone")
     shop.tell(shop.ask("ann", "A", "B"))
-    engine, body = shop.engine, bodies.write({"version": 0})
+    engine, body = shop.engine, codec.write({"version": 0})
     engine.run(lambda: engine.store.append(engine.model("shop").slot, "rolled_back", 1.0, body, changes=True))
     shop.restart()
     assert shop.table(None).names == ["(constant)"]

@@ -13,12 +13,12 @@ import pytest
 
 from service.deeds import COMMIT, DEEDS, SPREAD, SWEEP, Deed, prepare, send, writing_calls
 from service.victims import Nursery
-from smidgen.service.models.engine import Engine
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store import crash_points
-from smidgen.service.store.database_recording import recording_of
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.rebuilding import rebuild_all
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.rebuild import rebuild_all
+from smidgen.service.engine.recordings import recording_of
+from smidgen.service.storage import crash_points
 
 OPTIONS = {"snapshot_every": 5, "keyed_in_memory": 1}
 #: Where each call can be killed: at its own points, and at those of every commit.
@@ -90,7 +90,7 @@ def state(folder: Path, deed: Deed, stage: dict[str, Any]) -> tuple[bool, Weight
     copy = folder.with_name("copy")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)
-    assert fsck(copy).findings == []
+    assert fsck(copy, deep=True).findings == []
     engine = Engine(copy, synchronous="OFF", clock=lambda: 0.0)  # at a time when no window is over
     try:
         facts = deed.facts(engine, stage)

@@ -12,14 +12,13 @@ from service.test_amending import amend
 from service.test_examples import examples
 from service.test_undoing import still
 from smidgen.learners import Learner
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.models.bringing import from_log
-from smidgen.service.models.engine import Engine
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.rebuilding import rebuild
-from smidgen.service.store.recording import TYPES
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.lifecycle import from_log
+from smidgen.service.engine.rebuild import rebuild
+from smidgen.service.engine.recordings import TYPES, DatabaseRecording
 
 #: Lines that only an exported log has.
 NOT_EVENTS = {"base", "base_state"}

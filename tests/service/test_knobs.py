@@ -13,14 +13,14 @@ import pytest
 import smidgen
 from service.asgi import Caller
 from service.bodies import engine_with, model, request, told
+from service.memory import MemoryStore, Shelf
 from smidgen import knobs
 from smidgen.client import bodies
 from smidgen.errors import InvalidArgument
-from smidgen.service.insight.audit import audit_file, audit_model
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.recording import FileRecording
+from smidgen.service.admin.verify import audit_file, audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import FileRecording
 
 KNOBS: dict[str, Any] = {"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]}, "ratio": [0, 1]}
 MODEL = {"loop": "tune", "knobs": KNOBS}

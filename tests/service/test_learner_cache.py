@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from service.bodies import MODELS, engine_with, model, play, request, told
+from service.bodies import MODELS, batch, engine_with, model, play, request, told
 from smidgen.errors import InvalidArgument, SmidgenError
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.learner_cache import LearnerCache
-from smidgen.service.models.recent import Recent
-from smidgen.service.models.undo import Undo
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.learner_cache import LearnerCache, Recent
+from smidgen.service.engine.shared_state import Group
+from smidgen.service.engine.undo import Undo
 
 DOCS = [{"id": name, "features": [1.0, 0.5, float(i)]} for i, name in enumerate("pqr")]
 
@@ -144,3 +147,115 @@ def test_a_refused_batch_leaves_the_learners_numbers_as_they_were(tmp_path: Path
     assert calls == [2, 3, 4]
     assert learner is engine.learners.get(engine.models["rank"], None).learner  # nothing was read anew
     assert (learner.to_bytes(), engine.models["rank"].decisions) == (before, 1)
+
+
+def test_a_learner_with_decisions_that_are_not_written_does_not_leave(tmp_path: Path) -> None:
+    """Four keys and the first again in one batch, with room for two: every decision has a number of its own."""
+    engine = engine_with(tmp_path, ["keyed"], keyed_in_memory=2)
+    asked = [{"candidates": DOCS, "key": key} for key in "abcda"]
+    replies = engine.decide_batch("keyed", batch({"decisions": asked}))
+    numbers = [engine.events.decision(engine.models["keyed"], seq).decision.number for seq in range(2, 7)]
+    assert numbers == [1, 1, 1, 1, 2]
+    for version, reply in enumerate(replies, 1):
+        told_back = engine.feedback(reply["decision"], told(clicked=["q"]))
+        assert (told_back.status, told_back.model_version) == ("learnt", version)
+    engine.close()
+    with Inspection(tmp_path) as seen:
+        assert [audit_model(seen, each).problems for each in seen.models()] == [[]]
+
+
+@pytest.mark.parametrize("limit", ["number", "bytes"])
+def test_a_batch_over_many_keys_keeps_few_learners(limit: str, tmp_path: Path, monkeypatch: Any) -> None:
+    engine = engine_with(tmp_path, ["keyed"], keyed_in_memory=3 if limit == "number" else 2_000)
+    if limit == "bytes":
+        engine.learners._memory = 3 * engine.models["keyed"].blueprint.size
+    get, most = engine.learners.get, [0]
+
+    def counted(*arguments: Any) -> Any:
+        held = get(*arguments)
+        most[0] = max(most[0], len(engine.learners))
+        return held
+
+    monkeypatch.setattr(engine.learners, "get", counted)
+    engine.decide_batch("keyed", batch({"decisions": [{"candidates": DOCS, "key": f"u{i}"} for i in range(40)]}))
+    assert most == [4]  # the three that may stay, and the one that is needed
+    assert len(engine.learners) == 3
+    asked = [{"candidates": DOCS, "key": f"u{i}"} for i in range(39)]
+    with pytest.raises(SmidgenError, match="decision 39 of the batch"):  # when the others are written already
+        engine.decide_batch("keyed", batch({"decisions": [*asked, {**asked[0], "chosen": "nobody"}]}))
+    assert engine.models["keyed"].decisions == 40
+    assert engine.learners.get(engine.models["keyed"], "u5").learner.decisions == 1
+
+
+@pytest.mark.parametrize("keyed_in_memory", [1, 2_000])
+def test_a_batch_learns_what_the_app_has_chosen_before_it_goes_on(tmp_path: Path, keyed_in_memory: int) -> None:
+    asked = [{"candidates": DOCS, "key": key, "chosen": "q"} for key in "aba"]
+    replies = []
+    for way in ("one by one", "in a batch"):
+        engine = engine_with(tmp_path / way, ["keyed"], keyed_in_memory=keyed_in_memory, clock=lambda: 5.0)
+        if way == "in a batch":
+            made = engine.decide_batch("keyed", batch({"decisions": asked}))
+        else:
+            made = [engine.decide("keyed", request(each)) for each in asked]
+        replies.append([{name: value for name, value in each.items() if name != "decision"} for each in made])
+        types = [event.type for event in engine.store.events(engine.models["keyed"].slot)]
+        assert types == ["created", *["decision", "taught"] * 3]
+        engine.close()
+    assert replies[0] == replies[1]
+    assert [reply["model_version"] for reply in replies[0]] == [0, 1, 2]
+
+
+def test_a_shadow_that_fails_begins_with_what_its_log_says(tmp_path: Path, monkeypatch: Any) -> None:
+    """A shadow's learner that begins with what other keys share, and then fails, has not begun: no event says so."""
+    engine = Engine(tmp_path, synchronous="OFF", clock=lambda: 5.0)
+    engine.create("people", model({"loop": "choose", "keyed": True}))
+    engine.create("rival", model({"loop": "choose", "keyed": True, "shadow_of": "people"}))
+    asked = {"candidates": [{"id": "p"}, {"id": "q"}]}
+    for key in "abc":
+        engine.feedback(engine.decide("people", request({**asked, "key": key}))["decision"], told(reward=1.0))
+    decide = Group.decide
+
+    def fails(self: Group, learner: Any, context: Any, known: Any) -> Any:
+        if self is engine.learners.group(engine.models["rival"]):
+            raise InvalidArgument("no", "never")
+        return decide(self, learner, context, known)
+
+    monkeypatch.setattr(Group, "decide", fails)
+    engine.decide("people", request({**asked, "key": "d"}))
+    assert engine.models["rival"].decisions == 3
+    monkeypatch.undo()
+    engine.decide("people", request({**asked, "key": "d"}))
+    assert engine.models["rival"].decisions == 4
+    held = [engine.learners.get(engine.models[name], "d").learner.to_bytes() for name in ("people", "rival")]
+    engine.close()
+    again = Engine(tmp_path, synchronous="OFF")
+    assert [again.learners.get(again.models[name], "d").learner.to_bytes() for name in ("people", "rival")] == held
+    again.close()
+
+
+@pytest.mark.parametrize("way", ["the batch is abandoned", "the command fails"])
+def test_nothing_is_known_of_a_model_whose_making_was_undone(tmp_path: Path, way: str) -> None:
+    """The next model gets its number and its slot, and must not find its learner there."""
+    engine = Engine(tmp_path, synchronous="OFF", clock=lambda: 5.0)
+    before = {"loop": "rank", "learner": "SecondOrderPreferencePerceptron", "params": {"dim": 3}}
+
+    def make() -> None:
+        engine.create("news", model(before))
+        reply = engine.decide("news", request({"candidates": DOCS}))
+        engine.events.decision(engine.models["news"], 2)
+        engine.feedback(reply["decision"], told(clicked=["q"]))
+        if way == "the command fails":
+            raise InvalidArgument("no", "never")
+
+    engine.begin()
+    with suppress(InvalidArgument):
+        engine.attempt(make)
+    engine.abandon()
+    assert engine.models == {}
+    engine.create("news", model(MODELS["rank"]))
+    engine.decide("news", request({"candidates": DOCS}))
+    learner = engine.learners.get(engine.models["news"], None).learner
+    assert type(learner).__name__ == "PreferencePerceptron"
+    assert learner.decisions == 1
+    assert engine.events.decision(engine.models["news"], 2).decision.kind == "PreferencePerceptron"
+    engine.close()

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from service.bodies import model
+from smidgen.errors import InvalidArgument
 from smidgen.learners import cards
-from smidgen.service.models.building import Blueprint
-from smidgen.service.refusals import Impossible
+from smidgen.service.engine.blueprint import Blueprint
+from smidgen.service.errors import Impossible
 
 SPACE = {"type": "Ball", "dim": 60_000, "radius": 1.0}
 HUGE = {
@@ -42,7 +43,7 @@ def body(given: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("name", HUGE)
 def test_what_does_not_fit_is_refused(name: str) -> None:
-    with pytest.raises(Impossible, match=r"too large: about [0-9.]+ GB"):
+    with pytest.raises(InvalidArgument, match=r"would hold [0-9.,]+ [MG]B: the limit is 134.2 MB; .*--max-learner"):
         Blueprint(body(HUGE[name]))
 
 

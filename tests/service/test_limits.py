@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 
 from service.asgi import Caller, Sent
-from smidgen.service.http import reading
+from smidgen.service.engine import blueprint as cost
+from smidgen.service.engine.blueprint import Blueprint, Budget
+from smidgen.service.errors import BadRequest, Impossible
+from smidgen.service.http import middleware
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import CANDIDATES, LABELS, ROWS, ModelBody
-from smidgen.service.models import cost
-from smidgen.service.models.building import Blueprint
-from smidgen.service.models.cost import Budget
-from smidgen.service.refusals import BadRequest, Impossible
+from smidgen.service.schemas import CANDIDATES, LABELS, ROWS, ModelBody
 from smidgen.structures import Candidates
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}}
@@ -132,7 +131,7 @@ def test_work_is_judged_by_what_the_learner_does(body: dict[str, Any], rows: int
 
 
 def read(content: bytes, kind: Any) -> Any:
-    return asyncio.run(reading.json_body(Sent(content), kind))
+    return asyncio.run(middleware.json_body(Sent(content), kind))
 
 
 def test_a_long_string_is_searched_for_keys_in_one_pass() -> None:
@@ -145,7 +144,7 @@ def test_a_long_string_is_searched_for_keys_in_one_pass() -> None:
         msgspec.json.decode(content)
     plain = time.process_time() - began
     began = time.process_time()
-    assert reading._written(content) == 4
+    assert middleware._written(content) == 4
     assert time.process_time() - began < max(0.1, 3 * plain)
     with pytest.raises(BadRequest, match="twice"):
         read(content[:-1] + b',"id":"a:b"}', loops.batch)
@@ -165,7 +164,7 @@ def test_a_long_string_is_searched_for_keys_in_one_pass() -> None:
     ],
 )
 def test_keys_are_counted_exactly(content: bytes, keys: int) -> None:
-    assert reading._written(content) == keys
+    assert middleware._written(content) == keys
 
 
 def test_a_crowd_of_objects_or_keys_is_refused_before_it_is_read() -> None:

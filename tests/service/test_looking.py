@@ -11,11 +11,10 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import model, request, told
-from smidgen.service.insight.lists import Clicked, Lists
-from smidgen.service.insight.looking import Look, Looking, taken
-from smidgen.service.insight.perturbing import PLACES, perturbing
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.memory import MemoryStore
+from service.memory import MemoryStore
+from smidgen.service.engine.engine import Engine
+from smidgen.service.monitoring.evidence import Clicked, Lists
+from smidgen.service.monitoring.position_bias import PLACES, Look, Looking, perturbing, taken
 
 READ = np.array([1.0, 0.6, 0.4, 0.3, 0.2, 0.15])
 BODY: dict[str, Any] = {"loop": "rank", "params": {"dim": 3}}
@@ -141,7 +140,7 @@ def test_what_is_looked_at_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = played(BODY, 30)
     lists = Lists(engine.store, engine.models["search"])
     assert len(lists.shown(10)) == len(lists.clicked(10)) == 10
-    monkeypatch.setattr("smidgen.service.insight.lists.BYTES", 3000)
+    monkeypatch.setattr("smidgen.service.monitoring.evidence.LIST_BYTES", 3000)
     assert 0 < len(lists.shown()) < 30
     looking = Looking()
     first = looking.at(engine.store, engine.models["search"])

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster import Cluster
-from smidgen.service.refusals import Taken
-from smidgen.service.store.bases import Base, BaseState, Carried, state_digest
-from smidgen.service.store.events import Chain
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.postgres import PostgresStore
-from smidgen.service.store.protocol import Store
-from smidgen.service.store.rows import Expiry
-from smidgen.service.store.sqlite import SQLiteStore
+from service.memory import MemoryStore, Shelf
+from smidgen.service.errors import Taken
+from smidgen.service.log.base import Base, BaseState, Carried, state_digest
+from smidgen.service.log.events import Chain
+from smidgen.service.storage.postgres import PostgresStore
+from smidgen.service.storage.protocol import Store
+from smidgen.service.storage.records import Expiry
+from smidgen.service.storage.sqlite import SQLiteStore
 from smidgen.testing.store_play import asked, feedback
 
 Step = tuple[Any, ...]

@@ -12,12 +12,11 @@ import pytest
 
 from service.bodies import engine_with, play
 from service.live import Live
-from smidgen.service.models.engine import Engine
-from smidgen.service.safekeeping.backup import backup
-from smidgen.service.safekeeping.restore import restore
-from smidgen.service.store import modes
-from smidgen.service.store.inspection import writing
-from smidgen.service.store.lock import only_one
+from smidgen.service.admin.backup import backup, restore
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import writing
+from smidgen.service.storage import data_dir
+from smidgen.service.storage.data_dir import only_one
 
 
 @contextmanager
@@ -73,7 +72,7 @@ def test_a_folder_that_others_can_open_is_closed_at_the_start_and_said_in_one_li
     assert [line for line in errors.splitlines() if "could open" in line] == [
         f"others could open {folder} (and 5 more); it is for its owner only now"
     ]
-    assert modes.loose(folder) == []
+    assert data_dir.loose(folder) == []
 
 
 def test_a_stricter_mode_is_kept(tmp_path: Path) -> None:
@@ -113,4 +112,4 @@ def test_a_token_makes_a_folder_that_is_closed_too(tmp_path: Path) -> None:
 def test_a_file_in_the_way_of_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
     with pytest.raises(FileExistsError):
-        modes.make_folder(tmp_path / "data")
+        data_dir.make_folder(tmp_path / "data")

@@ -14,18 +14,18 @@ import pytest
 from cluster import Cluster
 from service.bodies import MODELS, Clock, decision_body, log_of, model, play, request, told
 from smidgen.errors import InvalidArgument, MissingExtra
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store import postgres_schema, postgres_wire
-from smidgen.service.store.events import Chain
-from smidgen.service.store.places import Database, open_store, place
-from smidgen.service.store.postgres import PostgresStore
-from smidgen.service.store.postgres_address import Address
-from smidgen.service.store.postgres_dialect import escaped, said, unescaped, values_of
-from smidgen.service.store.postgres_reads import PostgresReader
-from smidgen.service.store.postgres_schema import NEWEST
-from smidgen.service.store.postgres_wire import Wire, call
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.engine.engine import Engine
+from smidgen.service.errors import StorageFailed
+from smidgen.service.log.events import Chain
+from smidgen.service.storage import postgres_connection, postgres_schema
+from smidgen.service.storage.address import Database, open_store, place
+from smidgen.service.storage.postgres import PostgresStore
+from smidgen.service.storage.postgres_address import Address
+from smidgen.service.storage.postgres_connection import Wire, call, escaped, said, unescaped, values_of
+from smidgen.service.storage.postgres_reads import PostgresReader
+from smidgen.service.storage.postgres_schema import NEWEST
+from smidgen.service.storage.records import TokenRow
 from smidgen.testing import check_store
 from smidgen.testing.store_play import asked, batch, feedback
 from smidgen.testing.store_play import model as made
@@ -187,10 +187,31 @@ class TestOpening:
         with pytest.raises(StorageFailed, match=f"has schema {NEWEST}"):
             PostgresReader(store.address)
 
+    def test_tokens_of_the_first_schema_are_kept(self, postgres: str) -> None:
+        store = PostgresStore(postgres)
+        store.begin()
+        store.add_token(TokenRow("0badcafe", b"h" * 32, "decide", "m", 1.0))
+        store.commit()
+        store.close()
+        wire = Wire(Address.of(postgres))
+        for column in ("name", "expires_at", "used_at"):
+            wire.ask([call(f"ALTER TABLE tokens DROP COLUMN {column}")])
+        wire.ask([call("DELETE FROM migrations WHERE version > 1")])
+        store = PostgresStore(postgres)
+        assert store.tokens() == [TokenRow("0badcafe", b"h" * 32, "decide", "m", 1.0)]
+        store.begin()
+        store.use_token("0badcafe", 5.0)
+        store.commit()
+        assert [row.used_at for row in store.tokens()] == [5.0]
+        store.close()
+        ((records,),) = wire.ask([call("SELECT what FROM migrations WHERE version = 2")])[0]
+        assert records == "names, expiry and last use of tokens"
+        wire.close()
+
     def test_without_psycopg_it_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "psycopg", None)
         with pytest.raises(MissingExtra, match="needs psycopg"):
-            runpy.run_path(postgres_wire.__file__)
+            runpy.run_path(postgres_connection.__file__)
 
     def test_a_server_that_is_out_of_step_is_left(self, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
         wire = Wire(Address.of(postgres))
@@ -365,7 +386,7 @@ class TestTogether:
             assert (counts.decisions, counts.version, counts.answered) == (count, count, count)
 
     def test_threads_that_touch_two_slots_in_any_order_never_wait_in_a_ring(self, store: PostgresStore) -> None:
-        from smidgen.service.refusals import Taken
+        from smidgen.service.errors import Taken
 
         slots = [made(store, f"ring {n}").slot for n in range(2)]
         taken: list[int] = []

@@ -9,13 +9,13 @@ import pytest
 
 from cluster import Cluster
 from service.bodies import MODELS, model, play, told
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import postgres_batch, postgres_pool, postgres_wire
-from smidgen.service.store.events import Chain
-from smidgen.service.store.postgres import PostgresStore
-from smidgen.service.store.postgres_address import Address
-from smidgen.service.store.postgres_wire import Rows, Sent, Wire, call
+from smidgen.service.engine.engine import Engine
+from smidgen.service.errors import StorageFailed
+from smidgen.service.log.events import Chain
+from smidgen.service.storage import postgres_connection
+from smidgen.service.storage.postgres import PostgresStore
+from smidgen.service.storage.postgres_address import Address
+from smidgen.service.storage.postgres_connection import Rows, Sent, Wire, call
 from smidgen.testing.store_play import asked, batch, feedback
 from smidgen.testing.store_play import model as made
 
@@ -263,7 +263,7 @@ class TestPaused:
         row = made(store, "long")
         store.begin()
         store.enter(row.slot)
-        monkeypatch.setattr(postgres_wire, "_LOCK_S", 0.1)
+        monkeypatch.setattr(postgres_connection, "_LOCK_S", 0.1)
         other = PostgresStore(postgres)
         other.begin()
         with pytest.raises(StorageFailed, match="lock timeout"):
@@ -277,7 +277,7 @@ class TestPaused:
     def test_a_server_that_does_not_answer_is_given_up(
         self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(postgres_wire, "PATIENCE_S", 0.1)
+        monkeypatch.setattr(postgres_connection, "PATIENCE_S", 0.1)
         wire = Wire(store.address, statement_s=60.0)
         wire._patience = 0.1
         with pytest.raises(StorageFailed, match="no answer in time"):
@@ -286,7 +286,7 @@ class TestPaused:
 
     def test_what_waits_long_goes_by_itself(self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
         row = made(store, "slow")
-        monkeypatch.setattr(postgres_batch, "_SECONDS", 0.0)
+        monkeypatch.setattr(postgres_connection, "_SECONDS", 0.0)
         store.begin()
         store.enter(row.slot)
         before = store.trips
@@ -296,8 +296,8 @@ class TestPaused:
         _sound(store, row.slot, 2)
 
     def test_readers_have_a_bound(self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(postgres_pool, "_WAIT_S", 0.05)
-        wires = postgres_pool.Wires(store.address, 1)
+        monkeypatch.setattr(postgres_connection, "_WAIT_S", 0.05)
+        wires = postgres_connection.Wires(store.address, 1)
         held = wires.take()
         with pytest.raises(StorageFailed, match="readers are busy"):
             wires.take()

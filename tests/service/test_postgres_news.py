@@ -11,12 +11,11 @@ import pytest
 
 from service.bodies import MODELS, decision_body, model, reaction, request
 from service.test_examples import examples
+from smidgen.service.engine.engine import Engine
+from smidgen.service.log.events import Event
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import AmendBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.events import Event
-from smidgen.service.store.postgres import PostgresStore
-from smidgen.service.store.postgres_slots import PostgresSlots
+from smidgen.service.schemas import AmendBody
+from smidgen.service.storage.postgres import PostgresSlots, PostgresStore
 
 NAMES = ("rank", "tune", "keyed", "newcomers", "label")
 LABELS = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}

@@ -10,20 +10,20 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import model, request, told
+from service.memory import MemoryStore, Shelf
 from service.test_trials import CHAMPIONS, World, answer, ask, twin
 from service.test_undoing import still
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.service.insight.audit import audit_file, audit_model
-from smidgen.service.insight.trial import compared
-from smidgen.service.messages import AmendBody, CopyBody
-from smidgen.service.models.bringing import from_log
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.undoing import folded
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.recording import FileRecording
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_file, audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.lifecycle import from_log
+from smidgen.service.engine.recordings import FileRecording
+from smidgen.service.engine.rollback import folded
+from smidgen.service.monitoring.compare import compared
+from smidgen.service.schemas import AmendBody, CopyBody
 
 #: A champion, and the settings of the one that will stand in its place.
 PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -255,7 +255,7 @@ def test_a_failed_promotion_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("smidgen.service.models.promoting.reach", fail)
+    monkeypatch.setattr("smidgen.service.engine.lifecycle.reach", fail)
     with pytest.raises(ZeroDivisionError):
         world.engine.promote("challenger")
     champion = world.engine.models["champion"]

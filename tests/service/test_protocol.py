@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from service.live import Live
-from smidgen.service.http.protocol import HEAD, HEAD_S, HEADERS, IDLE_S, PIPELINED, Guarded, guarded
+from smidgen.service.http.protocol import HEAD, HEAD_S, HEADERS, IDLE_S, PIPELINED, PROBES, Guarded, guarded
 from smidgen.service.http.server import SPARE_FILES, _connections
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -145,9 +145,9 @@ def test_past_the_cap_callers_are_turned_away_at_once(live: Live) -> None:
     try:
         _until(lambda: statuses(told(live)) == [503])
         silent = told(live)
-        assert statuses(silent) == [503], "before a byte was sent"
+        assert statuses(silent) == [503], "though it asked for nothing"
         assert b"retry-after: 1" in silent
-        assert statuses(told(live, GET + b"\r\n")) == [503]
+        assert statuses(told(live, GET.replace(b"/healthz", b"/v1/models") + b"\r\n")) == [503]
         held[0].sendall(GET + b"Connection: close\r\n\r\n")
         assert statuses(everything(held[0])) == [200], "those who are inside are served"
     finally:
@@ -323,6 +323,34 @@ def test_a_fault_of_our_own_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: p
     made.data_received(GET + b"\r\n")
     assert wire.closed
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_the_reserve_for_probes_is_bounded_while_all_of_it_answers() -> None:
+    first, _, clock = a_connection(1)
+    kind, made = type(first), []
+    for _ in range(PROBES + 1):
+        wire = Wire()
+        each = kind(config=first.config, server_state=first.server_state, app_state={}, _loop=clock)
+        each.connection_made(wire)
+        each.data_received(GET + b"\r\n")
+        made.append((each, wire))
+    assert len(kind.reserve) == PROBES
+    assert all(wire.written == b"" for _, wire in made[:-1]), "they are being answered"
+    assert statuses(made[-1][1].written) == [503]
+    made[0][0].connection_lost(None)
+    assert len(kind.reserve) == PROBES - 1
+    assert len(first.connections) == PROBES
+
+
+def test_the_oldest_of_the_reserve_that_asks_for_nothing_makes_room() -> None:
+    first, _, clock = a_connection(1)
+    wires = [Wire() for _ in range(PROBES + 2)]
+    for wire in wires:
+        each = type(first)(config=first.config, server_state=first.server_state, app_state={}, _loop=clock)
+        each.connection_made(wire)
+        if wire is wires[1]:
+            each.data_received(GET + b"\r\n")
+    assert [statuses(wire.written) for wire in wires[:4]] == [[503], [], [503], []]
 
 
 def test_files_are_counted_before_connections_are_promised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ import pytest
 from service.asgi import Caller
 from service.bodies import MODELS, decision_body, engine_with, model, play, request, told
 from smidgen import ConvexPreferencePerceptron
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
 
 
 def test_reads_are_answered_while_a_commit_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import MODELS, decision_body
-from smidgen.service.http import running
-from smidgen.service.store.schema import refusal
+from smidgen.service.http import resources
+from smidgen.service.storage.sqlite_schema import refusal
 
 
 def readiness(call: Caller) -> tuple[int, str | None]:
@@ -22,7 +22,7 @@ def readiness(call: Caller) -> tuple[int, str | None]:
 
 
 def test_a_disk_that_became_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "BELIEVED_S", 0.0)
+    monkeypatch.setattr(resources, "BELIEVED_S", 0.0)
     with Caller(tmp_path) as call:
         call.put("/v1/models/rank", MODELS["rank"])
         assert readiness(call) == (200, None)
@@ -41,7 +41,7 @@ def test_a_disk_that_became_read_only(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_commit_that_has_just_failed_is_not_forgotten_within_the_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "BELIEVED_S", 1e9)
+    monkeypatch.setattr(resources, "BELIEVED_S", 1e9)
     with Caller(tmp_path) as call:
         call.put("/v1/models/rank", MODELS["rank"])
         store = call.app.state.service.engine.store
@@ -79,7 +79,7 @@ def test_a_probe_takes_as_much_as_a_decision_and_leaves_nothing_behind(tmp_path:
 
 
 def test_a_writer_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "BELIEVED_S", 0.0)
+    monkeypatch.setattr(resources, "BELIEVED_S", 0.0)
     with Caller(tmp_path) as call:
         store = call.app.state.service.engine.store
         commit = store.commit

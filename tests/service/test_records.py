@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from service.asgi import Caller
 from service.bodies import model, request, told
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.insight.whatif import what_if
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import FileRecording
+from smidgen import Candidates
+from smidgen.learners import Learner
+from smidgen.learners.records.around import inside
+from smidgen.learners.records.front import Front, as_context
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording, FileRecording
+from smidgen.service.ope.whatif import OWN, Bench, what_if
 
 ARTICLES = [
     {"id": "a", "features": {"topic": "art", "words": 300, "pictures": True, "tags": ["new", "local"]}},
@@ -273,6 +277,75 @@ def test_what_if_reads_records_as_the_log_read_them(tmp_path: Path, name: str) -
     assert (found.decisions, found.answered) == (6, 4)
     assert again.outcomes == found.outcomes
     assert [each.learner for each in found.outcomes] == ["as logged", *others]
+
+
+LEARNT: dict[str, dict[str, Any]] = {
+    "hinge": {"loop": "label", "learner": "HingeConfidit", "labels": ["bug", "billing", "other"]},
+    "confidit": {"loop": "label", "learner": "Confidit", "labels": ["bug", "billing", "other"]},
+    "arow": {"loop": "label", "learner": "AROW", "labels": ["bug", "billing", "other"]},
+    "filter": {"loop": "filter"},
+    "reward": {"loop": "choose"},
+}
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["one learner", "keyed"])
+@pytest.mark.parametrize("name", LEARNT)
+def test_records_are_learnt_as_the_bare_learner_learns_their_rows(tmp_path: Path, name: str, keyed: bool) -> None:
+    """In the service, and along its log: the bits of a learner that is given the rows themselves."""
+    body = LEARNT[name] | ({"keyed": True, "shared_start": False} if keyed else {})
+    engine, rng = Engine(tmp_path, synchronous="OFF"), np.random.default_rng(0)
+    engine.run(lambda: engine.create("m", model(body)))
+    blueprint = engine.models["m"].blueprint
+    assert blueprint.features is not None
+    features, bare = blueprint.features.fresh(), {}
+    front = Front(inside(blueprint.learner(None)), features.dim)
+    for i in range(60):
+        key = f"k{i % 3}" if keyed else None
+        learner = bare.setdefault(key, inside(blueprint.learner(key)).fresh())
+        record: dict[str, Any] = {"size": float(rng.normal(300.0, 90.0)), "plan": str(rng.choice(["free", "team"]))}
+        if name == "reward":
+            offered = {"a": record, "b": {"size": 40.0, "tags": ["x", "y"]}}
+            asked: dict[str, Any] = {"candidates": [{"id": id, "features": each} for id, each in offered.items()]}
+            encoded = front.encode(features, Candidates(offered))
+        else:
+            asked, encoded = {"features": record}, front.encode(features, record)
+        ids, columns = features.planned(encoded)
+        mine = learner.decide(as_context(encoded, columns))
+        made = engine.run(
+            lambda asked=asked, key=key: engine.decide("m", request(asked | ({"key": key} if key else {})))
+        )
+        if name == "reward":
+            assert made["choice"] == "ab"[mine.action]
+            heard: Any = {"reward": float(rng.random())}
+            said = heard["reward"]
+        elif name == "filter":
+            assert made["forward"] == mine.action
+            heard, said = {"relevant": record["size"] > 300.0}, record["size"] > 300.0
+        else:
+            assert made["label"] == body["labels"][mine.action]
+            right = 2 if record["plan"] == "team" else int(record["size"] > 300.0)
+            heard = {"label": body["labels"][right]}
+            said = right if "label" in learner.card.kinds else bool(mine.action == right)
+        if name == "filter" and not mine.action:
+            continue
+        engine.run(lambda made=made, heard=heard: engine.feedback(made["decision"], told(**heard)))
+        learner.learn(mine, said)
+        features.absorb(encoded, ids)
+    live = {key: _arrays(inside(engine.learners.get(engine.models["m"], key).learner)) for key in bare}
+    assert live == {key: _arrays(learner) for key, learner in bare.items()}
+    engine.store.close()
+    with Inspection(tmp_path) as seen:
+        recording = DatabaseRecording(seen, seen.model("m"))
+        bench = Bench(blueprint, [], recording)
+        for line in recording.lines():
+            bench.take(line)
+        bench.settle()
+        assert {key: _arrays(bench.evaluators[OWN].learner(key)) for key in bare} == live
+        assert not any("unit length" in note for note in bench.notes()), "the log holds the records' own numbers"
+
+
+def _arrays(learner: Learner) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in learner._state().items()}
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,16 @@ from typing import Any
 import pytest
 
 from service.bodies import Clock, model, request, told
+from service.memory import MemoryStore, Shelf
 from service.shared_memory import Exchange, SharedMemoryStore
 from smidgen.errors import InvalidFeedback, SmidgenError
-from smidgen.service.insight.audit import audit_file
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.keyed_rows import Change
-from smidgen.service.models.learner_cache import Held, LearnerCache
-from smidgen.service.models.served import Served
-from smidgen.service.models.upkeep import SWEPT
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.recording import FileRecording
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_file
+from smidgen.service.engine.engine import SWEPT, Engine
+from smidgen.service.engine.learner_cache import Held, LearnerCache
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.recordings import FileRecording
+from smidgen.service.engine.replay import Change
 
 SONGS = {"loop": "choose", "keyed": True, "default_reward": 0.0, "window_s": 50}
 MANY = 2 * SWEPT + 90

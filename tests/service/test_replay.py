@@ -21,18 +21,16 @@ from smidgen import offline
 from smidgen.cli import app
 from smidgen.errors import InvalidArgument, SmidgenError
 from smidgen.evaluate.offline.lists import log_chance
-from smidgen.service.insight import weighing
-from smidgen.service.insight.drawing import Bar, Stroke, bars, histogram, lines, ticks
-from smidgen.service.insight.estimates import Estimate
-from smidgen.service.insight.report import page
-from smidgen.service.insight.whatif import Outcome, WhatIf, what_if
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording, FileRecording
+from smidgen.service.loops import estimates
+from smidgen.service.loops.estimates import Estimate
+from smidgen.service.loops.evaluate_rewards import RewardModel
 from smidgen.service.loops.registry import loops
-from smidgen.service.loops.rewards import RewardModel
-from smidgen.service.messages import AmendBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import FileRecording
+from smidgen.service.ope.report import Bar, Stroke, bars, histogram, lines, page, ticks
+from smidgen.service.ope.whatif import Outcome, WhatIf, what_if
+from smidgen.service.schemas import AmendBody
 
 MEANS = np.array([[0.2, 0.5, 0.7], [0.8, 0.3, 0.4]])  # of two kinds of people, three banners
 IDS = ["short", "long", "plain"]
@@ -581,6 +579,6 @@ class TestDrawing:
         assert not any(each in told for each in ("<b>", "<x>", "<i>", "<u>"))
 
     def test_bins_hold_every_weight(self) -> None:
-        found = weighing._bins(np.array([0.0, 0.05, 1.0, 1.25, 1e9]))
+        found = estimates._bins(np.array([0.0, 0.05, 1.0, 1.25, 1e9]))
         assert [each.count for each in found if each.count] == [1, 1, 2, 1]
         assert found[-1].upto is None

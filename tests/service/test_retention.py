@@ -18,25 +18,25 @@ from typer.testing import CliRunner
 from service.asgi import Caller
 from service.bodies import MODELS, Clock, decision_body, model, reaction, request, told
 from service.live import Live
+from service.memory import MemoryStore, Shelf
 from service.test_amending import amend
 from service.test_forgetting import found_in
 from service.test_undoing import NAMES, World, still, weights_of
 from smidgen.cli import app
 from smidgen.client import AsyncClient, Client
 from smidgen.errors import SmidgenError
-from smidgen.service.http import past
-from smidgen.service.insight.audit import audit_file, audit_model
-from smidgen.service.messages import CopyBody
-from smidgen.service.models.bases import planned, states
-from smidgen.service.models.bringing import from_log
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.progress import Progress
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.rebuilding import rebuild
-from smidgen.service.store.recording import FileRecording
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_file, audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.lifecycle import from_log
+from smidgen.service.engine.rebuild import rebuild
+from smidgen.service.engine.recordings import FileRecording
+from smidgen.service.engine.retention import planned, states
+from smidgen.service.engine.undo import Progress
+from smidgen.service.errors import StorageFailed
+from smidgen.service.http import retention
+from smidgen.service.schemas import CopyBody
 
 
 def settled(engine: Engine, name: str) -> dict[str | None, bytes]:
@@ -426,8 +426,8 @@ def test_over_http(tmp_path: Path) -> None:
 
 
 def test_old_events_go_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past, "WATCH_S", 0.01)
-    monkeypatch.setattr(past, "SELDOM_S", 0.02)
+    monkeypatch.setattr(retention, "WATCH_S", 0.01)
+    monkeypatch.setattr(retention, "SELDOM_S", 0.02)
     clock = Clock()
     with Caller(tmp_path, clock=clock, retention_s=86_400.0) as ask:
         for name, more in (("mine", {"retention_s": 100}), ("usual", {}), ("long", {"retention_s": 1e9})):
@@ -591,7 +591,7 @@ def test_shared_memory_that_a_kill_left_in_disorder(tmp_path: Path, monkeypatch:
                 raise StorageFailed(f"the disk refused: {problem}", "try again")
             super().__init__(folder, access=access, database=database)
 
-    monkeypatch.setattr("smidgen.service.store.still.Inspection", Disorder)
+    monkeypatch.setattr("smidgen.service.engine.inspection.Inspection", Disorder)
     problem = "locking protocol"
     assert fsck(tmp_path / "killed").findings == []
     problem = "something else"

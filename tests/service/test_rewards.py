@@ -11,12 +11,11 @@ import pytest
 import smidgen
 from service.asgi import Caller
 from service.bodies import Clock, model, request, told
+from service.memory import MemoryStore, Shelf
 from smidgen.errors import SmidgenError
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.upkeep import SWEPT
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import SWEPT, Engine
+from smidgen.service.engine.inspection import Inspection
 
 BANNERS = {"candidates": [{"id": id} for id in ("a", "b", "c")]}
 SILENT = {"loop": "choose", "default_reward": 0.0}

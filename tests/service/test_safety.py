@@ -26,11 +26,11 @@ from service.live import Live
 from service.mint import Mint
 from service.victims import Line
 from smidgen.errors import SmidgenError
-from smidgen.service.http import reading
-from smidgen.service.http.options import Options
+from smidgen.service.engine import writer as writing
+from smidgen.service.engine.writer import Writer
+from smidgen.service.http import middleware
+from smidgen.service.http.resources import Options
 from smidgen.service.http.server import serve
-from smidgen.service.models import writer as writing
-from smidgen.service.models.writer import Writer
 
 DOCS = [{"id": "p", "features": [1, 0, 0]}, {"id": "q", "features": [0, 1, 0]}, {"id": "r", "features": [0, 0, 1]}]
 BODY = {"candidates": DOCS}
@@ -119,6 +119,7 @@ class TestTokens:
         [
             ("decide", {"decide", "batch", "show", "list", "story"}),
             ("feedback", {"feedback", "show", "list", "story"}),
+            ("read", {"log", "show", "list", "story"}),
             ("admin", {"decide", "batch", "feedback", "create", "archive", "log", "show", "list", "story"}),
         ],
     )
@@ -178,7 +179,7 @@ class TestTokens:
             none = call.get(f"/v1/decisions/{'0' * 24}", **bearing(token))
             assert real.text.replace(foreign, "") == none.text.replace("0" * 24, "")
             assert code(real) == (404, "unknown_decision")
-            assert code(call.get("/v1/models/other", **bearing(token))) == (404, "unknown_model")
+            assert code(call.get("/v1/models/other", **bearing(token))) == (403, "out_of_scope")
         assert call.app.state.service.engine.models["other"].version == 0
 
 
@@ -240,7 +241,7 @@ class TestPaths:
 
 class TestSlowness:
     def test_a_body_that_does_not_arrive_is_given_up(self, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reading, "PATIENCE_S", 0.2)
+        monkeypatch.setattr(middleware, "PATIENCE_S", 0.2)
 
         async def trickle() -> Any:
             yield b'{"candidates": '

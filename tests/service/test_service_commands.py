@@ -21,10 +21,10 @@ from service.live import Live
 from smidgen import records
 from smidgen.cli import app, run
 from smidgen.errors import SmidgenError
-from smidgen.service.models.engine import Engine
-from smidgen.service.store import bodies
-from smidgen.service.store.recording import FileRecording
-from smidgen.service.store.sqlite import SQLiteStore
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.recordings import FileRecording
+from smidgen.service.log import codec
+from smidgen.service.storage.sqlite import SQLiteStore
 
 KEYED = [name for name, body in MODELS.items() if body.get("keyed")]
 PLAIN = [name for name in MODELS if name not in KEYED]
@@ -127,11 +127,11 @@ class TestLogVerify:
     def test_finds_weights_that_the_log_does_not_lead_to(self, small: Path) -> None:
         connection = sqlite3.connect(small / "smidgen.db")
         rows = connection.execute("SELECT seq, body FROM events WHERE type = 'feedback' AND slot = 1").fetchall()
-        seq, body = next((seq, bodies.read_feedback(body, seq)) for seq, body in rows if b"clicked" in body)
-        told = bodies.read_value(body.learn, seq)
-        changed = bodies.FeedbackBody(body.feedback, records.encode(told[::-1].copy()))
+        seq, body = next((seq, codec.read_feedback(body, seq)) for seq, body in rows if b"clicked" in body)
+        told = codec.read_value(body.learn, seq)
+        changed = codec.FeedbackBody(body.feedback, records.encode(told[::-1].copy()))
         with connection:
-            connection.execute("UPDATE events SET body = ? WHERE slot = 1 AND seq = ?", (bodies.write(changed), seq))
+            connection.execute("UPDATE events SET body = ? WHERE slot = 1 AND seq = ?", (codec.write(changed), seq))
         connection.close()
         result = invoke("log", "verify", "rank", "--data", small)
         assert result.exit_code == 1
@@ -325,8 +325,22 @@ class TestTokens:
         (line,) = (line for line in said("token", "list", "--data", tmp_path).splitlines() if "decide" in line)
         assert line.split()[1:3] == ["decide", "search"]
 
+    def test_a_name_and_an_expiry(self, tmp_path: Path) -> None:
+        folder = ("--data", tmp_path)
+        made = invoke("token", "create", "--scope", "read", "--name", "Grafana", "--expires", "2199-01-31", *folder)
+        (line,) = (line for line in said("token", "list", *folder).splitlines() if "Grafana" in line)
+        id = made.stderr.split()[1].rstrip(";")
+        assert line.split()[:4] == [id, "Grafana", "read", "all"]
+        assert line.split()[5:] == ["2199-01-31T00:00:00Z"]
+        said("token", "revoke", id, *folder)
+        (line,) = (line for line in said("token", "list", *folder).splitlines() if "Grafana" in line)
+        assert len(line.split()) == 7
+        for wrong, problem in (("yesterday", "the expiry of the token is"), ("2001-01-01", "has passed")):
+            with pytest.raises(SmidgenError, match=problem):
+                invoke("token", "create", "--scope", "read", "--expires", wrong, *folder)
+
     def test_refusals(self, tmp_path: Path) -> None:
-        with pytest.raises(SmidgenError, match="choose among decide, feedback, admin"):
+        with pytest.raises(SmidgenError, match="choose among decide, feedback, read, admin"):
             invoke("token", "create", "--scope", "dance", "--data", tmp_path)
         with pytest.raises(SmidgenError, match="no valid token 'abc'"):
             invoke("token", "revoke", "abc", "--data", make_empty(tmp_path))

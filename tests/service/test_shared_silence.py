@@ -9,9 +9,9 @@ import pytest
 
 from service.bodies import Clock, model, request
 from service.shared_memory import Exchange, SharedMemoryStore
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.feedback import PATIENCE_S
 from smidgen.service.loops.registry import loops
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.silences import PATIENCE_S
 
 BANNER = {"loop": "choose", "default_reward": 0.25, "window_s": 30}
 ASKED = {"candidates": [{"id": "a"}, {"id": "b"}]}

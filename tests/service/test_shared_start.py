@@ -10,9 +10,9 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import Clock, model, request, told
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import Impossible
-from smidgen.service.store.memory import MemoryStore
+from service.memory import MemoryStore
+from smidgen.service.engine.engine import Engine
+from smidgen.service.errors import Impossible
 
 USERS, ROUNDS, SEEDS, RIGHT = 50, 3, 20, 18
 COLUMNS = {"A": [1.0, 0.0], "B": [0.0, 1.0]}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from smidgen.service.http import tokens
-from smidgen.service.models import writer
-from smidgen.service.store.inspection import writing
-from smidgen.service.store.places import Database
+from smidgen.service.engine import writer
+from smidgen.service.engine.inspection import writing
+from smidgen.service.http import auth
+from smidgen.service.storage.address import Database
 
 LABELS = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}
 ASKED = {"features": [1.0, 0.5]}
@@ -32,7 +32,7 @@ def worker(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
 def token_of(postgres: str, *scopes: str, model: str | None = None) -> tuple[str, dict[str, str]]:
     """A token that another process makes: its id, and the header that shows it."""
     with writing(Database(postgres)) as door:
-        id, token = tokens.create(door, list(scopes), model, time.time())
+        id, token = auth.create(door, list(scopes), model, time.time())
     return id, {"authorization": f"Bearer {token}"}
 
 
@@ -109,7 +109,7 @@ def test_the_end_of_a_token_holds_at_once(worker: Caller, postgres: str) -> None
     id, shown = token_of(postgres, "decide")
     assert worker.post(DECIDE, ASKED, headers=shown).status_code == 201
     with writing(Database(postgres)) as door:
-        tokens.revoke(door, id, time.time())
+        auth.revoke(door, id, time.time())
     assert worker.post(DECIDE, ASKED, headers=shown).status_code == 401
     assert decided(worker) == 1
 

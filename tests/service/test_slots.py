@@ -10,20 +10,19 @@ from typing import Any
 import pytest
 
 from service.bodies import Clock, model, request, told
+from service.memory import MemoryStore, Shelf
 from service.test_examples import examples
 from smidgen.learners import Learner
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.messages import AmendBody, CopyBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.spreading import name_and_part, row_names, slot_of
-from smidgen.service.refusals import Conflict, Impossible, Retained, Unknown
-from smidgen.service.safekeeping.backup import backup
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.safekeeping.restore import restore
-from smidgen.service.store.copying import copy
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.places import Database
+from smidgen.service.admin.backup import backup, restore
+from smidgen.service.admin.copy_store import copy
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.model import name_and_part, row_names, slot_of
+from smidgen.service.errors import Conflict, Impossible, Retained, Unknown
+from smidgen.service.schemas import AmendBody, CopyBody
+from smidgen.service.storage.address import Database
 
 #: One of each loop; their keys share nothing, neither names of records nor, made so, what newcomers begin with.
 ALONE: dict[str, dict[str, Any]] = {

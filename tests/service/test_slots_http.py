@@ -13,8 +13,8 @@ from service.asgi import Caller
 from service.bodies import Clock
 from service.mint import Mint
 from smidgen.cli import app as cli
-from smidgen.service.models.spreading import slot_of
-from smidgen.service.replay import sweep
+from smidgen.service.engine.model import slot_of
+from smidgen.service.ope import replay
 
 SHOP = {"loop": "choose", "keyed": True, "slots": 4, "candidates": [{"id": "a"}, {"id": "b"}]}
 OF = {slot: next(f"k{i}" for i in range(100) if slot_of(f"k{i}", 4) == slot) for slot in range(4)}
@@ -189,7 +189,8 @@ def test_what_people_see(call: Caller, clock: Clock) -> None:
     assert call.get("/ui/models/shop/keys.json").json()["keys"] == KEYS
     curve = call.get("/ui/models/shop/curve.json").json()
     assert sum(point["n"] for point in curve["points"]) == 80
-    assert (curve["complete"], curve["lag"]["of"], curve["lag"]["open"]) == (True, 80, 0)
+    assert (curve["complete"], curve["lag"]["of"]) == (True, 80)
+    assert call.get("/v1/models/shop").json()["open"] == 0
     found: list[Any] = []
     before = "0"
     while page := call.get(f"/ui/models/shop/recent.json?before={before}").json():
@@ -298,11 +299,11 @@ class TestCommands:
 
     def test_a_replay_is_that_of_the_keys(self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """By name or from a file, in one piece or by key, as if it were a log of one slot with the same events."""
-        monkeypatch.setattr(sweep, "WORTH", 1)
+        monkeypatch.setattr(replay, "WORTH", 1)
         out, one = tmp_path / "log.ndjson", tmp_path / "one"
         self.run("log", "export", "shop", "--data", str(folder), "--out", str(out))
         found = [
-            sweep.replay(log, ["LinUCB:width=0.5"], data=folder, jobs=jobs, split=split)
+            replay.replay(log, ["LinUCB:width=0.5"], data=folder, jobs=jobs, split=split)
             for log, split, jobs in (("shop", "auto", 1), (str(out), "auto", 1), ("shop", "key", 2))
         ]
         assert found[0].outcomes == found[1].outcomes == found[2].outcomes
@@ -312,7 +313,7 @@ class TestCommands:
             for _ in range(3):
                 for key in KEYS:
                     learn(call, key)
-        (own, other), (same, twin) = found[0].outcomes, sweep.replay("shop", ["LinUCB:width=0.5"], data=one).outcomes
+        (own, other), (same, twin) = found[0].outcomes, replay.replay("shop", ["LinUCB:width=0.5"], data=one).outcomes
         assert own.figures[0].of == same.figures[0].of
         assert other.figures[0].of == twin.figures[0].of
 

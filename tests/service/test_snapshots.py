@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 from service.asgi import Caller
 from service.bodies import MODELS, engine_with, play
 from smidgen.errors import SmidgenError
-from smidgen.learners import Learner
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.store.schema import refusal
-from smidgen.service.store.snapshots import Snapshots
+from smidgen.learners import Learner, storage
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.errors import StorageFailed
+from smidgen.service.storage.snapshots import Snapshots
+from smidgen.service.storage.sqlite_schema import refusal
 
 KEYS = ("user0", "user1", "user2", "user3")
 
@@ -102,6 +105,32 @@ def test_recovery_skips_what_is_damaged(
     database.commit()
     database.close()
     assert recovered(folder) == played[1]
+
+
+def test_states_of_another_arithmetic_are_not_used(
+    played: tuple[Path, dict[str | None, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change of bits: the log leads elsewhere now, so it is replayed, and what was written before says nothing."""
+    folder = Path(shutil.copytree(played[0], tmp_path / "data"))
+    monkeypatch.setattr(storage, "ARITHMETIC", storage.ARITHMETIC + 1)
+    read: list[str] = []
+    monkeypatch.setattr("smidgen.service.engine.recovery.Learner.from_bytes", lambda _, place: read.append(place))
+    after = recovered(folder)
+    assert read == []
+    head = 64  # it tells the arithmetic; what follows is the learner
+    assert {key: found[head:] for key, found in after.items()} == {key: each[head:] for key, each in played[1].items()}
+    monkeypatch.undo()
+    monkeypatch.setattr(storage, "ARITHMETIC", storage.ARITHMETIC + 1)
+    report = fsck(folder, deep=True)
+    assert report.sound
+    assert sum("older arithmetic" in note for note in report.notes) == 2
+    engine = Engine(folder)
+    assert engine.models["tune"].saved == 0
+    play(engine, ["tune"], 5, seed=3)
+    engine.maintain()
+    engine.close()
+    with Inspection(folder) as seen:
+        assert audit_model(seen, seen.model("tune")).compared != [], "there is a state of this arithmetic again"
 
 
 def test_without_any_snapshot_or_state_the_log_is_enough(

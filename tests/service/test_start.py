@@ -1,12 +1,15 @@
-"""From its first moment the service says that it is alive; it says that it is ready when nothing is left to compile."""
+"""From its first moment the service says that it is alive; it says that it is ready when its models are in memory."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shutil
 import signal
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -19,12 +22,16 @@ import pytest
 from typer.testing import CliRunner
 
 from service.asgi import Caller
+from service.live import Live
 from service.pulse import Pulse
-from smidgen._kernel import JIT
 from smidgen.cli import app
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.engine.inspection import writing
+from smidgen.service.errors import StorageFailed
 from smidgen.service.http import server
-from smidgen.service.http.options import Options
-from smidgen.service.store.inspection import writing
+from smidgen.service.http.resources import Options
+from smidgen.service.storage import data_dir
+from smidgen.service.storage.data_dir import in_use, only_one
 
 FILTER = {"loop": "filter", "learner": "PerceptronFilter", "features": ["a", "b"]}
 TUNE = {
@@ -41,24 +48,19 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(data: Path, port: int, cache: Path) -> Iterator[subprocess.Popen[str]]:
-    """The service with a kernel cache of its own, without waiting for it."""
+def started(data: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    """The service, without waiting for it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "smidgen", "serve", "--port", str(port), "--data", str(data)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
     )
     try:
         yield process
     finally:
         process.terminate()
         process.communicate(timeout=60)
-
-
-def kernels(cache: Path) -> set[Path]:
-    return set(cache.rglob("*.nbc"))
 
 
 def until_ready(client: httpx.Client) -> list[int]:
@@ -70,42 +72,37 @@ def until_ready(client: httpx.Client) -> list[int]:
     return seen[1:]
 
 
-@pytest.mark.skipif(not JIT, reason="there is nothing to compile")
-def test_a_cold_cache_is_filled_aside_before_anybody_is_kept_waiting(tmp_path: Path) -> None:
-    data, cache, port = tmp_path / "data", tmp_path / "cache", free_port()
-    with Caller(data) as caller:
-        assert caller.put("/v1/models/inbox", FILTER).status_code == 201
-        made = caller.post("/v1/models/inbox/decisions", {"features": [1.0, 0.5]}).json()
-        assert caller.post(f"/v1/decisions/{made['decision']}/feedback", {"relevant": True}).status_code == 200
+def libraries(pid: int) -> set[str]:
+    """The shared libraries that a process has mapped."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {line.split(maxsplit=5)[-1] for line in lines if ".so" in line}
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="reads Linux's /proc")
+def test_nothing_is_compiled_or_loaded_for_the_first_calls(tmp_path: Path) -> None:
+    data, port = tmp_path / "data", free_port()
     with (
-        started(data, port, cache) as process,
+        started(data, port) as process,
         Pulse(port, process.pid) as pulse,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client,
     ):
-        assert client.get("/v1/models").status_code == 503
-        assert client.get("/v1/models").headers["retry-after"] == "1"
-        answers = until_ready(client)
-        assert set(answers[:-1]) == {503}, "it was not ready before its kernels were"
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("smidgen is at ")
-        ready = kernels(cache)
-        assert ready
-        made = client.post("/v1/models/inbox/decisions", json={"features": [0.3, -0.5]}).json()
-        assert client.post(f"/v1/decisions/{made['decision']}/feedback", json={"relevant": False}).status_code == 200
-        assert kernels(cache) == ready, "the first decision had nothing to compile"
-
-        assert client.put("/v1/models/knobs", json=TUNE).status_code == 201
-        ready = kernels(cache)
-        made = client.post("/v1/models/knobs/decisions", json={}).json()
-        assert client.post(f"/v1/decisions/{made['decision']}/feedback", json={"loss": 0.5}).status_code == 200
-        assert kernels(cache) == ready, "a new model answers when it can decide"
+        until_ready(client)
+        ready = libraries(process.pid)
+        assert not [name for name in ready if "llvmlite" in name or "numba" in name]
+        for name, model, request, feedback in (
+            ("inbox", FILTER, {"features": [0.3, -0.5]}, {"relevant": False}),
+            ("knobs", TUNE, {}, {"loss": 0.5}),
+        ):
+            assert client.put(f"/v1/models/{name}", json=model).status_code == 201
+            made = client.post(f"/v1/models/{name}/decisions", json=request).json()
+            assert client.post(f"/v1/decisions/{made['decision']}/feedback", json=feedback).status_code == 200
+        assert libraries(process.pid) == ready
     assert pulse.steady, pulse
-    assert pulse.answers > 20
 
 
 def test_it_ends_when_it_is_told_to_while_it_starts(tmp_path: Path) -> None:
     port = free_port()
-    with started(tmp_path / "data", port, tmp_path / "cache") as process, Pulse(port, process.pid):
+    with started(tmp_path / "data", port) as process, Pulse(port, process.pid):
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
 
@@ -163,11 +160,74 @@ def test_settings_come_from_the_environment_and_an_option_wins(monkeypatch: pyte
         "MAX_CONNECTIONS": "7",
         "SNAPSHOT_EVERY": "11",
         "KEYED_IN_MEMORY": "13",
+        "PUBLIC_URL": "https://smidgen.example.org",
+        "TRUSTED_PROXY": "10.0.0.5 10.1.0.0/16",
         "DATA": "/nowhere",
     }.items():
         monkeypatch.setenv(f"SMIDGEN_{name}", value)
     assert CliRunner().invoke(app, ["serve"]).exit_code == 0
     assert CliRunner().invoke(app, ["serve", "--port", "5", "--max-connections", "8"]).exit_code == 0
-    wanted = Options(Path("smidgen-data"), 2048, max_connections=7, snapshot_every=11, keyed_in_memory=13)
+    wanted = Options(
+        Path("smidgen-data"),
+        2048,
+        max_connections=7,
+        snapshot_every=11,
+        keyed_in_memory=13,
+        public_url="https://smidgen.example.org",
+        trusted_proxies=("10.0.0.5", "10.1.0.0/16"),
+    )
     assert seen[0] == (wanted, "localhost", 1234)
     assert (seen[1][0].max_connections, seen[1][2]) == (8, 5)
+
+
+@pytest.mark.parametrize("fate", ["deleted", "replaced"])
+def test_a_second_service_is_refused_whatever_becomes_of_the_lock_file(fate: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    serve = [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--data", str(data)]
+    with Live(data) as first:
+        httpx.put(f"{first.url}v1/models/news", json=FILTER).raise_for_status()
+        (data / "lock").unlink()
+        if fate == "replaced":
+            (data / "lock").touch()
+        second = subprocess.run(serve, capture_output=True, text=True, timeout=60, check=False)
+        assert (second.returncode, second.stdout) == (1, "")
+        assert f"another service uses the data folder {data}" in second.stderr
+        assert "Traceback" not in second.stderr
+        other = CliRunner().invoke(app, ["models", "archive", "news", "--data", str(data)])
+        assert "another service uses" in str(other.exception)
+        assert fsck(data).running
+        asked = {"features": [1.0, 0.5]}
+        assert httpx.post(f"{first.url}v1/models/news/decisions", json=asked).status_code == 201
+    assert not fsck(data).running
+    with Live(data) as again:
+        assert httpx.get(f"{again.url}v1/models/news").json()["decisions"] == 1
+
+
+def test_a_folder_that_cannot_be_locked_is_guarded_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on NFS, where only files have locks."""
+    flock = fcntl.flock
+
+    def files_only(handle: int, kind: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        flock(handle, kind)
+
+    monkeypatch.setattr(fcntl, "flock", files_only)
+    monkeypatch.setattr(data_dir, "PATIENCE_S", 0.05)
+    assert not in_use(tmp_path)
+    with only_one(tmp_path):
+        assert in_use(tmp_path)
+        with pytest.raises(StorageFailed, match="another service uses"), only_one(tmp_path):
+            pass
+    assert not in_use(tmp_path)
+
+
+def test_a_lock_that_the_file_system_refuses_is_no_other_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(handle: int, kind: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuses)
+    with pytest.raises(StorageFailed, match="cannot be used: No locks available"), only_one(tmp_path):
+        pass

@@ -18,7 +18,7 @@ import pytest
 from service.asgi import Caller
 from service.live import Live
 from service.pulse import Pulse
-from smidgen.service.refusals import StorageFailed
+from smidgen.service.errors import StorageFailed
 
 MB = 1 << 20
 RANK = {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}}

@@ -10,17 +10,17 @@ from typer.testing import CliRunner
 
 from service.bodies import MODELS, engine_with, model, play
 from smidgen.cli import app
-from smidgen.service.http.tokens import create
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.safekeeping.fsck import fsck
-from smidgen.service.store import copying
-from smidgen.service.store.copying import copy
-from smidgen.service.store.inspection import Inspection, writing
-from smidgen.service.store.lock import only_one
-from smidgen.service.store.places import Database, Place
-from smidgen.service.store.postgres import PostgresStore
-from smidgen.service.store.sql_tables import TABLES
+from smidgen.service.admin import copy_store
+from smidgen.service.admin.copy_store import copy
+from smidgen.service.admin.fsck import fsck
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection, writing
+from smidgen.service.errors import StorageFailed
+from smidgen.service.http.auth import create
+from smidgen.service.storage.address import Database, Place
+from smidgen.service.storage.data_dir import only_one
+from smidgen.service.storage.postgres import PostgresStore
+from smidgen.service.storage.sql import TABLES
 
 NAMES = ["rank", "keyed", "newcomers", "hashed"]
 
@@ -100,7 +100,7 @@ def test_what_differs_is_not_kept(
             raise StorageFailed("the log is not sound", "")
         return object()
 
-    monkeypatch.setattr(copying, broken, fail)
+    monkeypatch.setattr(copy_store, broken, fail)
     for target in (Database(postgres), tmp_path / "new"):
         with pytest.raises(StorageFailed):
             copy(folder, target)

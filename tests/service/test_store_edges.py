@@ -16,23 +16,21 @@ from typer.testing import CliRunner
 from service.bodies import engine_with, play
 from smidgen.cli import app
 from smidgen.errors import InvalidRecord
-from smidgen.service.insight import audit
-from smidgen.service.insight.audit import Audit
-from smidgen.service.models.engine import Engine
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import bodies, crash_points, head, modes, schema, still, upgrade
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.events import erased
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.lines import Line
-from smidgen.service.store.log import _KEPT, EventLog
-from smidgen.service.store.rebuilding import Rebuilding, rebuild
-from smidgen.service.store.recording import FileRecording
-from smidgen.service.store.snapshots import Snapshots
-from smidgen.service.store.sqlite import SQLiteStore
-from smidgen.service.store.sqlite_reads import SQLiteReader
-
-OLD = Path(__file__).parent / "data" / "format_0_1"
+from smidgen.service.admin import verify
+from smidgen.service.admin.verify import Audit
+from smidgen.service.engine import inspection
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.log_reader import _KEPT, EventLog
+from smidgen.service.engine.rebuild import Rebuilding, rebuild
+from smidgen.service.engine.recordings import DatabaseRecording, FileRecording
+from smidgen.service.errors import StorageFailed
+from smidgen.service.log import codec
+from smidgen.service.log.codec import Line
+from smidgen.service.log.events import erased
+from smidgen.service.storage import crash_points, data_dir, sqlite_schema
+from smidgen.service.storage.snapshots import Snapshots
+from smidgen.service.storage.sqlite import SQLiteReader, SQLiteStore
 
 
 @pytest.fixture
@@ -47,24 +45,24 @@ def folder(tmp_path: Path) -> Path:
 class TestBodies:
     @pytest.mark.parametrize("body", [None, b"", b"\xc1", b"\x91\x01", b"\xa1\xff"])
     def test_what_is_no_body_names_its_event(self, body: bytes | None) -> None:
-        for read in (bodies.read_decision, bodies.read_feedback):
+        for read in (codec.read_decision, codec.read_feedback):
             with pytest.raises(InvalidRecord, match="event 7 cannot be read"):
                 read(body, 7)
 
     def test_any_other_body_is_a_map_or_one_field(self) -> None:
-        assert bodies.read_fields(None, 1) == bodies.read_fields(b"", 1) == {}
-        assert bodies.read_fields(bodies.write({"a": 1}), 1) == {"a": 1}
-        assert bodies.read_fields(bodies.write([1, 2]), 1) == {"body": [1, 2]}
+        assert codec.read_fields(None, 1) == codec.read_fields(b"", 1) == {}
+        assert codec.read_fields(codec.write({"a": 1}), 1) == {"a": 1}
+        assert codec.read_fields(codec.write([1, 2]), 1) == {"body": [1, 2]}
         with pytest.raises(InvalidRecord, match="event 9 cannot be read"):
-            bodies.read_fields(b"\xc1", 9)
+            codec.read_fields(b"\xc1", 9)
 
     def test_records_and_values_that_cannot_be_read_name_their_event(self, folder: Path) -> None:
         engine = Engine(folder)
         learner = engine.learners.get(engine.models["rank"], None).learner
         with pytest.raises(InvalidRecord, match="event 3 cannot be read"):
-            bodies.recall(learner, b"nothing", 3)
+            codec.recall(learner, b"nothing", 3)
         with pytest.raises(InvalidRecord, match="event 3 cannot be read"):
-            bodies.read_value(b"nothing", 3)
+            codec.read_value(b"nothing", 3)
         engine.store.close()
 
 
@@ -153,19 +151,19 @@ class TestRecordings:
 
 class TestSchema:
     def test_a_file_that_is_no_database_is_refused_by_readers(self, tmp_path: Path) -> None:
-        (tmp_path / schema.FILE).write_bytes(b"nonsense " * 1000)
+        (tmp_path / sqlite_schema.FILE).write_bytes(b"nonsense " * 1000)
         with pytest.raises(StorageFailed, match="cannot be read"):
-            schema.connect_reading(tmp_path)
+            sqlite_schema.connect_reading(tmp_path)
 
     @pytest.mark.parametrize("script", ["SELECT nonsense", "ROLLBACK; SELECT nonsense"])
     def test_a_migration_that_fails_leaves_nothing(
         self, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setitem(schema.MIGRATIONS, 2, ("wrong", f"CREATE TABLE half (x INTEGER); {script}"))
+        monkeypatch.setitem(sqlite_schema.MIGRATIONS, 2, ("wrong", f"CREATE TABLE half (x INTEGER); {script}"))
         with pytest.raises(StorageFailed, match="cannot be opened"):
-            schema.connect(tmp_path)
+            sqlite_schema.connect(tmp_path)
         monkeypatch.undo()
-        left = sqlite3.connect(tmp_path / schema.FILE)
+        left = sqlite3.connect(tmp_path / sqlite_schema.FILE)
         assert left.execute("SELECT name FROM sqlite_schema WHERE name = 'half'").fetchall() == []
         left.close()
         SQLiteStore(tmp_path).close()  # and the next start makes it whole
@@ -206,7 +204,7 @@ class TestReading:
     def test_the_disk_is_told_from_a_wrong_question(self, folder: Path) -> None:
         store = SQLiteStore(folder)
         for ask in (store._rows, store._run, lambda sql: list(store._each(sql, (), 5))):
-            with pytest.raises(StorageFailed, match="the disk refused"):
+            with pytest.raises(StorageFailed, match="is damaged: no such column: nonsense"):
                 ask("SELECT nonsense")
             with pytest.raises(sqlite3.ProgrammingError):
                 ask("SELECT ?")
@@ -222,7 +220,7 @@ class TestReading:
         [(sqlite3.OperationalError, StorageFailed), (sqlite3.ProgrammingError, sqlite3.ProgrammingError)],
     )
     def test_what_the_disk_refuses_is_our_refusal(self, error: type[Exception], told: type[Exception]) -> None:
-        with pytest.raises(told), schema.told():
+        with pytest.raises(told), sqlite_schema.told():
             raise error("no")
 
     def test_a_reader_knows_the_latest_numbers_too(self, folder: Path) -> None:
@@ -236,7 +234,7 @@ class TestReading:
         engine.store.close()
 
     def test_a_log_that_ends_elsewhere_is_refused_at_the_start(self, folder: Path) -> None:
-        connection = sqlite3.connect(folder / schema.FILE)
+        connection = sqlite3.connect(folder / sqlite_schema.FILE)
         connection.execute("UPDATE slots SET seq = seq + 1 WHERE id = 1")
         connection.commit()
         connection.close()
@@ -270,12 +268,12 @@ class TestStill:
         def question(seen: Inspection) -> int:
             asked.append(1)
             if len(asked) == 1:
-                (killed / f"{schema.FILE}-wal").open("ab").close()
-                os.utime(killed / schema.FILE)
+                (killed / f"{sqlite_schema.FILE}-wal").open("ab").close()
+                os.utime(killed / sqlite_schema.FILE)
                 raise StorageFailed("half a page", "wait")
             return len(seen.models())
 
-        assert still.look(killed, question) == 2
+        assert inspection.look(killed, question) == 2
         assert len(asked) == 2
 
     def test_a_copy_that_cannot_be_made_is_told(self, killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +282,7 @@ class TestStill:
 
         monkeypatch.setattr(shutil, "copyfile", full)
         with pytest.raises(StorageFailed, match="cannot be read: No space"):
-            still.look(killed, lambda seen: seen.models())
+            inspection.look(killed, lambda seen: seen.models())
 
 
 class TestModes:
@@ -294,17 +292,17 @@ class TestModes:
         def refuse(*_: Any, **__: Any) -> None:
             raise PermissionError(1, "Operation not permitted")
 
-        assert modes._close(tmp_path / "gone")
+        assert data_dir._close(tmp_path / "gone")
         (tmp_path / "open").touch(0o644)
         monkeypatch.setattr(Path, "chmod", refuse)
-        assert not modes._close(tmp_path / "open")
+        assert not data_dir._close(tmp_path / "open")
 
     def test_a_user_without_a_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def homeless() -> Path:
             raise RuntimeError("Could not determine home directory.")
 
         monkeypatch.setattr(Path, "home", homeless)
-        assert modes._shared() == {Path("/")}
+        assert data_dir._shared() == {Path("/")}
 
     def test_a_snapshot_without_a_mark_bears_no_witness(self, folder: Path) -> None:
         (folder / "snapshots" / "1" / "000000000009999.smidgen").write_bytes(b"of an earlier version")
@@ -316,7 +314,7 @@ class TestCommands:
         def many(*_: Any) -> Audit:
             return Audit("rank", [f"problem {i}" for i in range(25)], compared=[f"state {i}" for i in range(8)])
 
-        monkeypatch.setattr(audit, "audit_model", many)
+        monkeypatch.setattr(verify, "audit_model", many)
         said = CliRunner().invoke(app, ["log", "verify", "rank", "--data", str(folder)])
         assert said.exit_code == 1
         assert said.output.count("wrong: ") == 20
@@ -325,42 +323,13 @@ class TestCommands:
         assert "… and with 3 more" in said.output
 
 
-class TestUpgrade:
-    @pytest.fixture
-    def old(self, tmp_path: Path) -> Path:
-        return Path(shutil.copytree(OLD, tmp_path / "old"))
-
-    def test_many_events_are_many_commits_and_the_same_log(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        whole = upgrade.upgrade(Path(shutil.copytree(old, old.parent / "whole")))
-        monkeypatch.setattr(upgrade, "_AT_ONCE", 7)
-        found = upgrade.upgrade(old)
-        assert found is not None
-        assert whole is not None
-        assert found[:2] == whole[:2]
-
-    def test_a_new_database_that_would_not_be_sound_is_not_taken(
-        self, old: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(audit, "audit_model", lambda *_: Audit("rank", ["a gap"]))
-        before = (old / schema.FILE).read_bytes()
-        with pytest.raises(StorageFailed, match="would not be sound: a gap"):
-            upgrade.upgrade(old)
-        assert (old / schema.FILE).read_bytes() == before
-
-    def test_without_heads_there_are_none_to_move(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(head.Heads, "write", lambda *_: None)
-        assert upgrade.upgrade(old) is not None
-        assert not (old / head.NAME).exists()
-        SQLiteStore(old).close()
-
-
 class TestFolders:
     def test_every_new_folder_is_synced_into_the_one_above(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         synced: list[Path] = []
-        monkeypatch.setattr(modes, "sync_folder", synced.append)
-        modes.make_folder(tmp_path / "a" / "b")
+        monkeypatch.setattr(data_dir, "sync_folder", synced.append)
+        data_dir.make_folder(tmp_path / "a" / "b")
         assert sorted(synced) == [tmp_path, tmp_path / "a"]
-        modes.make_folder(tmp_path / "a" / "b")
+        data_dir.make_folder(tmp_path / "a" / "b")
         assert len(synced) == 2

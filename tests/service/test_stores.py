@@ -12,14 +12,14 @@ import pytest
 
 import smidgen
 from service.bodies import MODELS, log_of, model, play
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.bases import Base, BaseState, Carried
-from smidgen.service.store.events import START, Chain, Event, content, erased, link
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.memory_reads import MemoryReads
-from smidgen.service.store.protocol import Reading
-from smidgen.service.store.rows import Asked, Counts, DecisionRow, Expiry, TokenRow, Told, Verdict
-from smidgen.service.store.sqlite import SQLiteStore
+from service.memory import MemoryStore, Shelf
+from service.memory.reads import MemoryReads
+from smidgen.service.engine.engine import Engine
+from smidgen.service.log.base import Base, BaseState, Carried
+from smidgen.service.log.events import START, Chain, Event, content, erased, link
+from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.records import Asked, Counts, DecisionRow, Expiry, TokenRow, Told, Verdict
+from smidgen.service.storage.sqlite import SQLiteStore
 from smidgen.testing import check_store
 
 
@@ -281,7 +281,7 @@ def test_a_store_says_when_it_is_used_without_a_batch() -> None:
 def test_no_sql_outside_of_the_store() -> None:
     """The rest of the package knows neither SQLite nor SQL."""
     root = Path(smidgen.__file__).parent
-    files = [path for path in root.rglob("*.py") if path.relative_to(root).parts[:2] != ("service", "store")]
+    files = [path for path in root.rglob("*.py") if path.relative_to(root).parts[:2] != ("service", "storage")]
     assert len(files) > 200
     found = [path for path in files if re.search(r"\.execute(many|script)?\(|\bsqlite3\b", path.read_text())]
     assert found == []

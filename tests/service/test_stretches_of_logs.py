@@ -12,17 +12,16 @@ import pytest
 from service.bodies import model as settings
 from smidgen.errors import InvalidRecord
 from smidgen.learners.coactive import Coactive
-from smidgen.service.insight import bench
-from smidgen.service.insight.whatif import what_if
+from smidgen.service.engine import log_reader, replay
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording
 from smidgen.service.loops import evaluator
-from smidgen.service.loops.clicking import ClickEvaluator
+from smidgen.service.loops.evaluate_clicks import ClickEvaluator
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import AmendBody
-from smidgen.service.models import fold
-from smidgen.service.models.engine import Engine
-from smidgen.service.store import log
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.ope import whatif
+from smidgen.service.ope.whatif import what_if
+from smidgen.service.schemas import AmendBody
 
 OTHERS = (
     "PreferencePerceptron",
@@ -86,11 +85,11 @@ def test_what_if_by_stretches_is_what_if_by_events(name: str, tmp_path: Path, mo
     with monkeypatch.context() as one_by_one:
         one_by_one.setattr(ClickEvaluator, "patient", False)
         one_by_one.setattr(ClickEvaluator, "follow", evaluator.Evaluator.follow)
-        one_by_one.setattr(log, "SOME", 1)
+        one_by_one.setattr(log_reader, "SOME", 1)
         naive = found(folder)
     for together, some in ((1, 256), (7, 10), (33, 64), (512, 256)):
-        monkeypatch.setattr(bench, "TOGETHER", together)
-        monkeypatch.setattr(log, "SOME", some)
+        monkeypatch.setattr(whatif, "TOGETHER", together)
+        monkeypatch.setattr(log_reader, "SOME", some)
         assert found(folder) == naive
 
 
@@ -100,7 +99,7 @@ def test_what_is_forgotten_on_the_way_is_forgotten_in_stretches_too(
     folder = logged(tmp_path / "data", *MODELS["plain"])
     remember = evaluator.Evaluator.remember
     monkeypatch.setattr(evaluator.Evaluator, "remember", lambda self, most: remember(self, 3))
-    monkeypatch.setattr(bench, "RECENT", 4)
+    monkeypatch.setattr(whatif, "RECENT", 4)
     with monkeypatch.context() as one_by_one:
         one_by_one.setattr(ClickEvaluator, "follow", evaluator.Evaluator.follow)
         naive = found(folder)
@@ -131,11 +130,11 @@ def test_recovery_together_is_recovery_one_by_one(name: str, tmp_path: Path, mon
     body, keys = MODELS[name]
     folder = logged(tmp_path / "data", body, keys)
     with monkeypatch.context() as one_by_one:
-        one_by_one.setattr(fold, "FEWEST", 1 << 62)
+        one_by_one.setattr(replay, "FEWEST", 1 << 62)
         naive = recovered(folder, keys)
     for together, most in ((5, 1 << 20), (256, 1 << 20), (256, 100)):
-        monkeypatch.setattr(fold, "TOGETHER", together)
-        monkeypatch.setattr(fold, "MOST", most)
+        monkeypatch.setattr(replay, "TOGETHER", together)
+        monkeypatch.setattr(replay, "MOST", most)
         assert recovered(folder, keys) == naive
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from service.bodies import Clock, engine_with, model, play, request, told
+from service.memory import MemoryStore, Shelf
 from smidgen import AROW, Banditron
-from smidgen.service.insight.weights import by_name
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.engine.engine import Engine
+from smidgen.service.monitoring.weights import by_name
+from smidgen.service.storage.snapshots import Snapshots
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron", "features": ["a", "b"], "window_s": 60}
 ASKED = {"id": "r", "candidates": [{"id": "x", "features": [1, 0]}, {"id": "y", "features": [0, 1]}]}

@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from service.bodies import Clock, model, request, told
+from service.memory import MemoryStore, Shelf
 from smidgen.errors import SmidgenError
-from smidgen.service.insight.audit import audit_file, audit_model
-from smidgen.service.insight.narration import recent, sentences
-from smidgen.service.messages import AmendBody, CopyBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
-from smidgen.service.store.recording import FileRecording
+from smidgen.service.admin.verify import audit_file, audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import FileRecording
+from smidgen.service.monitoring.stories import recent, sentences
+from smidgen.service.schemas import AmendBody, CopyBody
 
 BANNERS = {"loop": "choose", "learner": "LinUCB"}
 ROWS = {"loop": "choose", "learner": "LinUCB", "params": {"dim": 2}}

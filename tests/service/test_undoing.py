@@ -10,15 +10,15 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import MODELS, Clock, decision_body, model, reaction, request, told
+from service.memory import MemoryStore, Shelf
 from service.test_examples import TAUGHT, example, examples
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.undoing import folded
-from smidgen.service.store import bodies
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.memory import MemoryStore, Shelf
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.rollback import folded
+from smidgen.service.log import codec
 
 REWARDS = {"loop": "choose", "default_reward": 0.0, "window_s": 50}
 NAMES = [*MODELS, "rewards"]
@@ -133,11 +133,11 @@ def test_a_retraction_is_a_log_without_the_feedback(name: str, aside: bool) -> N
         for event, made in engine.store.changes(1, 0, key):
             if event.made == version or event.type == "retracted" or made is None:
                 if event.type == "taught":
-                    for context, right in bodies.read_told(event):
+                    for context, right in codec.read_told(event):
                         learner.teach(context, right)
                 continue
-            decision = learner.recall(bodies.read_decision(made.body, made.seq).record)
-            learner.learn(decision, bodies.read_told(event))
+            decision = learner.recall(codec.read_decision(made.body, made.seq).record)
+            learner.learn(decision, codec.read_told(event))
         expected[key] = still(learner)
     assert weights_of(engine, name) == expected
     assert weights_of(Engine(MemoryStore(world.shelf), clock=world.clock), name) == expected

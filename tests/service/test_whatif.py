@@ -16,13 +16,12 @@ from service.bodies import MODELS, engine_with, play, request
 from service.bodies import model as settings
 from smidgen.cli import app
 from smidgen.errors import InvalidArgument, InvalidRecord, SmidgenError
-from smidgen.service.insight.estimates import Estimate, self_normalised, share
-from smidgen.service.insight.whatif import WhatIf, other_body, what_if
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording, FileRecording, Recording
+from smidgen.service.loops.estimates import Estimate, self_normalised, share
 from smidgen.service.loops.registry import loops
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import FileRecording, Recording
+from smidgen.service.ope.whatif import WhatIf, other_body, what_if
 
 Answer = Callable[[dict[str, Any], Any], dict[str, Any] | None]
 

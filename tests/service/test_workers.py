@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,13 +20,14 @@ import pytest
 
 from cluster import Cluster
 from service.fleet import ENVIRONMENT, Answer, Fleet, Line, Load, kill
-from smidgen.service.http import tokens
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.models.owning import LEASE_S
-from smidgen.service.models.spreading import slot_of
-from smidgen.service.store.inspection import Inspection, writing
-from smidgen.service.store.places import place
-from smidgen.service.store.postgres_address import Address
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import LEASE_S
+from smidgen.service.engine.inspection import Inspection, writing
+from smidgen.service.engine.model import slot_of
+from smidgen.service.http import auth
+from smidgen.service.http.server import ORPHAN_S
+from smidgen.service.storage.address import place
+from smidgen.service.storage.postgres_address import Address
 
 LABELS = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}
 
@@ -291,14 +294,14 @@ def test_tokens_are_seen_and_their_ends_too(cluster: Cluster) -> None:
         lines = fleet.lines()
         assert lines[0]("PUT", "/v1/models/m", LABELS).status == 201
         with writing(place(store)) as door:
-            id, token = tokens.create(door, ["admin"], None, time.time())
+            id, token = auth.create(door, ["admin"], None, time.time())
         for line in lines:
             assert line("GET", "/v1/models", token=token).status == 200
         for line in lines:
             assert line("POST", "/v1/models/m/decisions", {"features": [1.0, 1.0]}).status == 401
             assert line("POST", "/v1/models/m/decisions", {"features": [1.0, 1.0]}, token=token).status == 201
         with writing(place(store)) as door:
-            tokens.revoke(door, id, time.time())
+            auth.revoke(door, id, time.time())
         for line in lines:
             assert line("POST", "/v1/models/m/decisions", {"features": [1.0, 1.0]}, token=token).status == 401
         assert [line("GET", "/v1/models", token=token).status for line in lines] == [401, 401]
@@ -328,7 +331,9 @@ def test_killed_paused_and_without_a_database(cluster: Cluster) -> None:
             answer = fleet.line()("POST", "/v1/models/a/decisions", {"features": [1.0, 1.0]})
             assert answer.status == 503
             assert fleet.line()("GET", "/healthz").status == 200
-            assert fleet.line()("GET", "/readyz").status == 503
+            ready = fleet.line()("GET", "/readyz")
+            assert ready.status == 503
+            assert not [each for each in (answer, ready) if "postgresql" in str(each.body)], "where it is, is not told"
             cluster.start()
             load.more(20, 15)
         assert set(load.refused) <= {503}
@@ -342,7 +347,43 @@ def test_workers_end_with_their_supervisor(cluster: Cluster) -> None:
         workers = fleet.workers()
         assert len(workers) == 2
         kill(fleet.process.pid)
-        _until(lambda: not any(os.path.exists(f"/proc/{process}/exe") for process in workers), 25)
+        _until(lambda: not any(os.path.exists(f"/proc/{process}/exe") for process in workers), ORPHAN_S + 5)
+
+
+def test_workers_that_start_leave_the_port_when_their_supervisor_is_killed(cluster: Cluster, tmp_path: Path) -> None:
+    """The first worker answers /healthz and imports for a minute: another service can have the port within a second."""
+    (tmp_path / "slow_to_import.py").write_text("import time\n\ntime.sleep(60)\n")
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = int(found.getsockname()[1])
+    arguments = ["--store", cluster.fresh(), "--workers", "2", "--port", str(port), "--import", "slow_to_import"]
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with subprocess.Popen(
+        [sys.executable, "-m", "smidgen", "serve", *arguments],
+        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as service:
+        _until(lambda: _answers(port), 30)
+        began = time.monotonic()
+        service.kill()
+        _until(lambda: not _answers(port), 10)
+        with socket.create_server(("127.0.0.1", port)):
+            assert time.monotonic() - began < 1.0
+        assert service.stderr is not None
+        said = service.stderr.read()  # ends when the workers have gone, which share it
+    assert time.monotonic() - began < ORPHAN_S + 5
+    assert "Traceback" not in said, said
+
+
+def _answers(port: int) -> bool:
+    """Whether somebody says there that it is alive."""
+    line = Line(f"http://127.0.0.1:{port}/")
+    try:
+        return line("GET", "/healthz").status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        line.close()
 
 
 def test_a_data_folder_has_one_worker(tmp_path: Any) -> None:
@@ -373,7 +414,7 @@ def _until(what: Any, within: float) -> None:
 
 def _owned(store: str, dead: int, within: float) -> None:
     """All slots have an owner, who is not the one that is dead."""
-    from smidgen.service.store.postgres import PostgresStore
+    from smidgen.service.storage.postgres import PostgresStore
 
     door = PostgresStore(store)
     try:

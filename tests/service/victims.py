@@ -26,9 +26,9 @@ from service.bodies import MODELS, decision_body, reaction
 from smidgen import records
 from smidgen.decision import Decision
 from smidgen.learners import Learner, starts
-from smidgen.service.messages import ModelBody
-from smidgen.service.models.building import Blueprint
-from smidgen.service.models.engine import Engine
+from smidgen.service.engine.blueprint import Blueprint
+from smidgen.service.engine.engine import Engine
+from smidgen.service.schemas import ModelBody
 
 #: A plain model, one whose weights depend on the order of the log, one with a learner per key, and one whose keys begin
 #: with what the others have learnt.
@@ -43,13 +43,13 @@ _NURSERY = """
 import ctypes, importlib, json, os, sys, tempfile
 from pathlib import Path
 from service.bodies import engine_with, play
-from smidgen.service.store import crash_points
+from smidgen.service.storage import crash_points
 from smidgen.service.http.app import create_app
-from smidgen.service.http.options import Options
+from smidgen.service.http.resources import Options
 from smidgen.service.http.server import serve
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import sqlite
-from smidgen.service.store.places import place
+from smidgen.service.errors import StorageFailed
+from smidgen.service.storage import sqlite
+from smidgen.service.storage.address import place
 
 connect = sqlite.connect
 
@@ -154,7 +154,7 @@ class Nursery:
         checkpoint
             After how many pages the log is copied into the database; SQLite's own number, if 0.
         options
-            For `smidgen.service.http.options.Options`.
+            For `smidgen.service.http.resources.Options`.
         """
         assert self._process.stdin is not None
         errors = (disk.journal if disk is not None else data).parent / "errors.txt"

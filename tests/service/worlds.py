@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from service.bodies import Clock, model, request, told
-from smidgen.service.insight.health import Report, diagnose
-from smidgen.service.messages import Finding
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.memory import MemoryStore
+from service.memory import MemoryStore
+from smidgen.service.engine.engine import Engine
+from smidgen.service.monitoring.health import Report, diagnose
+from smidgen.service.schemas import Finding
 
 Asks = Callable[[random.Random, int], dict[str, Any]]
 Answers = Callable[[dict[str, Any], dict[str, Any], random.Random, int], dict[str, Any] | None]

@@ -13,7 +13,7 @@ import httpx
 from smidgen.client import bodies, paths, replies
 from smidgen.client.asynchronous_model import AsyncModel
 from smidgen.client.gathering import Gathering
-from smidgen.client.patience import AGAIN, Patience, address, checked
+from smidgen.client.patience import AGAIN, Patience, address, checked, event
 from smidgen.client.replies import Answer, Learnt
 from smidgen.knobs import Knobs
 
@@ -147,6 +147,25 @@ class AsyncClient:
         """Give an archived model another name, so that its own is free."""
         return replies.plain(await self._send("POST", paths.model(name) + ":rename", bodies.encode({"to": to})))
 
+    async def tokens(self) -> list[dict[str, Any]]:
+        """All tokens without their secrets: id, name, scopes, model, creation, expiry, last use, revocation."""
+        return list(replies.plain(await self._send("GET", "/v1/tokens"))["tokens"])
+
+    async def create_token(
+        self,
+        scopes: Sequence[str],
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        expires: str | None = None,
+    ) -> dict[str, Any]:
+        """Create a token; its secret is ``token`` of the reply, shown this once. See `Client.create_token`."""
+        return replies.plain(await self._send("POST", "/v1/tokens", bodies.token(scopes, name, model, expires)))
+
+    async def revoke_token(self, id: str) -> dict[str, Any]:
+        """Revoke a token by its id: calls that come later are refused."""
+        return replies.plain(await self._send("DELETE", paths.token(id)))
+
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
         return replies.plain(await self._send("GET", paths.decision(decision)))
@@ -216,6 +235,8 @@ class AsyncClient:
     async def log(self, name: str, after: int = 0, slot: int | None = None) -> AsyncIterator[dict[str, Any]]:
         """The model's events after one, in order; a connection that breaks is taken up where it broke.
 
+        Raises `ServiceError` (``code`` ``"log_damaged"``) at an event that is missing, after all before it.
+
         Of a model with several slots: those of one, after an event of it, or of all, one slot after the other.
         """
         attempt, only, seen = 0, slot is not None, slot
@@ -224,9 +245,9 @@ class AsyncClient:
             try:
                 async with self._http.stream("GET", paths.model(name) + "/log", params=asked) as response:
                     if response.status_code not in AGAIN:
-                        async for event in _events(response):
-                            after, seen, attempt = int(event["seq"]), event.get("slot"), 0
-                            yield event
+                        async for found in _events(response):
+                            after, seen, attempt = int(found["seq"]), found.get("slot"), 0
+                            yield found
                         if slot is None or only or slot + 1 >= (await self.describe(name))["slots"]:
                             return
                         slot, after = slot + 1, 0  # it was taken up in a slot: the others follow
@@ -276,4 +297,4 @@ async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
     async for chunk in response.aiter_bytes():
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            yield replies.plain(line)
+            yield event(line)

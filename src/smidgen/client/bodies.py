@@ -66,6 +66,12 @@ def decision(
     return subject | {name: value for name, value in rest.items() if value is not None}
 
 
+def token(scopes: Sequence[str], name: str | None, model: str | None, expires: str | None) -> bytes:
+    """A token to create; what is None is left out."""
+    rest = {"name": name, "model": model, "expires": expires}
+    return encode({"scopes": list(scopes)} | {key: value for key, value in rest.items() if value is not None})
+
+
 def examples(given: Iterable[Mapping[str, Any]], *, key: str | None, id: str | None) -> bytes:
     """Examples with an id, so that they can be sent twice and taught once."""
     body: dict[str, Any] = {

@@ -33,6 +33,11 @@ def key(name: str, of: str) -> str:
     return f"{model(name)}/keys/{quote(of, safe='')}"
 
 
+def token(id: str) -> str:
+    """Where a token is."""
+    return f"/v1/tokens/{quote(id, safe='')}"
+
+
 def ubi(actions: Sequence[str] | None) -> str:
     """Where events of user behaviour insights go."""
     return f"/v1/ubi{_asking(actions=','.join(actions) if actions else None)}"

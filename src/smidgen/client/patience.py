@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
+from smidgen.client import replies
 from smidgen.client.refusals import ServiceError, Unreachable, refusal
 
 AGAIN = frozenset({429, 502, 503, 504})
+_PASSING = ("busy", "storage_failed")
 LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
 _dice = secrets.SystemRandom()
 
@@ -52,6 +55,19 @@ def checked(response: httpx.Response) -> bytes:
     if response.is_success:
         return response.content
     raise refusal(response.status_code, response.content)
+
+
+def event(line: bytes) -> dict[str, Any]:
+    """An event of a log that is read.
+
+    The last line of a log that cannot be read to its end is an error instead: one that passes counts as a lost
+    connection, any other is raised.
+    """
+    found: dict[str, Any] = replies.plain(line)
+    if "seq" not in found and "error" in found:
+        error = refusal(500, line)
+        raise httpx.RemoteProtocolError(error.problem) if error.code in _PASSING else error
+    return found
 
 
 def address(url: str) -> httpx.URL:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from smidgen.decoding import UNREADABLE
 from smidgen.errors import SmidgenError
 
 
@@ -43,6 +44,6 @@ def refusal(status: int, content: bytes) -> ServiceError:
     try:
         error: Any = msgspec.json.decode(content)["error"]
         return ServiceError(status, str(error["code"]), str(error["message"]), str(error["hint"]))
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+    except (*UNREADABLE, KeyError, TypeError):
         text = content[:200].decode("utf-8", "replace").strip()
         return ServiceError(status, "not_smidgen", f"status {status}: {text or 'no body'}", "check the address")

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from smidgen.client.refusals import ServiceError
+from smidgen.decoding import UNREADABLE
 
 T = TypeVar("T")
 
@@ -139,5 +140,5 @@ def _foreign(error: Exception) -> ServiceError:
 def _read(content: bytes, type: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=type)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise _foreign(error) from error

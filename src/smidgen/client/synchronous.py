@@ -12,7 +12,7 @@ import httpx
 
 from smidgen.client import bodies, paths, replies
 from smidgen.client.model import Model
-from smidgen.client.patience import AGAIN, Patience, address, checked
+from smidgen.client.patience import AGAIN, Patience, address, checked, event
 from smidgen.client.replies import Answer, Learnt
 from smidgen.knobs import Knobs
 
@@ -200,6 +200,37 @@ class Client:
         """Give an archived model another name, so that its own is free."""
         return replies.plain(self._send("POST", paths.model(name) + ":rename", bodies.encode({"to": to})))
 
+    def tokens(self) -> list[dict[str, Any]]:
+        """All tokens without their secrets: id, name, scopes, model, creation, expiry, last use, revocation."""
+        return list(replies.plain(self._send("GET", "/v1/tokens"))["tokens"])
+
+    def create_token(
+        self,
+        scopes: Sequence[str],
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        expires: str | None = None,
+    ) -> dict[str, Any]:
+        """Create a token; the reply has its ``id``, and the secret as ``token``, which is shown this once.
+
+        Parameters
+        ----------
+        scopes
+            One or several of ``"decide"``, ``"feedback"``, ``"read"``, ``"admin"``.
+        name
+            A label for people.
+        model
+            Limits the token to one model.
+        expires
+            A span from now (``"12h"``, ``"30d"``, ``"8w"``), or a date or time in UTC (``"2026-12-31"``).
+        """
+        return replies.plain(self._send("POST", "/v1/tokens", bodies.token(scopes, name, model, expires)))
+
+    def revoke_token(self, id: str) -> dict[str, Any]:
+        """Revoke a token by its id: calls that come later are refused."""
+        return replies.plain(self._send("DELETE", paths.token(id)))
+
     def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end: shown, answered, learnt at which version, or why not."""
         return replies.plain(self._send("GET", paths.decision(decision)))
@@ -292,6 +323,8 @@ class Client:
     def log(self, name: str, after: int = 0, slot: int | None = None) -> Iterator[dict[str, Any]]:
         """The model's events after one, in order; a connection that breaks is taken up where it broke.
 
+        Raises `ServiceError` (``code`` ``"log_damaged"``) at an event that is missing, after all before it.
+
         Of a model with several slots: those of one, after an event of it, or of all, one slot after the other.
         """
         attempt, only, seen = 0, slot is not None, slot
@@ -300,9 +333,9 @@ class Client:
             try:
                 with self._http.stream("GET", paths.model(name) + "/log", params=asked) as response:
                     if response.status_code not in AGAIN:
-                        for event in _events(response):
-                            after, seen, attempt = int(event["seq"]), event.get("slot"), 0
-                            yield event
+                        for found in _events(response):
+                            after, seen, attempt = int(found["seq"]), found.get("slot"), 0
+                            yield found
                         if slot is None or only or slot + 1 >= (self.describe(name))["slots"]:
                             return
                         slot, after = slot + 1, 0  # it was taken up in a slot: the others follow
@@ -336,4 +369,4 @@ def _events(response: httpx.Response) -> Iterator[dict[str, Any]]:
     rest = b""
     for chunk in response.iter_bytes():
         *lines, rest = (rest + chunk).split(b"\n")
-        yield from map(replies.plain, lines)
+        yield from map(event, lines)

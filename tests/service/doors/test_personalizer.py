@@ -125,10 +125,14 @@ class TestReward:
 def test_its_key_is_the_token_and_the_model_the_tokens(call: Caller, tmp_path: Path) -> None:
     engine = call.app.state.service.engine
     _, mine = Mint(tmp_path).create(["decide"], "mine", 0.0)
+    _, admin = Mint(tmp_path).create(["admin"], "mine", 0.0)
     body = {"actions": ACTIONS, "eventId": "e"}
     refused = call.post(RANK, body)
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "Unauthorized")
     key = {"Ocp-Apim-Subscription-Key": mine}
+    assert call.post(RANK, body, headers=key).status_code == 404
+    assert "mine" not in engine.models
+    assert call.post(RANK, {"actions": ACTIONS}, headers={"Ocp-Apim-Subscription-Key": admin}).status_code == 201
     assert call.post(RANK, body, headers=key).status_code == 201
     assert "mine" in engine.models
     told = call.post("/personalizer/v1.0/events/e/reward", {"value": 1}, headers=key)

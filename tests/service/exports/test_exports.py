@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from service.asgi import Caller
 from smidgen.cli import app
-from smidgen.service.exports import formats
+from smidgen.service.integrations.exports import formats
 
 DAY = 86_400.0
 

@@ -20,11 +20,11 @@ import psycopg
 from cluster import Cluster
 from service.fleet import Fleet, Line
 from service.wire import Cuttable
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.models.owning import LEASE_S
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.places import place
-from smidgen.service.store.postgres_address import Address
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.engine import LEASE_S
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.storage.address import place
+from smidgen.service.storage.postgres_address import Address
 
 LABEL = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}
 BODIES: dict[str, dict[str, Any]] = {

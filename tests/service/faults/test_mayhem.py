@@ -16,7 +16,7 @@ from cluster import Cluster, missing
 from service.faults import worse_workers
 from service.faults.mayhem import LEASE_S, Mayhem
 from service.fleet import Fleet
-from smidgen.service.store.postgres import PostgresStore
+from smidgen.service.storage.postgres import PostgresStore
 from smidgen.testing import check_store
 
 #: What happens in the normal tests; the nightly ones draw from the same.

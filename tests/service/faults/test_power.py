@@ -18,8 +18,8 @@ from service.faults.tally import Tally
 from service.faults.torment import Torment
 from service.victims import OPTIONS, Disk, Line, Nursery, Victim
 from smidgen.learners import Learner
-from smidgen.service.models.engine import Engine
-from smidgen.service.store.snapshots import Snapshots
+from smidgen.service.engine.engine import Engine
+from smidgen.service.storage.snapshots import Snapshots
 
 
 def test_the_power_fails(nursery: Nursery, tmp_path: Path, tally: Tally) -> None:

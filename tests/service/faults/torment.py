@@ -19,10 +19,10 @@ from service.faults.power import Disk as Model
 from service.faults.shim import ANYTHING, Action, Control, Files
 from service.faults.tally import Tally
 from service.victims import NAMES, OPTIONS, Disk, Line, Nursery, Refused, Victim, all_work, check_folder, check_here
-from smidgen.service.insight.audit import audit_model
-from smidgen.service.refusals import StorageFailed
-from smidgen.service.store import crash_points
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.errors import StorageFailed
+from smidgen.service.storage import crash_points
 
 #: The log is copied into the database after so many pages, so that short lives see it happen.
 CHECKPOINT = 25

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import smidgen
-from smidgen.service.models.writer import Writer
-from smidgen.service.store import postgres_slots
+from smidgen.service.engine.writer import Writer
+from smidgen.service.storage import postgres
 
 
 @smidgen.structure("worse workers")
@@ -44,13 +44,13 @@ def _answers_before_the_commit() -> None:
 
 def _locks_no_slot() -> None:
     lock = " FOR NO KEY UPDATE"
-    enter, enter_of = postgres_slots._ENTER.replace(lock, ""), postgres_slots._ENTER_OF.replace(lock, "")
-    vars_of(postgres_slots, _ENTER=enter, _ENTER_OF=enter_of, _ENTER_FREE=enter_of)
+    enter, enter_of = postgres._ENTER.replace(lock, ""), postgres._ENTER_OF.replace(lock, "")
+    vars_of(postgres, _ENTER=enter, _ENTER_OF=enter_of, _ENTER_FREE=enter_of)
 
-    def patient(self: postgres_slots.PostgresSlots, sql: str) -> str:
+    def patient(self: postgres.PostgresSlots, sql: str) -> str:
         return sql
 
-    vars_of(postgres_slots.PostgresSlots, _patient=patient)
+    vars_of(postgres.PostgresSlots, _patient=patient)
 
 
 _DEFECTS = {"answers-before-the-commit": _answers_before_the_commit, "locks-no-slot": _locks_no_slot}

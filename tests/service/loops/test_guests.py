@@ -19,7 +19,7 @@ from smidgen.client import Client
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Card, Loop, cards, recommended
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import DecisionBody
+from smidgen.service.schemas import DecisionBody
 from smidgen.tables import in_order
 
 MAIL = {"loop": "label", "learner": "NearestMean", "features": ["links", "known"], "labels": ["spam", "ham"]}
@@ -97,7 +97,7 @@ class TestLabelLearner:
     def test_too_large_a_one_is_refused_before_it_is_made(self, call: Caller) -> None:
         huge = {**MAIL, "features": None, "params": {"dim": 1 << 27}, "labels": list("abcdefgh")}
         refused = call.put("/v1/models/huge", huge)
-        assert "this NearestMean is too large" in refused.json()["error"]["message"]
+        assert "NearestMean with dim=134217728" in refused.json()["error"]["message"]
 
 
 class TestTuner:

@@ -14,10 +14,10 @@ from service.asgi import Caller
 from service.bodies import MODELS, decision_body, reaction
 from service.guests import guest_loop
 from smidgen.learners import Feedback, learners
+from smidgen.service.engine.blueprint import fitting
+from smidgen.service.engine.registry import described
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import DecisionBody, FeedbackBody
-from smidgen.service.models.building import fitting
-from smidgen.service.models.catalogue import described
+from smidgen.service.schemas import DecisionBody, FeedbackBody
 
 NAMES = [*loops, "bid"]
 HEAD = ["decision", "model", "model_version", "explored", "propensity", "expires_at"]

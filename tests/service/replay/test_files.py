@@ -17,16 +17,13 @@ from typer.testing import CliRunner
 from service.bodies import engine_with, play
 from smidgen.cli import app
 from smidgen.errors import InvalidRecord, MissingExtra
-from smidgen.service.exports import Span, find
-from smidgen.service.insight.whatif import what_if
-from smidgen.service.replay import parquet as parquet_texts
-from smidgen.service.replay import places
-from smidgen.service.replay.opening import files_of, kind_of, recorded
-from smidgen.service.replay.places import Places
-from smidgen.service.replay.sweep import replay
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.recording import Recording
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording, Recording
+from smidgen.service.integrations.exports import Span, find
+from smidgen.service.ope import sources
+from smidgen.service.ope.replay import replay
+from smidgen.service.ope.sources import Places, files_of, kind_of, recorded
+from smidgen.service.ope.whatif import what_if
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("pyarrow.parquet", reason="pyarrow was built without Parquet")
@@ -63,7 +60,7 @@ def events(recording: Recording) -> list[bytes]:
 
 @pytest.mark.parametrize("name", ["whole.parquet", "whole.ndjson", "pieces"])
 def test_every_form_holds_the_same_log(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_texts, "KEPT", 10_000)  # groups must be read again
+    monkeypatch.setattr(sources, "KEPT_BYTES", 10_000)  # groups must be read again
     whole = (folder / "whole.ndjson").read_bytes().splitlines()
     with recorded(str(folder / name), NOWHERE) as recording:
         assert events(recording) == whole
@@ -131,13 +128,13 @@ def test_parquet_is_an_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.text(max_size=5), max_size=60), st.integers(1, 8))
 def test_places_are_found_again(ids: list[str], fresh: int) -> None:
-    before, places.FRESH = places.FRESH, fresh
+    before, sources.FRESH = sources.FRESH, fresh
     try:
         kept = Places()
         for number, id in enumerate(ids):
             kept.put(id, number)
     finally:
-        places.FRESH = before
+        sources.FRESH = before
     for id in [*ids, "nobody at all"]:
         assert sorted(kept.find(id)) == [number for number, each in enumerate(ids) if each == id]
 
@@ -196,7 +193,7 @@ def test_memory_does_not_grow_with_the_log(folder: Path) -> None:
         "from pathlib import Path\n"
         "sys.path.insert(0, '.')\n"
         "from benchmarks.long_log import write_log\n"
-        "from smidgen.service.replay.opening import recorded\n"
+        "from smidgen.service.ope.sources import recorded\n"
         "for events in (2_000, 200_000):\n"
         "    write_log(Path(sys.argv[1]), events)\n"
         "    with recorded(sys.argv[1], Path('nowhere')) as recording:\n"

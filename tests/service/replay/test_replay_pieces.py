@@ -19,12 +19,13 @@ from service.bodies import MODELS, engine_with, play
 from smidgen.cli import app
 from smidgen.errors import InvalidArgument
 from smidgen.jobs.here import Here
-from smidgen.service.insight.whatif import what_if
-from smidgen.service.replay import sweep, table_sweep
-from smidgen.service.replay.sweep import replay
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
-from smidgen.service.store.places import place
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording
+from smidgen.service.ope import replay as sweep
+from smidgen.service.ope import tables
+from smidgen.service.ope.replay import replay
+from smidgen.service.ope.whatif import what_if
+from smidgen.service.storage.address import place
 
 OTHERS = {
     "newcomers": ["LinUCB", "SquareCB", "ThompsonChoice"],
@@ -59,7 +60,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Logs of tests are short: every piece is worth a process."""
     monkeypatch.setattr(sweep, "WORTH", 1)
-    monkeypatch.setattr(table_sweep, "WORTH", 1)
+    monkeypatch.setattr(tables, "WORTH", 1)
 
 
 def told(data: Path, name: str, learners: list[str], **how: Any) -> bytes:
@@ -103,9 +104,9 @@ def test_ray_says_the_same(data: Path) -> None:
 
 
 def test_progress_goes_up_to_the_whole(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from smidgen.service.replay import work
+    from smidgen.service.ope import parallel
 
-    monkeypatch.setattr(work, "SAY_S", -1.0)
+    monkeypatch.setattr(parallel, "SAY_S", -1.0)
     seen: list[tuple[int, int]] = []
     told(data, "newcomers", ["LinUCB"], progress=lambda at, of: seen.append((at, of)))
     assert seen

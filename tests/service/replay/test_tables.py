@@ -13,8 +13,8 @@ import smidgen
 from smidgen.errors import InvalidArgument, SmidgenError
 from smidgen.jobs import answers
 from smidgen.jobs.here import Here
-from smidgen.service.replay import table_sweep, tables
-from smidgen.service.replay.sweep import replay
+from smidgen.service.ope import tables
+from smidgen.service.ope.replay import replay
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("pyarrow.parquet", reason="pyarrow was built without Parquet")
@@ -24,8 +24,8 @@ NOWHERE = Path("nowhere")
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "ROWS", 32)
-    monkeypatch.setattr(table_sweep, "WORTH", 1)
-    monkeypatch.setattr(table_sweep, "place_of_work", lambda backend, jobs: Here())
+    monkeypatch.setattr(tables, "WORTH", 1)
+    monkeypatch.setattr(tables, "place_of_work", lambda backend, jobs: Here())
 
 
 def examples(rows: int = 150) -> tuple[Any, Any, list[str]]:
@@ -148,14 +148,14 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, how: dict[str, Any]) -> 
 def test_dear_learners_are_shared_out_sooner_and_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     log = write(tmp_path / "t.parquet", features=rng.normal(size=(40, 60)).tolist(), label=["a", "b", "c", "d"] * 10)
-    monkeypatch.setattr(table_sweep, "WORTH", 100)
+    monkeypatch.setattr(tables, "WORTH", 100)
     seen: list[list[list[str]]] = []
 
     def noted(where: Any, tasks: list[Any], progress: Any) -> list[bytes]:
         seen.append([task.settings["learners"] for task in tasks])
         return answers(where, tasks, progress)
 
-    monkeypatch.setattr(table_sweep, "answers", noted)
+    monkeypatch.setattr(tables, "answers", noted)
     light, dear = ["Banditron", "Banditron:gamma=0.1", "MulticlassPerceptron"], "Confidit:covariance=full"
     replay(log, light, data=NOWHERE, jobs=2)
     replay(log, [dear], data=NOWHERE, jobs=2)

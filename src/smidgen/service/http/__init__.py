@@ -1,1 +1,1 @@
-"""HTTP: routes, bodies, tokens, the server."""
+"""The HTTP service: routes, tokens, server, dashboard."""

@@ -15,36 +15,36 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from smidgen.errors import SmidgenError
-from smidgen.service.guests import welcome
-from smidgen.service.http.calls import all_calls
-from smidgen.service.http.codes import refused
-from smidgen.service.http.company import tell
-from smidgen.service.http.direct import Direct
-from smidgen.service.http.hosts import LoopbackHost
-from smidgen.service.http.inflight import LIMIT, Holding, InFlight
-from smidgen.service.http.mounting import guest_routes
+from smidgen.service.engine import blueprint
+from smidgen.service.engine.engine import Engine, own_name
+from smidgen.service.engine.log_reader import EventLog
+from smidgen.service.engine.writer import Writer
+from smidgen.service.errors import Busy, Unknown
+from smidgen.service.http import dashboard
+from smidgen.service.http.auth import Tokens
+from smidgen.service.http.endpoints import all_calls
+from smidgen.service.http.errors import refused
+from smidgen.service.http.fast_path import Direct
+from smidgen.service.http.middleware import LIMIT, Admission, Gate, Holding, InFlight
 from smidgen.service.http.openapi import document
-from smidgen.service.http.options import Options
-from smidgen.service.http.past import keep
-from smidgen.service.http.running import JSON, Service, reply, service
-from smidgen.service.http.tokens import Tokens
-from smidgen.service.insight import dashboard
-from smidgen.service.messages import ErrorDetail, ErrorReply, internal_error
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.owning import own_name
-from smidgen.service.models.warming import Warming, recover
-from smidgen.service.models.writer import Writer
-from smidgen.service.refusals import Busy, Unknown
-from smidgen.service.store.log import EventLog
+from smidgen.service.http.plugins import guest_routes
+from smidgen.service.http.protocol import SAFE_HEADERS
+from smidgen.service.http.resources import JSON, Options, Service, note_uses, reply, service, write_uses
+from smidgen.service.http.retention import keep
+from smidgen.service.http.rights import MATRIX, guard
+from smidgen.service.http.workers import tell
+from smidgen.service.plugins import welcome
+from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
 
 #: Guests of the house: brought in as those of others are.
 HOUSE = (
-    "smidgen.service.search",
-    "smidgen.service.drafting",
-    "smidgen.service.doors.personalizer",
-    "smidgen.service.doors.ofrep",
+    "smidgen_demos.search",
+    "smidgen_demos.drafts",
+    "smidgen.service.integrations.personalizer",
+    "smidgen.service.integrations.ofrep",
 )
 
 
@@ -56,22 +56,53 @@ async def openapi(request: Request) -> Response:
 def routes() -> list[BaseRoute]:
     """Everything that can be asked; guests come last."""
     return [
-        *(call.route() for call in all_calls()),
-        Route("/openapi.json", openapi, methods=["GET"]),
-        *dashboard.routes(),
+        *(Route(call.path, guard(call.answer, MATRIX[call.key]), methods=[call.method]) for call in all_calls()),
+        *(
+            Route(path, guard(page, MATRIX[f"{method} {path}"]), methods=[method])
+            for method, path, page in (("GET", "/openapi.json", openapi), *dashboard.PAGES)
+        ),
         *guest_routes(),
     ]
 
 
+class SafeHeaders:
+    """Middleware that adds the headers of every answer, where the answer does not set them itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and add to the head of its answer."""
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message.get("headers", ()))
+                set_already = {name.lower() for name, _ in headers}
+                headers += [(name, value) for name, value in SAFE_HEADERS if name not in set_already]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self.app(scope, receive, marked)
+
+
+class Application(Starlette):
+    """Starlette whose every answer has the safe headers, also those to failures."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Put the headers outside everything else."""
+        return SafeHeaders(super().build_middleware_stack())
+
+
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
-    """The service as an ASGI application. Models are read and kernels compiled aside from the event loop."""
+    """The service as an ASGI application. Models are read in a thread, apart from the event loop."""
     welcome((*HOUSE, *options.modules))
+    blueprint.set_limit(options.max_learner)
     holding = Holding(max(LIMIT, 4 * options.max_body))
+    gate = Gate(options.public_url, options.trusted_proxies)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         stopping = threading.Event()
-        warming = Warming(stopping.is_set)
 
         def opened() -> Engine:
             engine = Engine(
@@ -82,7 +113,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
                 synchronous=options.synchronous,
                 worker=own_name(str(options.worker)),
             )
-            recover(engine, warming, stopping.is_set)
+            engine.recover(stopping.is_set)
             if engine.owning is not None:
                 engine.owned(engine.owning.renew())
             engine.sweep_all(stopping.is_set)  # windows that closed meanwhile come before any feedback
@@ -99,20 +130,23 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         writer.start()
         reading = engine.store.reader()  # the engine's own connection waits for every commit
         held = (lambda: engine.tokens) if engine.store.shared else None
-        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held), warming)
-        app.state.service, app.state.direct = here, Direct(here, holding)
+        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock))
+        app.state.service, app.state.direct = here, Direct(here, holding, gate)
         if engine.owning is not None:
             engine.owning.start(writer.own)
         keeping = asyncio.create_task(keep(here), name="smidgen retention")
         telling = asyncio.create_task(tell(here), name="smidgen board")
+        noting = asyncio.create_task(note_uses(here), name="smidgen tokens")
         try:
             yield
         finally:
             stopping.set()
-            for task in (keeping, telling):
+            for task in (tasks := [keeping, telling, noting]):
                 task.cancel()
-            await asyncio.wait([keeping, telling])
-            app.state.service.close()
+            await asyncio.wait(tasks)
+            await write_uses(here, within_s=0.0)
+            await asyncio.to_thread(here.close)  # not on the event loop: callers are refused meanwhile
+            await here.past.end()
             await writer.stop()
             reading.close()
             engine.close()
@@ -124,8 +158,8 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         ClientDisconnect: _gone,
         Exception: _failed,
     }
-    guards = [Middleware(LoopbackHost), Middleware(InFlight, holding=holding)]
-    app = Starlette(routes=routes(), middleware=guards, lifespan=lifespan, exception_handlers=handlers)
+    guards = [Middleware(Admission, gate=gate), Middleware(InFlight, holding=holding)]
+    app = Application(routes=routes(), middleware=guards, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app
 

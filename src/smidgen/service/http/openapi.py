@@ -1,4 +1,4 @@
-"""The OpenAPI document, from the calls and the very structs that read and write their bodies."""
+"""The OpenAPI document."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 
 import msgspec
 
-from smidgen import __version__
-from smidgen.service.http.call import Call
-from smidgen.service.http.calls import all_calls
-from smidgen.service.http.codes import CODES, OTHERS
+from smidgen.service.http.endpoints import Call, all_calls
+from smidgen.service.http.errors import CODES, OTHERS
+from smidgen.service.http.rights import MATRIX
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ErrorReply
+from smidgen.service.schemas import ErrorReply
+
+# The OpenAPI document, from the calls and the very structs that read and write their bodies.
 
 _REFUSALS = {
     400: "not JSON, or a bad name",
     401: "no valid token",
-    403: "the token does not cover this",
+    403: "the token does not cover this, or a page of another origin asked without one",
     404: "not known",
     405: "not a method of this path",
     408: "the body did not arrive",
@@ -29,7 +30,15 @@ _REFUSALS = {
     503: "busy, or the disk refuses; try again",
 }
 
+_SCHEME = (
+    "A token of smidgen token create or POST /v1/tokens. Of the scopes that a call lists a token needs one."
+    " Without any token in the store, none is needed."
+)
 _NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": 100}
+
+
+#: The version of the API, as in its paths. That of the program is for those who may read: GET /healthz.
+API = "1"
 
 
 def document() -> dict[str, Any]:
@@ -52,14 +61,14 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "smidgen",
-            "version": __version__,
+            "version": API,
             "description": "A decision goes out, a reaction comes back.",
         },
         "paths": paths,
         "components": {
             "schemas": components,
             "responses": _refusals(),
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": _SCHEME}},
         },
         "security": [{}, {"token": []}],
     }
@@ -69,6 +78,8 @@ def _operation(call: Call) -> dict[str, Any]:
     content = _json(_schema(call.reply)) if call.media == "application/json" else {call.media: {}}
     good = {str(status): {"description": "ok", "content": content} for status in call.status}
     operation: dict[str, Any] = {"operationId": call.name, "summary": call.summary}
+    if call.description:
+        operation["description"] = call.description
     if call.query:
         operation["parameters"] = [{"name": name, "in": "query", "schema": schema} for name, schema in call.query]
     if call.body is not None:
@@ -76,6 +87,11 @@ def _operation(call: Call) -> dict[str, Any]:
     elif call.takes:
         operation["requestBody"] = {"required": True, "content": {media: {} for media in call.takes}}
     refusals = {str(status): {"$ref": f"#/components/responses/refusal{status}"} for status in _REFUSALS}
+    rule = MATRIX[call.key]
+    if rule.public:
+        operation["security"] = []
+    else:
+        operation["security"] = [{}, {"token": [*rule.scopes, *(() if "admin" in rule.scopes else ("admin",))]}]
     return operation | {"responses": {**good, **refusals}}
 
 
@@ -104,3 +120,50 @@ def _refusals() -> dict[str, Any]:
 
 def _json(schema: Any) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
+
+
+# Schemas of answers that are put together from what the loops say.
+
+_NUMBER = {"type": ["number", "null"]}
+#: What every decision's answer has.
+_EVERY_DECISION: dict[str, Any] = {
+    "decision": {"type": "string"},
+    "model": {"type": "string"},
+    "model_version": {"type": "integer", "minimum": 0},
+    "explored": {"type": "boolean"},
+    "propensity": _NUMBER,
+    "expires_at": {"type": "string", "format": "date-time"},
+}
+#: What it has beside, if the model has several slots.
+_SLOT: dict[str, Any] = {"slot": {"type": "integer", "minimum": 0}}
+
+
+def decision() -> dict[str, Any]:
+    """A decision's answer: what every one has, and what the loops add."""
+    answers = [msgspec.json.schema_components([loop.reply])[1] for loop in loops.values()]
+    properties = [struct["properties"] for structs in answers for struct in structs.values()]
+    return {
+        "type": "object",
+        "required": list(_EVERY_DECISION),
+        "additionalProperties": False,
+        "properties": _EVERY_DECISION | _SLOT | {name: schema for each in properties for name, schema in each.items()},
+    }
+
+
+def decisions() -> dict[str, Any]:
+    """The answers of a batch."""
+    return {
+        "type": "object",
+        "required": ["decisions"],
+        "properties": {"decisions": {"type": "array", "items": decision()}},
+    }
+
+
+def results() -> dict[str, Any]:
+    """What became of each feedback of a batch: as if it had come alone, or why it was refused."""
+    each = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("FeedbackReply", "ErrorReply")]}
+    return {
+        "type": "object",
+        "required": ["results"],
+        "properties": {"results": {"type": "array", "items": each}},
+    }

@@ -12,13 +12,13 @@ import json
 import logging
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 if TYPE_CHECKING:
-    from smidgen.service.http.direct import Direct
+    from smidgen.service.http.fast_path import Direct
 
 #: How many bytes the head of a request may have, and how many headers.
 HEAD, HEADERS = 64 << 10, 100
@@ -28,6 +28,12 @@ HEAD_S = 10.0
 IDLE_S = 60.0
 #: How many requests may wait behind one another on a connection.
 PIPELINED = 16
+#: How many connections beyond the cap are accepted for probes, and how many seconds each has to send its request.
+PROBES, PROBE_S = 16, 1.0
+#: The paths of probes.
+PROBE_PATHS = (b"/healthz", b"/readyz")
+#: Headers of every answer that does not set them itself: no browser guesses its type, no cache keeps it.
+SAFE_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 _log = logging.getLogger("smidgen.service")
 _NOBODY = asyncio.Event()  # of a request that nobody reads piece by piece
@@ -57,12 +63,14 @@ class Refusal(Exception):
             f"content-length: {len(body)}",
             "connection: close",
             *(["retry-after: 1"] if self.status in (429, 503) else []),
+            *(f"{name.decode()}: {value.decode()}" for name, value in SAFE_HEADERS),
         ]
         return "\r\n".join([*lines, "", body]).encode()
 
 
 _LARGE = Refusal(431, "the head is too large", f"send at most {HEAD} bytes and {HEADERS} headers")
-FULL = Refusal(503, "there are as many connections as the service takes", "try again in a moment").response()
+_FULL = Refusal(503, "there are as many connections as the service takes", "try again in a moment")
+_SAFE_LINES = b"".join(name + b": " + value + b"\r\n" for name, value in SAFE_HEADERS)
 
 
 class WholeRequest(RequestResponseCycle):
@@ -81,14 +89,23 @@ class WholeRequest(RequestResponseCycle):
 
 
 class Guarded(HttpToolsProtocol):
-    """One connection."""
+    """One connection.
 
-    #: How many connections there may be; past it they are turned away before a byte is read.
+    Past the cap there is a reserve for probes: an orchestrator that gets no answer restarts a service that is only
+    busy. A connection of the reserve has a second to ask for /healthz or /readyz, once; anything else is refused. The
+    oldest that has not asked yet makes room for a new one, so connections that say nothing cannot use the reserve up.
+    """
+
+    #: How many connections there may be; past it they are refused, except for probes.
     most_connections = 1000
+    #: The connections of the reserve, oldest first.
+    reserve: ClassVar[dict[Guarded, None]] = {}
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._refusal: Refusal | None = None
+        self._running: RequestResponseCycle | None = None  # the request that the application works on
+        self._probing_since: float | None = None  # when it came, if it is of the reserve
         self._begun: float | None = None  # when the head that is being read began to come
         self._idle_since: float | None = None  # since when there is neither a request nor a part of one
         self._stuck_since: float | None = None  # since when the other side does not take what it is told
@@ -103,13 +120,26 @@ class Guarded(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """Take it, or turn it away."""
-        if len(self.connections) >= self.most_connections:
-            self.transport = transport
-            transport.write(FULL)
-            transport.close()
-            return
+        if len(self.connections) - len(self.reserve) >= self.most_connections:
+            waiting = [each for each in self.reserve if not each.transport.is_closing()]
+            silent = next((each for each in waiting if each._running is None), None)
+            if len(waiting) >= PROBES:
+                if silent is None:
+                    self.transport = transport
+                    transport.write(_FULL.response())
+                    transport.close()
+                    return
+                silent.refuse(_FULL)
+            self.reserve[self] = None
+            self._probing_since = self.loop.time()
         super().connection_made(transport)
         self._idle_since = self.loop.time()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it, and whatever it still waits for."""
+        self.reserve.pop(self, None)
+        self._abandon()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Read on."""
@@ -140,14 +170,33 @@ class Guarded(HttpToolsProtocol):
         own = (
             not self._in_head and not self._complete and not self.pipeline
         )  # the fault is in the body that it waits for
+        self._abandon()
         if waiting and (self.cycle.response_started or not own):
             self.transport.abort()  # an answer now would be taken for that of the request before
         elif not self.transport.is_closing():
             self.transport.write(refusal.response())
             self.transport.close()
 
+    def _abandon(self) -> None:
+        """Mark every request that is not answered as disconnected: nobody writes to a connection that is closed.
+
+        With several requests on a connection, the one that is worked on is neither the latest nor among those that
+        wait: the application would write to a closed connection, and the log would have its traceback.
+        """
+        for cycle in (self._running, self.cycle, *(each for each, _ in self.pipeline)):
+            if cycle is not None and not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self.pipeline.clear()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
     def overdue(self, now: float) -> bool:
         """Whether it has kept the service waiting for too long."""
+        if self._probing_since is not None and self._running is None and now - self._probing_since > PROBE_S:
+            return True
         heads, others = (self._begun, self._unwanted_since), (self._idle_since, self._stuck_since)
         return any(since is not None and now - since > HEAD_S for since in heads) or any(
             since is not None and now - since > IDLE_S for since in others
@@ -155,9 +204,12 @@ class Guarded(HttpToolsProtocol):
 
     def end(self) -> None:
         """Close a connection that is overdue."""
-        if self._begun is not None:
+        if self._probing_since is not None and self._running is None:
+            self.refuse(_FULL)
+        elif self._begun is not None:
             self.refuse(Refusal(408, f"the head has not arrived within {HEAD_S:g} seconds", "send it in one go"))
         else:
+            self._abandon()
             self.transport.abort()
 
     def pause_writing(self) -> None:
@@ -229,12 +281,26 @@ class Guarded(HttpToolsProtocol):
                 )
         if len(self.pipeline) >= PIPELINED:
             self._refuse(Refusal(429, f"more than {PIPELINED} requests wait here", "wait for the answers"))
+        if self._probing_since is not None and not self._is_probe(names):
+            self._refuse(_FULL)
         self._in_head, self._begun = False, None
         self._size = self._headers = 0
         if self._direct(version):
             self._parts = []
         else:
             super().on_headers_complete()
+            if self._probing_since is not None:
+                self.cycle.keep_alive = False
+
+    def _is_probe(self, names: list[bytes]) -> bool:
+        """Whether the request whose head is there is one that the reserve is for: the first, a read, without a body."""
+        return (
+            self._running is None
+            and self.parser.get_method() in (b"GET", b"HEAD")
+            and self.url.partition(b"?")[0] in PROBE_PATHS
+            and b"content-length" not in names
+            and b"transfer-encoding" not in names
+        )
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
@@ -271,7 +337,9 @@ class Guarded(HttpToolsProtocol):
     def _take(self, body: bytes) -> bool:
         """Give the request away whole."""
         taken = WholeRequest(keep_alive=self.parser.should_keep_alive())
-        if self._taker is None or not self._taker.take(self.url, self.headers, body, partial(self._respond, taken)):
+        peer = self.client[0] if self.client else None
+        respond = partial(self._respond, taken)
+        if self._taker is None or not self._taker.take(self.url, self.headers, body, respond, peer):
             return False
         self.cycle = taken
         return True
@@ -293,6 +361,7 @@ class Guarded(HttpToolsProtocol):
             lines += (name, b": ", value, b"\r\n")
         lines += (b"content-length: %d\r\ncontent-type: application/json\r\n" % len(content),)
         lines += (f"{name}: {value}\r\n".encode() for name, value in more.items())
+        lines.append(_SAFE_LINES)
         lines += (b"\r\n" if taken.keep_alive else b"connection: close\r\n\r\n", content)
         self.transport.write(b"".join(lines))
         if not taken.keep_alive:
@@ -319,5 +388,5 @@ class Guarded(HttpToolsProtocol):
 
 
 def guarded(most: int) -> type[Guarded]:
-    """The protocol with a number of connections."""
-    return type("Guarded", (Guarded,), {"most_connections": most})
+    """The protocol with a number of connections, and a reserve of its own."""
+    return type("Guarded", (Guarded,), {"most_connections": most, "reserve": {}})

@@ -1,1 +1,1 @@
-"""Between the wire and the learners: one file per loop."""
+"""Loops: the kinds of decisions, one file each, and their evaluators."""

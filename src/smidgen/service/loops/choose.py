@@ -11,23 +11,24 @@ from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.loops.candidates import (
-    CAVEATS,
-    Candidates,
-    CoactiveEvaluator,
-    offer,
-    places,
-    preferred,
-    read,
-    without,
+from smidgen.service.errors import Impossible
+from smidgen.service.loops.base import (
+    Answer,
+    Back,
+    Chosen,
+    Entry,
+    Example,
+    Figure,
+    Loop,
+    Offered,
+    Option,
+    Reaction,
+    Words,
 )
-from smidgen.service.loops.evaluator import Evaluator
-from smidgen.service.loops.lesson import Lesson, chance_of
-from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
-from smidgen.service.loops.rewards import RewardEvaluator
-from smidgen.service.loops.words import Back, Entry, Example, Figure, Offered, Option, Words
-from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
-from smidgen.service.refusals import Impossible
+from smidgen.service.loops.evaluate_rewards import RewardEvaluator
+from smidgen.service.loops.evaluator import CAVEATS, CoactiveEvaluator, Evaluator, Lesson, chance_of
+from smidgen.service.loops.features import Candidates, offer, places, preferred, read, without
+from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Record
 
 #: By what people judge a model that hears rewards.
 MEAN_REWARD = "mean reward"

@@ -13,12 +13,11 @@ from smidgen.errors import InvalidFeatures
 from smidgen.features.prose import DIM as TEXT
 from smidgen.features.prose import LONGEST, column_name
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.loops.candidates import CAVEATS, CoactiveEvaluator, places
-from smidgen.service.loops.lesson import Lesson
-from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
-from smidgen.service.loops.words import Back, Entry, Example, Offered, Words
-from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Message, Numbers, Record
-from smidgen.service.refusals import Impossible
+from smidgen.service.errors import Impossible
+from smidgen.service.loops.base import Answer, Back, Chosen, Entry, Example, Loop, Offered, Reaction, Words
+from smidgen.service.loops.evaluator import CAVEATS, CoactiveEvaluator, Lesson
+from smidgen.service.loops.features import places
+from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Message, Numbers, Record
 from smidgen.structures import Drafts, Edit
 from smidgen.structures.drafts import MOST
 

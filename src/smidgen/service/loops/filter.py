@@ -13,17 +13,14 @@ from msgspec import UNSET, Struct, UnsetType
 from smidgen.decision import Decision
 from smidgen.errors import NoWeights
 from smidgen.learners import Feedback, Learner, learners
-from smidgen.service.insight.estimates import Estimate, self_normalised, share
-from smidgen.service.loops.evaluator import Evaluator, Waiting
-from smidgen.service.loops.lesson import Lesson
-from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
-from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Numbers, Record
-from smidgen.service.refusals import Impossible
+from smidgen.service.errors import Impossible
+from smidgen.service.loops.base import Answer, Back, Chosen, Example, Figure, Loop, Offered, Option, Reaction, Words
+from smidgen.service.loops.estimates import Estimate, self_normalised, share
+from smidgen.service.loops.evaluator import Blueprint, Evaluator, Lesson, Waiting
+from smidgen.service.schemas import DecisionBody, FeedbackBody, Numbers, Record
 
 if TYPE_CHECKING:
-    from smidgen.service.models.building import Blueprint
-    from smidgen.service.store.lines import Line
+    from smidgen.service.log.codec import Line
 
 
 #: So many items that wait for their relevance are kept whole; of earlier ones the filter is asked again.

@@ -9,14 +9,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
+from smidgen.service.errors import Impossible
+from smidgen.service.loops.base import Answer, Back, Chosen, Entry, Example, Loop, Offered, Option, Reaction, Words
 from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, rewarding
-from smidgen.service.loops.evaluator import Evaluator
-from smidgen.service.loops.labelling import LabelEvaluator, RewardedLabels, label_names
-from smidgen.service.loops.lesson import Lesson, chance_of
-from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
-from smidgen.service.loops.words import Back, Entry, Example, Offered, Option, Words
-from smidgen.service.messages import DecisionBody, FeedbackBody, Id, Numbers, Record
-from smidgen.service.refusals import Impossible
+from smidgen.service.loops.evaluate_rewards import LabelEvaluator, RewardedLabels, label_names
+from smidgen.service.loops.evaluator import Evaluator, Lesson, chance_of
+from smidgen.service.schemas import DecisionBody, FeedbackBody, Id, Numbers, Record
 
 #: How many labels a person may choose among by hand, a button each.
 BUTTONS = 40

@@ -10,21 +10,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.loops.candidates import (
-    CAVEATS,
-    Candidates,
-    offer,
-    places,
-    preferred,
-    read,
-    without,
-)
-from smidgen.service.loops.clicking import ClickEvaluator
-from smidgen.service.loops.lesson import Lesson
-from smidgen.service.loops.loop import Answer, Chosen, Loop, Reaction
-from smidgen.service.loops.words import Back, Example, Figure, Offered, Option, Words
-from smidgen.service.messages import AnyId, DecisionBody, FeedbackBody, Record
-from smidgen.service.refusals import Impossible
+from smidgen.service.errors import Impossible
+from smidgen.service.loops.base import Answer, Back, Chosen, Example, Figure, Loop, Offered, Option, Reaction, Words
+from smidgen.service.loops.evaluate_clicks import ClickEvaluator
+from smidgen.service.loops.evaluator import CAVEATS, Lesson
+from smidgen.service.loops.features import Candidates, offer, places, preferred, read, without
+from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.structures import Clicks
 
 #: How many positions count if nobody says.

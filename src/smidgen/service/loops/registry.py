@@ -18,8 +18,9 @@ from smidgen.learners import Loop as Names
 from smidgen.learners.card import guest_loops
 from smidgen.registry import note
 from smidgen.service import loops as folder
-from smidgen.service.loops.loop import COMMON, Loop
-from smidgen.service.messages import (
+from smidgen.service.errors import Impossible
+from smidgen.service.loops.base import COMMON, Loop
+from smidgen.service.schemas import (
     AT_ONCE,
     BatchBody,
     DecisionBody,
@@ -29,7 +30,6 @@ from smidgen.service.messages import (
     Id,
     SeveralBody,
 )
-from smidgen.service.refusals import Impossible
 
 _ANNOTATED: Any = Annotated
 

@@ -13,12 +13,11 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument
 from smidgen.knobs import Knobs
 from smidgen.learners import Feedback, Learner
-from smidgen.service.loops.lesson import Lesson
-from smidgen.service.loops.loop import Answer, Loop, Reaction
-from smidgen.service.loops.vectors import sane
-from smidgen.service.loops.words import Back, Entry, Example, Offered, Words
-from smidgen.service.messages import BestReply, FeedbackBody, Numbers
-from smidgen.service.refusals import Impossible
+from smidgen.service.errors import Impossible
+from smidgen.service.loops.base import Answer, Back, Entry, Example, Loop, Offered, Reaction, Words
+from smidgen.service.loops.evaluator import Lesson
+from smidgen.service.loops.features import sane
+from smidgen.service.schemas import BestReply, FeedbackBody, Numbers
 
 
 class Reply(Struct):

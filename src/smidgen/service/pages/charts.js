@@ -47,12 +47,13 @@ const line = (kind, x1, y1, x2, y2) => svg("line", { class: kind, x1, y1, x2, y2
 const words = (kind, x, y, text, anchor = "middle") => svg("text", { class: kind, x: x.toFixed(1), y: y.toFixed(1), "text-anchor": anchor }, text);
 const path = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
-// The ends of an axis: what is asked for, else what the values need, with some air.
-function ends({ from, to, tozero }, values) {
+// The ends of an axis: what is asked for, else what the values need, with some air, but not beyond the range of the figure.
+function ends({ from, to, tozero, within }, values) {
   let [low, high] = [Math.min(...values), Math.max(...values)];
   const air = 0.06 * (high - low || Math.abs(high) || 1);
   [low, high] = [low - air, high + air];
   if (tozero) [low, high] = [Math.min(0, low + air), Math.max(0, high)];
+  if (within) [low, high] = [Math.max(low, within[0]), Math.min(high, within[1] + 0.02 * (within[1] - within[0]))];
   return [from ?? low, to ?? high];
 }
 
@@ -83,6 +84,13 @@ function across(image, { left, right, bottom }, axis, from, to, grid) {
   return x;
 }
 
+// Neighbours among some places for which something holds, two or more at a time.
+function runs(places, holds) {
+  const found = [];
+  places.forEach((place, n) => { if (holds(place)) (n && holds(places[n - 1]) ? found.at(-1) : found[found.push([]) - 1]).push(place); });
+  return found.filter((run) => run.length > 1);
+}
+
 // `picture.at` has the places along x, each of `picture.lines` values there, perhaps with low and high.
 function lines(image, size, picture) {
   const { at, x: below, y: beside } = picture;
@@ -96,7 +104,10 @@ function lines(image, size, picture) {
     const group = svg("g", { class: `series ${each.colour}` });
     const there = at.map((_, i) => i).filter((i) => Number.isFinite(each.values[i]));
     const points = (of) => there.map((i) => [x(at[i]), room.y(of[i])]);
-    if (each.low) group.append(svg("path", { class: "band", d: `${path(points(each.high))}${path(points(each.low).reverse()).replace("M", "L")}Z` }));
+    for (const run of each.low ? runs(there, (i) => Number.isFinite(each.low[i]) && Number.isFinite(each.high[i])) : []) {
+      const edge = (of) => run.map((i) => [x(at[i]), room.y(of[i])]);
+      group.append(svg("path", { class: "band", d: `${path(edge(each.high))}${path(edge(each.low).reverse()).replace("M", "L")}Z` }));
+    }
     if (there.length > 1) group.append(svg("path", { class: `line ${each.stroke ?? ""}`, d: path(points(each.values)) }));
     if (each.dots || there.length === 1) group.append(...points(each.values).map(([cx, cy]) => svg("circle", { class: "dot", cx: cx.toFixed(1), cy: cy.toFixed(1), r: 3 })));
     image.append(group);

@@ -106,14 +106,15 @@ function build(model, loop, refresh, again) {
   ];
 
   const update = async () => {
-    const [now, told] = await Promise.all([get(`/v1/models/${encodeURIComponent(model.name)}`), get(`${path(model.name)}/curve.json`)]);
+    const told = await get(`${path(model.name)}/curve.json`); // first, so that no tile is older than the curve
+    const now = await get(`/v1/models/${encodeURIComponent(model.name)}`);
     const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
     const nothing = idle(await health.update(now));
     tell("quality", nothing ? "–" : figure(loop, now.quality.value), nothing ? `${now.quality.measure}: nothing to learn from` : `${now.quality.measure} (${interval(loop, now.quality)})`);
     past.update(now.undoing);
     tell("version", whole(now.model_version), "feedbacks learnt (version)");
     tell("decisions", whole(now.decisions), now.keyed ? `decisions for ${whole(now.keys)} keys` : "decisions");
-    tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(told.lag.open)} ${loop.words.waiting}`);
+    tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(now.open)} ${loop.words.waiting}${now.pending ? `, ${whole(now.pending)} not shown yet` : ""}`);
     tell("late", whole(now.late), "answers too late");
     tell("lag", span(told.lag.median_s), "median lag of feedback");
     await compare.update(now);
@@ -152,10 +153,10 @@ function drawCurve(card, loop, told, now, nothing) {
   const points = told.points.filter((point) => point.value !== null);
   const last = points.at(-1);
   if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
-  else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It is of those who answered: of the last ${whole(now.quality.of)} closed decisions ${whole(now.quality.silent)} were silent.` : ""));
+  else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It is of those who answered: of the last ${whole(now.quality.of)} closed decisions ${whole(now.quality.silent)} were silent.` : "") + (points.some((point) => point.low === null) ? " Windows with fewer than ten answers have no interval." : ""));
   set(card.empty, nothing && points.length ? "Nothing to learn from, so nothing to draw: see Health." : "Nothing to draw yet.");
   card.show(points.length && !nothing ? {
-    kind: "lines", x: counting(), y: loop.share ? SHARE : {}, at: points.map((point) => point.to),
+    kind: "lines", x: counting(), y: loop.share ? SHARE : { within: now.reward_range }, at: points.map((point) => point.to),
     lines: [{ ...Object.fromEntries(["value", "low", "high"].map((of) => [of === "value" ? "values" : of, points.map((point) => point[of])])), colour: "accent", dots: points.length <= 30 }],
     read: (i) => [[`feedback ${whole(points[i].from)}–${whole(points[i].to)}`, (loop.share ? share : inFull)(points[i].value)]],
   } : null, last ? `${figure(loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);

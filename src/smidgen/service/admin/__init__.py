@@ -1,0 +1,1 @@
+"""Check, verify, back up, restore and copy data."""

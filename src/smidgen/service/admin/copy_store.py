@@ -1,0 +1,199 @@
+"""All of a store written into another one: every row, compared, and every log learnt again; or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from smidgen.service.engine.inspection import Inspection, opened
+from smidgen.service.engine.log_reader import EventLog
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.rebuild import Rebuilding, rebuild
+from smidgen.service.engine.recordings import DatabaseRecording
+from smidgen.service.engine.recovery import current, state_problem
+from smidgen.service.engine.registry import served
+from smidgen.service.errors import StorageFailed
+from smidgen.service.log.events import Chain
+from smidgen.service.storage.address import Database, Place, open_store
+from smidgen.service.storage.data_dir import in_use, only_one
+from smidgen.service.storage.sql import TABLES, SQLReads
+
+if TYPE_CHECKING:
+    from smidgen.service.storage.address import Opened
+
+#: Told how far it is: what is being done, how much of it is done, of how much.
+Progress = Callable[[str, int, int], None]
+_SIGN = 500  # rows between two signs of life
+
+
+class Copied(NamedTuple):
+    """What was written.
+
+    Attributes
+    ----------
+    models, events, tokens, states
+        How many there are; states are what learners had become, written aside.
+    running
+        Whether a service was writing to the source meanwhile: what it acknowledged later is not in the copy.
+    """
+
+    models: int
+    events: int
+    tokens: int
+    states: int
+    running: bool
+
+
+class _WithLog(NamedTuple):
+    """A store that is looked at for its logs."""
+
+    log: EventLog
+
+
+def copy(source: Place, target: Place, progress: Progress = lambda what, done, of: None) -> Copied:
+    """Write all of a store into another one, which must be empty.
+
+    The source is read as of one moment, and not changed. Everything is written in one batch, which is committed when
+    every row was read back the same, the chain of every log holds, and every log leads to the same learners, bit for
+    bit. Then the states that make a start quick are written as well.
+
+    Parameters
+    ----------
+    source, target
+        A data folder, or a database.
+    progress
+        Told how far it is.
+
+    Raises
+    ------
+    StorageFailed
+        If the target is not empty, or anything differs; then nothing was written.
+    """
+    if _same(source, target):
+        raise StorageFailed(f"{target} is where it comes from", "name another place, which is empty")
+    with _source(source) as (seen, running), _target(target) as store:
+        store.begin()
+        try:
+            _refuse_filled(store, target)
+            rows = {name: _fill(seen.reading, store, name, progress) for name in TABLES}
+            for name in TABLES:
+                _compare(seen.reading, store, name, rows[name], progress)
+            models, events = served(seen.reading), 0
+            for model in models:
+                events += _follow(store, model)
+                _fold(seen, store, model, progress)
+            store.commit()
+        except BaseException:
+            store.rollback()
+            raise
+        states = rows["key_states"] + sum(_state(seen.reading, store, model.slot) for model in models)
+    return Copied(sum(model.part == 0 for model in models), events, rows["tokens"], states, running)
+
+
+def _same(source: Place, target: Place) -> bool:
+    if isinstance(source, Path) and isinstance(target, Path):
+        return source.resolve() == target.resolve()
+    return source == target
+
+
+@contextmanager
+def _source(place: Place) -> Iterator[tuple[Inspection, bool]]:
+    if not isinstance(place, Path):
+        with Inspection(place) as seen:
+            yield seen, False
+        return
+    if in_use(place):
+        with opened(place, running=True) as seen:
+            yield seen, True
+        return
+    Inspection(place).reading.close()  # before a lock is made where no service ever was
+    with only_one(place), opened(place, running=False) as seen:
+        yield seen, False
+
+
+@contextmanager
+def _target(place: Place) -> Iterator[Opened]:
+    """The store to be filled; nobody ends its batch because it is long."""
+    if isinstance(place, Database):
+        place = Database(f"{place.url}{'&' if urlsplit(place.url).query else '?'}idle_s=3600")
+    store = open_store(place)
+    try:
+        yield store
+    finally:
+        store.close()
+    if isinstance(place, Path):
+        open_store(place).close()  # which writes the heads of the logs beside them
+
+
+def _refuse_filled(store: Opened, place: Place) -> None:
+    store.take_all()
+    for name in TABLES:
+        if store.count_of_rows(name):
+            raise StorageFailed(f"{place} is not empty: it has {name}", "name an empty folder, or another ?schema=")
+
+
+def _fill(reading: SQLReads, store: Opened, name: str, progress: Progress) -> int:
+    of, count = reading.count_of_rows(name), 0
+    for count, row in enumerate(reading.rows_of(name), 1):
+        store.add_row(name, row)
+        if count % _SIGN == 0:
+            progress(f"writing {name}", count, of)
+    return count
+
+
+def _compare(reading: SQLReads, store: Opened, name: str, rows: int, progress: Progress) -> None:
+    """Read a table back, and hold it against where it is from."""
+    progress(f"comparing {name}", 0, rows)
+    before, after = (_digest(view.rows_of(name)) for view in (reading, store))
+    if before != after:
+        raise StorageFailed(f"the table {name} was not read back as it was written", "nothing was kept; try again")
+
+
+def _digest(rows: Iterator[Any]) -> bytes:
+    whole, encode = blake2b(), msgspec.msgpack.Encoder().encode
+    for row in rows:
+        whole.update(encode(list(row)))
+    return whole.digest()
+
+
+def _follow(store: Opened, model: Served) -> int:
+    """The chain of a log holds in its new place, up to the head; of how many events."""
+    base = store.base(model.slot)
+    chain = Chain() if base is None else Chain(base.seq, base.chain)
+    problem = chain.follow(EventLog(store).events_of(model.slot))
+    if problem is not None or (chain.seq, chain.chain) != (model.counts.seq, model.counts.chain):
+        raise StorageFailed(
+            f"the log of {model.name} is not sound: {problem or 'it ends elsewhere'}",
+            "smidgen fsck tells more of where it is from; nothing was written",
+        )
+    return chain.seq - (base.seq if base is not None else 0)
+
+
+def _fold(seen: Inspection, store: Opened, model: Served, progress: Progress) -> None:
+    """Learn a log again in both places, and compare what it leads to."""
+    if not model.seq:
+        return
+    progress(f"learning {model.name} again", 0, 0)
+    here, there = (rebuild(DatabaseRecording(view, model)) for view in (seen, _WithLog(EventLog(store))))
+    if _learners(here) != _learners(there):
+        raise StorageFailed(f"the log of {model.name} leads to another learner there", "nothing was kept; try again")
+
+
+def _learners(rebuilt: Rebuilding) -> tuple[int, int, dict[str | None, bytes], bytes | None]:
+    keys = list(dict.fromkeys([*rebuilt.learners, *rebuilt.numbers]))
+    group = rebuilt.group.to_bytes() if rebuilt.group is not None else None
+    return rebuilt.seq, rebuilt.version, {key: rebuilt.learner(key).to_bytes() for key in keys}, group
+
+
+def _state(reading: SQLReads, store: Opened, slot: int) -> int:
+    """The newest good state of a slot makes the first start quick."""
+    for state in current(reading, slot):
+        if state.own and state_problem(state) is None:
+            return int(store.publish(slot, None, state.seq, state.content))
+    return 0

@@ -1,0 +1,446 @@
+"""Check a data folder for damage."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from smidgen.decoding import UNREADABLE
+from smidgen.errors import FOREIGN, InvalidRecord, SmidgenError
+from smidgen.service.admin.verify import audit_model
+from smidgen.service.engine.inspection import Inspection, look
+from smidgen.service.engine.model import Served, count_of_models, name_and_part
+from smidgen.service.engine.recovery import state_problem
+from smidgen.service.engine.registry import recorded, served
+from smidgen.service.errors import NoData, StorageFailed
+from smidgen.service.log import codec
+from smidgen.service.log.base import RETAINED, Base, base_digest
+from smidgen.service.log.events import DIGEST, ERASED, Chain, Event, is_rewritten, present_digest
+from smidgen.service.schemas import ModelBody, Name
+from smidgen.service.storage import data_dir, integrity
+from smidgen.service.storage.address import Place
+from smidgen.service.storage.data_dir import in_use
+from smidgen.service.storage.integrity import Fault, Findings
+from smidgen.service.storage.records import Counts, ModelRow, State
+from smidgen.service.storage.snapshots import NAME, Heads, Witnesses
+from smidgen.service.storage.sqlite_schema import FILE, RESTORE
+
+# A model's events from the first to the last: the chain, the numbers, and what the counts must be at the end.
+
+#: Types after which the first event is no longer all that is known of the settings.
+_CHANGES = ("amended", "imported", "promoted")
+
+
+class Following:
+    """Follows the log of one model; says what is wrong as pairs of a code and words.
+
+    Parameters
+    ----------
+    row
+        The model as its table has it.
+    counts
+        How far it is, as its table has it.
+    base, digest
+        Where the log begins, if not with its first event, and the digest of that.
+    """
+
+    def __init__(self, row: ModelRow, counts: Counts, base: Base | None = None, digest: bytes = b"") -> None:
+        self._row = row
+        self._counts = counts
+        self._base = base
+        self._digest = digest
+        self._told: bytes | None = None
+        self._chain = Chain(base.seq, base.chain) if base is not None else Chain()
+        self._created: Event | None = None
+        self._version = base.version if base is not None else 0
+        self._decisions = base.decisions if base is not None else 0
+        self._late = base.late if base is not None else 0
+        self._erased = False
+        self._changed = False
+        self._rewritten: dict[int, bytes] = {}  # what events say that were rewritten
+        self._rewrites: dict[int, bytes] = {}  # and what the log tells of that
+        self.events = 0
+
+    def keeps(self, event: Event, digest: bytes) -> bool:
+        """Whether an event that the base keeps can be the one of this digest; it may have been rewritten since."""
+        if present_digest(event) == digest:
+            return True
+        self._rewritten[event.seq] = present_digest(event)
+        return is_rewritten(event)
+
+    def take(self, event: Event) -> Iterator[tuple[str, str]]:
+        """Take the next event."""
+        self.events += 1
+        if (problem := self._chain.take(event)) is not None:
+            yield "chain", problem
+        if event.seq == 1:
+            self._created = event
+        if event.made is not None:
+            if event.made != self._version + 1:
+                yield "chain", f"event {event.seq} made version {event.made} after version {self._version}"
+            self._version = event.made
+        self._decisions += event.type == "decision"
+        self._late += event.type == "feedback" and event.made is None
+        self._erased = self._erased or event.type == ERASED
+        if is_rewritten(event):
+            self._rewritten[event.seq] = present_digest(event)
+        if event.type == ERASED and event.salt is not None:
+            fields = codec.read_fields(event.body, event.seq)
+            seqs, digests = fields.get("rewritten", ()), fields.get("digests", b"")
+            self._rewrites |= {seq: digests[DIGEST * i : DIGEST * (i + 1)] for i, seq in enumerate(seqs)}
+        self._changed = self._changed or event.type in _CHANGES
+        if event.type == RETAINED and self._base is not None:
+            fields = codec.read_fields(event.body, event.seq)
+            self._told = fields.get("digest") if fields.get("base") == self._base.seq else self._told
+
+    def end(self) -> Iterator[tuple[str, str]]:
+        """There is no more; hold the counts against what there was."""
+        kept = self._counts
+        if self._chain.seq != kept.seq or self._chain.chain != kept.chain:
+            yield "counts", f"the log ends with event {self._chain.seq} and should end with {kept.seq}"
+        if kept.version != self._version:
+            yield "counts", f"the version that is kept is {kept.version} and the log makes it {self._version}"
+        if not self._erased:  # of what was forgotten, nobody knows what it was
+            for what, count, counted in (
+                ("decisions", kept.decisions, self._decisions),
+                ("late answers", kept.late, self._late),
+            ):
+                if count != counted:
+                    yield "counts", f"{count} {what} are counted and the log has {counted}"
+        if self._base is not None and self._told != self._digest:
+            yield "base", f"the base state at event {self._base.seq} is not the one that the log tells of"
+        for seq, digest in self._rewritten.items():
+            if self._rewrites.get(seq) != digest:
+                yield "chain", f"event {seq} was rewritten, and the log does not tell of what it says"
+        yield from self._settings()
+
+    def _settings(self) -> Iterator[tuple[str, str]]:
+        """The table's settings are those of the first event, which the chain covers."""
+        if self._created is None or self._created.type != "created" or self._changed:
+            return
+        try:
+            told = codec.read_fields(self._created.body, 1)
+        except InvalidRecord as error:
+            yield "settings", error.problem
+            return
+        try:
+            asked = msgspec.json.decode(self._row.body)
+        except UNREADABLE as error:
+            yield "settings", f"the settings in the table of models cannot be read: {error}"
+            return
+        if told.get("model", asked) != asked or told.get("resolved", self._row.resolved) != self._row.resolved:
+            yield "settings", "the settings in the table of models are not those that it was made with"
+
+
+# Whether a data folder is sound: file, tables, chains, witnesses, snapshots, modes. Nothing is changed by looking.
+
+_OUTDATED = "it has states of an older arithmetic; they are not used, and the log is replayed at the next start"
+_SKIPPED = "nothing is lost: it is skipped, and written anew when the key learns again"
+#: Told how far it is: what is being done, how much of it is done, of how much; 0 of 0 where nobody knows.
+Progress = Callable[[str, int, int], None]
+
+
+class FsckReport(msgspec.Struct):
+    """What was found; `broken` is what speaks against keeping it.
+
+    Attributes
+    ----------
+    data
+        The folder.
+    sound
+        Whether nothing is wrong.
+    running
+        Whether a service held it meanwhile.
+    deep
+        Whether the log was learnt again.
+    models, events, snapshots, states, tokens
+        How many were looked at; states are those of keys.
+    findings
+        What is wrong.
+    notes
+        What is not wrong, and good to know.
+    """
+
+    data: str
+    sound: bool = True
+    running: bool = False
+    deep: bool = False
+    models: int = 0
+    events: int = 0
+    snapshots: int = 0
+    states: int = 0
+    tokens: int = 0
+    findings: list[Fault] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
+
+    @property
+    def broken(self) -> list[Fault]:
+        """The findings, but for learners that are only not installed here."""
+        return [finding for finding in self.findings if finding.code != "learner"]
+
+
+def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> FsckReport:
+    """Check a data folder, or a database, beside a running service or without.
+
+    Parameters
+    ----------
+    where
+        The data folder, or the database: of that, what stands in the tables; the files are its server's matter.
+    deep
+        Learn every log again, and hold the result against every state that was written aside, bit for bit.
+    progress
+        Told how far it is.
+    """
+    if not isinstance(where, Path):
+        with Inspection(where) as seen:
+            return _Check(seen, deep, progress).run()
+    folder = where
+    if not folder.is_dir():
+        raise NoData(f"there is no folder {folder}", "give the --data folder of a service")
+    report, found = FsckReport(str(folder), running=in_use(folder), deep=deep), Findings()
+    _check_modes(folder, found)
+    try:
+        witnesses = Witnesses(folder)  # before the database, which may go on
+        witnesses.refuse_alone()
+        return look(folder, lambda seen: _FolderCheck(folder, seen, witnesses, deep, progress).run())
+    except StorageFailed as error:
+        if not any(folder.iterdir()):
+            raise NoData(f"{folder} is empty", "give the --data folder of a service") from error
+        found.add("database", FILE, str(error).removesuffix(f"; {error.hint}"), error.hint)  # with the path
+    report.findings, report.sound = found.all(), False
+    return report
+
+
+def _is_name(row: str) -> bool:
+    """Whether a model can have the name that the store has for it."""
+    try:
+        msgspec.convert(name_and_part(row)[0], Name)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _check_modes(folder: Path, found: Findings) -> None:
+    for path in data_dir.loose(folder):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        found.add(
+            "mode",
+            str(path.relative_to(folder.parent)),
+            f"others can open it (mode {mode:04o})",
+            f"chmod go= {path}, or start the service, which does so",
+        )
+
+
+class _Check:
+    """One look at a store.
+
+    Parameters
+    ----------
+    deep, progress
+        See `fsck`.
+    seen
+        The store as of one moment.
+    """
+
+    #: What is said to be wrong if the tables are.
+    place = "the database"
+
+    def __init__(self, seen: Inspection, deep: bool, progress: Progress) -> None:
+        self._seen = seen
+        self._progress = progress
+        self._report = FsckReport(str(seen.where), deep=deep)
+        self._found = Findings()
+        self._names: dict[int, str] = {}
+
+    def run(self) -> FsckReport:
+        """Everything, from the file upwards; what stands on something broken is not asked."""
+        report = self._report
+        try:
+            if self._file():
+                self._content()
+        except SmidgenError as error:
+            self._found.add("database", self.place, f"it cannot be read to the end: {error}", RESTORE)
+        report.findings = self._found.all()
+        report.sound = not report.findings
+        return report
+
+    def _file(self) -> bool:
+        """Whether what the tables are in is whole."""
+        return True
+
+    def _content(self) -> None:
+        reading, report = self._seen.reading, self._report
+        models = reading.models()
+        self._names = {row.slot: row.name for row in models}
+        integrity.check_tables(reading, self._found, self._name, lambda: self._progress(self.place, 0, 0))
+        report.tokens = integrity.check_tokens(reading, self._found)
+        report.models = count_of_models(row.name for row in models)
+        for row in models:
+            if not _is_name(row.name):
+                self._found.add("settings", f"model {row.name}", "it has a name that no model can have", RESTORE)
+            self._model(row)
+        self._heads()
+        if report.deep and not self._found.all():
+            for model in served(reading):
+                self._replay(model)
+        elif report.deep:
+            report.notes.append("the logs were not learnt again: what is wrong comes first")
+
+    def _model(self, row: ModelRow) -> None:
+        reading, report, where = self._seen.reading, self._report, f"model {row.name}"
+        counts = reading.counts(row.slot) or Counts()
+        follow = Following(row, counts, reading.base(row.slot), self._base(row, where))
+        for kept in reading.carried(row.slot):
+            carried = reading.event(row.slot, kept.seq)
+            if carried is None or not follow.keeps(carried, kept.digest):
+                self._found.add("base", where, f"event {kept.seq}, which the base keeps, is damaged", RESTORE)
+        for done, event in enumerate(self._seen.log.events_of(row.slot), 1):
+            for code, problem in follow.take(event):
+                self._found.add(code, where, problem, RESTORE)
+            if done % 1000 == 0:
+                self._progress(row.name, done, counts.seq)
+        for code, problem in follow.end():
+            self._found.add(code, where, problem, RESTORE)
+        report.events += follow.events
+        if not self._made(row, where):
+            return
+        forgotten, stale = reading.forgotten(row.slot), 0
+        for state in self._snapshots(row.slot):
+            report.snapshots += 1
+            if state.seq < forgotten:
+                stale += 1
+            else:
+                self._state("snapshot", where, state, counts)
+        if stale:
+            report.notes.append(
+                f"{where}: {stale} snapshots are stale: they are from before a forgetting and hold what was erased;"
+                " nobody uses them, and the next start deletes them"
+            )
+        for key in reading.state_keys(row.slot):
+            for state in reading.states(row.slot, key):
+                report.states += 1
+                self._state("state", where, state, counts)
+
+    def _snapshots(self, slot: int) -> Iterator[State]:
+        yield from self._seen.reading.states(slot)
+
+    def _base(self, row: ModelRow, where: str) -> bytes:
+        """The digest of what a log begins with; its states and what it keeps are what was written."""
+        reading = self._seen.reading
+        if (base := reading.base(row.slot)) is None:
+            return b""
+        digests, carried = [], reading.carried(row.slot)
+        for state in reading.base_states(row.slot):
+            if not state.sound:
+                who = "" if state.key is None else f" of key {state.key!r}"
+                self._found.add("base", where, f"the base state{who} is damaged", RESTORE)
+            digests.append(state.digest)
+        if base.erased < base.seq:
+            self._report.notes.append(f"{where}: what lies under its base is still being erased")
+        return base_digest(base, digests, carried)
+
+    def _replay(self, model: Served) -> None:
+        """Learn the log again, and compare."""
+        done = audit_model(self._seen, model, lambda count: self._progress(model.label, count, model.seq))
+        for problem in done.problems:
+            self._found.add("replay", f"model {model.label}", problem, RESTORE)
+
+    def _made(self, row: ModelRow, where: str) -> bool:
+        """Whether the model's learner can be made; without it, what was written aside cannot be read."""
+        try:
+            recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+        except (SmidgenError, *UNREADABLE, *FOREIGN) as error:
+            self._found.add(
+                "learner",
+                where,
+                f"its learner cannot be made here: {error}",
+                "say --import MODULE, or install what its learner is from; one of smidgen's own: restore a backup",
+            )
+            return False
+        return True
+
+    def _state(self, code: str, where: str, state: State, counts: Counts) -> None:
+        """A state that is written aside can be read, and is not of a later time than the log."""
+        name = Path(state.place).name if code == "snapshot" else state.place
+        if (problem := state_problem(state)) is not None:
+            hint = self._passed_over(state) if code == "snapshot" else _SKIPPED
+            self._found.add(code, where, f"{name} cannot be used: {problem}", hint)
+        elif state.seq > counts.seq and code == "state":
+            self._found.add(code, where, f"{name} is ahead of the log", RESTORE)
+        elif state.outdated and (note := f"{where}: {_OUTDATED}") not in self._report.notes:
+            self._report.notes.append(note)
+
+    def _passed_over(self, state: State) -> str:
+        return "nothing is lost: it is skipped, and more of the log is learnt again at the next start"
+
+    def _heads(self) -> None:
+        """Whether the log ends where its witnesses say; in a database the slot's own row is the head."""
+
+    def _name(self, slot: int) -> str:
+        return f"model {self._names[slot]}" if slot in self._names else f"model number {slot}"
+
+
+class _FolderCheck(_Check):
+    """One look at a data folder.
+
+    Parameters
+    ----------
+    folder, deep, progress
+        See `fsck`.
+    seen
+        The folder as of one moment.
+    witnesses
+        What lies beside the database.
+    """
+
+    place = FILE
+
+    def __init__(self, folder: Path, seen: Inspection, witnesses: Witnesses, deep: bool, progress: Progress) -> None:
+        super().__init__(seen, deep, progress)
+        self._folder = folder
+        self._witnesses = witnesses
+        self._report.running = in_use(folder)
+
+    def run(self) -> FsckReport:
+        """The files' modes as well."""
+        _check_modes(self._folder, self._found)
+        return super().run()
+
+    def _file(self) -> bool:
+        reading = self._seen.file
+        whole = integrity.check_file(reading, self._found, lambda: self._progress(FILE, 0, 0))
+        return whole and integrity.check_schema(reading, self._found)
+
+    def _snapshots(self, slot: int) -> Iterator[State]:
+        for of, snapshot in self._witnesses.snapshots:
+            if of == slot and snapshot.path.exists():  # a running service may have dropped it meanwhile
+                yield snapshot.state(own=True)
+
+    def _passed_over(self, state: State) -> str:
+        return f"nothing is lost: delete {state.place}, and more of the log is learnt again at the next start"
+
+    def _heads(self) -> None:
+        heads = Heads(self._folder)
+        for lost in self._witnesses.lost(self._seen.reading.chain, self._seen.reading.floor):
+            self._found.add(
+                "lost",
+                str(lost.witness.relative_to(self._folder)),
+                f"it has seen what the log does not have: {str(lost).format(self._name(lost.slot))}",
+                f"{RESTORE}; to go on without what is lost, delete {heads.path} and the folder snapshots",
+            )
+        torn = heads.torn()
+        for slot in torn:
+            self._found.add(
+                "head",
+                NAME,
+                f"what it says of {self._name(slot)} cannot be read",
+                f"nothing is lost: delete {heads.path}; the next start writes it anew",
+            )
+        silent = [slot for slot in self._names if slot not in self._witnesses.heads and slot not in torn]
+        if silent:
+            self._report.notes.append(
+                f"{NAME} says nothing of {len(silent)} models; until the next start, a loss of theirs would not be seen"
+            )

@@ -1,0 +1,360 @@
+"""Whether a log is whole: nothing missing, nothing twice, and learning it again gives the very bits of the snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from smidgen import records
+from smidgen.errors import InvalidRecord, SmidgenError
+from smidgen.learners import Learner
+from smidgen.learners.storage import decode
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.rebuild import Rebuilding
+from smidgen.service.engine.recordings import TYPES, DatabaseRecording, Recording
+from smidgen.service.engine.recovery import current, state_problem
+from smidgen.service.log.codec import Line
+from smidgen.service.log.events import Chain
+from smidgen.service.storage.records import State
+
+
+@dataclass
+class Audit:
+    """What was found.
+
+    Attributes
+    ----------
+    name
+        The model or the file.
+    problems
+        What is wrong, in words; nothing if all is well.
+    events, decisions, learnt, late
+        How many there are; what was taken back is not learnt.
+    late_open
+        How many of the late answers were the first word on their decisions.
+    under, late_under
+        How many decisions, and late answers, the base has folded that are not told of here.
+    version
+        The model's version.
+    passed_over
+        How many events are of types that this smidgen does not know; they are no fault.
+    keys
+        How many keys have decided; None for a model without keys.
+    compared
+        What the replayed learner was held against, bit for bit.
+    """
+
+    name: str
+    problems: list[str] = field(default_factory=list)
+    events: int = 0
+    decisions: int = 0
+    learnt: int = 0
+    late: int = 0
+    late_open: int = 0
+    under: int = 0
+    late_under: int = 0
+    version: int = 0
+    passed_over: int = 0
+    keys: int | None = None
+    compared: list[str] = field(default_factory=list)
+
+
+def audit_file(recording: Recording) -> Audit:
+    """Check an exported log by itself."""
+    slots: dict[int | None, _Auditor] = {}
+    slot = None
+    try:
+        for event in recording.lines():
+            if (slot := event.slot) not in slots:
+                slots[slot] = _Auditor(recording, slot=slot)
+            slots[slot].see(event)
+    except InvalidRecord as error:
+        slots.setdefault(slot, _Auditor(recording, slot=slot)).stop(error.problem)
+    slots = slots or {None: _Auditor(recording)}
+    return together(recording.name, {slot: each.end() for slot, each in slots.items()})
+
+
+def together(name: str, slots: Mapping[int | None, Audit]) -> Audit:
+    """What was found in the slots of a model."""
+    if (only := slots.get(None)) is not None:
+        return only
+    found = Audit(name, keys=0)
+    for slot, each in slots.items():
+        found.problems += [f"slot {slot}: {problem}" for problem in each.problems]
+        found.compared += [f"{what} of slot {slot}" for what in each.compared]
+        for count in ("events", "decisions", "learnt", "late", "version", "passed_over"):
+            setattr(found, count, getattr(found, count) + getattr(each, count))
+        found.keys = (found.keys or 0) + (each.keys or 0)
+    return found
+
+
+def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] = lambda count: None) -> Audit:
+    """Check the log of a slot, its table of decisions, and the states that were written aside.
+
+    A state of another arithmetic is not compared: it is not used.
+
+    Parameters
+    ----------
+    seen
+        The data folder.
+    model
+        The model.
+    passed
+        Told now and then how many events are done.
+    """
+    reading = seen.reading
+    snapshots = {state.seq: state for state in current(reading, model.slot) if state.own}
+    states = {
+        key: state
+        for key in reading.state_keys(model.slot)
+        for state in reading.states(model.slot, key)
+        if not state.outdated
+    }
+    recording = DatabaseRecording(seen, model)
+    found = _Auditor(recording, snapshots, states, passed).run()
+    base = seen.reading.base(model.slot)
+    chain = Chain(base.seq, base.chain) if base is not None else Chain()
+    if (problem := chain.follow(recording.events())) is not None:
+        found.problems.append(problem)
+    _compare_tables(seen, model, found)
+    return found
+
+
+class _Auditor:
+    def __init__(
+        self,
+        recording: Recording,
+        snapshots: dict[int, State] | None = None,
+        states: dict[str, State] | None = None,
+        passed: Callable[[int], None] = lambda count: None,
+        slot: int | None = None,
+    ) -> None:
+        self._passed = passed
+        self._recording = recording
+        self._snapshots = snapshots or {}
+        self._states = states or {}
+        self._rebuilding = Rebuilding(recording, slot)
+        self._replays = True
+        self._waiting: set[str] = set()
+        self._answered: dict[str, str] = {}
+        self._before: set[str] = set()  # decisions that were answered under the base
+        self._base = 0
+        self._found = Audit(recording.name)
+
+    def run(self) -> Audit:
+        """Go through the log once."""
+        try:
+            for event in self._recording.lines():
+                self.see(event)
+        except InvalidRecord as error:
+            self.stop(error.problem)
+        return self.end()
+
+    def stop(self, problem: str) -> None:
+        """The log cannot be read further."""
+        self._problem(problem)
+        self._replays = False
+
+    def see(self, event: Line) -> None:
+        """Check the next event."""
+        self._take(event)
+        if self._found.events % 1000 == 0:
+            self._passed(self._found.events)
+
+    def end(self) -> Audit:
+        """What was found."""
+        found = self._found
+        if not found.events:
+            self._problem("there are no events")
+        blueprint = self._rebuilding.blueprint
+        if blueprint is not None and blueprint.body.keyed:
+            found.keys = len(self._rebuilding.numbers)
+        return found
+
+    def _take(self, event: Line) -> None:
+        found = self._found
+        if event.type in ("base", "base_state"):
+            self._take_base(event)
+            return
+        if event.type == "decision" and event.seq <= self._base:
+            self._take_kept(event)
+            return
+        found.events += 1
+        if event.seq != found.events:
+            self._problem(f"event {found.events} has the number {event.seq}")
+            found.events = event.seq
+        if (event.type == "created") != (event.seq == 1):
+            self._problem(f"event {event.seq} is {event.type!r}; the first, and only that, creates the model")
+        if event.type == "decision":
+            self._take_decision(event)
+            if event.number <= self._rebuilding.numbers.get(event.key, 0):
+                self._problem(f"event {event.seq} has the learner's number {event.number}, which does not rise")
+        elif event.type in ("feedback", "expired"):
+            self._take_answer(event)
+        elif event.type == "taught" and event.decision is not None:
+            self._take_lesson(event)
+        elif event.type == "retracted":
+            self._take_retraction(event)
+        elif event.type not in TYPES:
+            found.passed_over += 1
+        if event.changes:
+            if event.model_version != found.version + 1:
+                self._problem(f"event {event.seq} made version {event.model_version} after version {found.version}")
+            found.version = event.model_version or 0
+        self._replay(event)
+
+    def _take_base(self, event: Line) -> None:
+        """What the log begins with."""
+        found = self._found
+        if event.type == "base":
+            if found.events:
+                self._problem(f"the base at event {event.seq} is not the beginning")
+            self._base = found.events = event.seq
+            found.version, found.under, found.late_under = event.version, event.decisions, event.late
+        self._replay(event)
+
+    def _take_kept(self, event: Line) -> None:
+        """A decision under the base, which is kept."""
+        self._take_decision(event)
+        self._found.under -= 1
+        if event.status is not None and event.decision is not None:
+            self._answered[event.decision] = "expired" if event.status in ("expired", "refused") else "feedback"
+            self._before.add(event.decision)
+            self._waiting.discard(event.decision)
+
+    def _take_decision(self, event: Line) -> None:
+        self._found.decisions += 1
+        id = event.decision or ""
+        if id in self._waiting or id in self._answered:
+            self._problem(f"event {event.seq}: the decision {id} was made before")
+        self._waiting.add(id)
+        try:
+            if (number := event.made().number) != event.number:
+                self._problem(f"event {event.seq} has the number {event.number} and its record {number}")
+        except SmidgenError as error:
+            self._problem(f"event {event.seq} holds a record that cannot be read: {error.problem}")
+
+    def _take_answer(self, event: Line) -> None:
+        """Feedback, or silence; feedback after that is late and changes nothing."""
+        found, id = self._found, event.decision or ""
+        after_silence = event.type == "feedback" and event.status == "late" and self._answered.get(id) == "expired"
+        if id in self._answered and not after_silence:
+            self._problem(f"event {event.seq} answers the decision {id} for the second time")
+        elif id not in self._waiting and not after_silence:
+            self._problem(f"event {event.seq} answers the decision {id}, which was not made before")
+        self._waiting.discard(id)
+        if event.status == "late":
+            found.late += 1
+            found.late_open += not after_silence
+            if event.changes:
+                self._problem(f"event {event.seq} is late and yet has the version {event.model_version}")
+        elif event.status == "learnt":
+            found.learnt += 1
+            if not event.changes:
+                self._problem(f"event {event.seq} was learnt and yet has no version")
+        elif event.status == "refused" and event.type == "expired":
+            if event.changes:
+                self._problem(f"event {event.seq} was refused and yet has the version {event.model_version}")
+        else:
+            self._problem(f"event {event.seq} has the status {event.status!r}")
+        self._answered[id] = "late answer" if after_silence else event.type
+
+    def _take_lesson(self, event: Line) -> None:
+        """What came of the decision that was shown in the place of one of these."""
+        id = event.decision or ""
+        if id not in self._waiting:
+            self._problem(f"event {event.seq} teaches the decision {id}, which is not open")
+        self._waiting.discard(id)
+        self._answered[id] = event.type
+        self._found.learnt += 1
+
+    def _take_retraction(self, event: Line) -> None:
+        id = event.decision or ""
+        if id not in self._answered and self._base:
+            self._waiting.add(id)  # the answer lies under the base
+        elif id not in self._answered:
+            self._problem(f"event {event.seq} takes back the answer to the decision {id}, which has none")
+        elif self._answered.pop(id) is not None:
+            self._found.learnt -= id not in self._before
+            self._waiting.add(id)
+
+    def _replay(self, event: Line) -> None:
+        """Learn it again, and compare where a state was written aside."""
+        if not self._replays:
+            return
+        try:
+            self._rebuilding.take(event)
+        except SmidgenError as error:
+            self._problem(f"event {event.seq} cannot be replayed: {error.problem}")
+            self._replays = False
+            return
+        if event.type == "base":
+            return  # its states are still to come
+        if self._rebuilding.undone.spoils(self._found.version):
+            return  # a state of this version holds what was taken back later, and is not used
+        if (snapshot := self._snapshots.get(event.seq)) is not None:
+            self._compare_snapshot(snapshot)
+        if event.key is not None and (state := self._states.get(event.key)) is not None and state.seq == event.seq:
+            self._compare(f"the state of key {event.key!r}", event.key, state.content)
+
+    def _compare_snapshot(self, snapshot: State) -> None:
+        name = Path(snapshot.place).name
+        if (problem := state_problem(snapshot)) is not None:
+            self._problem(f"the snapshot {name} cannot be used: {problem}")
+        elif self._rebuilding.group is not None:
+            self._compare_shared(f"the snapshot {name}", snapshot.content)
+        else:
+            self._compare(f"the snapshot {name}", None, snapshot.content)
+
+    def _compare_shared(self, what: str, content: bytes) -> None:
+        """What keys share, as it was written aside and as the log leads to it."""
+        if (group := self._rebuilding.group) is not None:
+            self._compare_with(what, content, group.to_bytes)
+
+    def _compare(self, what: str, key: str | None, content: bytes) -> None:
+        learner = self._rebuilding.learner(key)
+
+        def replayed() -> bytes:
+            learner.reserve(Learner.from_bytes(content, what).decisions)
+            return learner.to_bytes()
+
+        self._compare_with(what, content, replayed)
+
+    def _compare_with(self, what: str, content: bytes, replayed: Callable[[], bytes]) -> None:
+        try:
+            same = records.same(list(decode(content, what)), list(decode(replayed(), "the replay")))
+        except (SmidgenError, ValueError, KeyError, TypeError) as error:
+            self._problem(f"{what} cannot be read: {error}")
+            return
+        self._found.compared.append(what)
+        if not same:
+            self._problem(f"{what} is not what the log leads to")
+
+    def _problem(self, text: str) -> None:
+        self._found.problems.append(text)
+
+
+def _compare_tables(seen: Inspection, model: Served, found: Audit) -> None:
+    """The table of decisions says the same as the events."""
+    ((decisions, learnt, late, lost),) = seen.reading.look("tally", model.slot)
+    tables = (
+        ("decisions", decisions, found.decisions),
+        ("learnt", learnt, found.learnt),
+        ("late", late, found.late_open),
+    )
+    for what, table, events in tables:
+        if table != events:
+            found.problems.append(f"the table of decisions counts {table} ({what}) and the events {events}")
+    kept = (
+        ("decisions", model.decisions, found.decisions + found.under),
+        ("version", model.version, found.version),
+        ("late", model.late, found.late + found.late_under),
+        ("events", model.seq, found.events),
+    )
+    for what, count, events in kept:
+        if count != events:
+            found.problems.append(f"the count that is kept is {count} ({what}) and the events are {events}")
+    if lost:
+        found.problems.append(f"{lost} decisions of the table have no event")

@@ -1,0 +1,1 @@
+"""The engine: models, learners, decisions, feedback, one writer."""

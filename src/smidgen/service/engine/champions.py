@@ -1,0 +1,154 @@
+"""Trust before traffic: who stands beside whom, what they must share, and whose answer goes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from smidgen import records
+from smidgen.learners import Learner, Loop
+from smidgen.learners.records.around import inside
+from smidgen.randomness import TRAFFIC, uniforms
+from smidgen.service.engine.blueprint import Blueprint, Terms
+from smidgen.service.engine.model import Served
+from smidgen.service.errors import Conflict, Impossible
+from smidgen.service.loops import features
+from smidgen.service.schemas import ModelBody, Of
+
+#: Settings of a champion that whoever stands beside it has too: they change together.
+SHARED = ("window_s", "reward_range", "default_reward", "labels", "text")
+#: What may be amended of one who stands beside another.
+OWN = ("share", "explore", "min_share")
+
+
+def named(body: ModelBody) -> ModelBody:
+    """The same settings with the champion in one spelling."""
+    if body.shadow_of is not None and body.challenger_of is not None:
+        raise Impossible("the model is to be a shadow and a challenger", "choose one: a challenger is also compared")
+    changes: dict[str, Any] = {}
+    if body.shadow_of is not None:
+        changes["shadow_of"] = Of(model=champion_of(body) or "")  # a shadow has no share, whatever is said
+    if isinstance(body.challenger_of, str):
+        changes["challenger_of"] = Of(model=body.challenger_of)
+    return msgspec.structs.replace(body, **changes)
+
+
+def named_models(body: ModelBody) -> list[str]:
+    """The names of other models in settings."""
+    found = (body.shadow_of, body.challenger_of)
+    return [of.model if isinstance(of, Of) else of for of in found if of is not None]
+
+
+def champion_of(body: ModelBody) -> str | None:
+    """The name of the model that it stands beside, if any."""
+    of = body.shadow_of if body.shadow_of is not None else body.challenger_of
+    return of.model if isinstance(of, Of) else of
+
+
+def filled(body: ModelBody, champion: Served) -> ModelBody:
+    """The settings of one beside a champion, with what they leave out as the champion was made."""
+    made = champion.origin
+    params = dict(body.params)
+    changes: dict[str, Any] = {}
+    rows = made.features is None
+    if body.features is None and "learner" not in params and rows:
+        if made.body.features is not None:
+            changes["features"] = made.body.features
+        elif made.dim is not None and not made.loop.takes_texts:
+            params.setdefault("dim", made.dim)
+    if body.labels is None and made.body.labels is None and "n_classes" in made.settings:
+        params.setdefault("n_classes", made.settings["n_classes"])
+    if body.features is None and not rows:
+        changes["features"] = made.body.features
+    for name in ("labels", "window_s", "reward_range", "default_reward", "knobs", "keep_texts", "candidates"):
+        if getattr(body, name) is None:
+            changes[name] = getattr(made.body, name)
+    if body.knobs is not None and made.body.knobs is not None:  # an object has no order: points have the champion's
+        changes["knobs"] = features.ordered(body.knobs, made.body.knobs)
+    if body.feedback is None and body.learner is None:
+        changes["feedback"] = made.feedback
+    if body.loop == Loop.TUNE and "space" in made.body.params:
+        params.setdefault("space", made.body.params["space"])
+    slots = body.slots if body.slots > 1 else made.body.slots
+    return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, slots=slots, **changes)
+
+
+def joined(name: str, body: ModelBody, champion: Served) -> Blueprint:
+    """The blueprint of a model that is to stand beside a champion, under the champion's terms; or a refusal."""
+    if champion.archived_at is not None:
+        raise Conflict(f"the model {champion.name!r} is archived and decides no more", "name one that decides")
+    if champion.leader is not None:
+        raise Impossible(
+            f"{champion.name!r} itself stands beside {champion.leader.name!r}", f"name {champion.leader.name!r}"
+        )
+    if name == champion.name:
+        raise Impossible("a model cannot stand beside itself", "name another one")
+    refuse_second(champion, shadow=body.shadow_of is not None)
+    blueprint = Blueprint(body)
+    terms = msgspec.structs.replace(
+        blueprint.terms, **{name: getattr(champion.blueprint.terms, name) for name in SHARED}
+    )
+    _agree(body, blueprint, champion)
+    return blueprint.amend(terms) if terms != blueprint.terms else blueprint
+
+
+def refuse_second(champion: Served, *, shadow: bool) -> None:
+    """A champion has at most one shadow and one challenger."""
+    if (old := champion.shadow if shadow else champion.challenger) is not None:
+        what = "shadow" if shadow else "challenger"
+        raise Conflict(f"{champion.name!r} has the {what} {old.name!r} already", "archive that one first")
+
+
+def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
+    """Refuse what cannot answer the champion's requests, or hear what comes back."""
+    theirs, hint = champion.blueprint, "leave it out: then it is the champion's"
+    labels, own = theirs.body.labels, blueprint.body.labels
+    facts: list[tuple[str, Any, Any]] = [
+        ("loop", body.loop, theirs.body.loop),
+        ("keyed", body.keyed, theirs.body.keyed),
+        ("slots", body.slots, theirs.body.slots),
+        ("features", *(_form(each) for each in (blueprint, theirs))),
+        ("labels", own, labels),
+        ("keep_texts", body.keep_texts is not False, theirs.body.keep_texts is not False),
+        ("n_classes", blueprint.settings.get("n_classes"), theirs.settings.get("n_classes")),
+        ("space", *(records.pack(each.settings.get("space")) for each in (blueprint, theirs))),
+    ]
+    made, now = Terms.of(body), theirs.terms
+    facts += [
+        (name, getattr(made, name), getattr(now, name))
+        for name in ("window_s", "reward_range", "default_reward")
+        if getattr(made, name) != getattr(Terms.of(champion.origin.body), name)
+    ]
+    for what, given, wanted in facts:
+        if given != wanted:
+            raise Impossible(
+                f"{what} is {_said(given)} and that of its champion {champion.name!r} is {_said(wanted)}", hint
+            )
+    if not any(theirs.loop.takes(kind, blueprint.card) for kind in theirs.card.kinds):
+        raise Impossible(
+            f"a {blueprint.kind} learns from {blueprint.card.feedback_in_words}, and {champion.name!r} hears "
+            f"{theirs.card.feedback_in_words}",
+            "choose a learner that hears the same",
+        )
+
+
+def _form(blueprint: Blueprint) -> Any:
+    """How features are taken: by names, hashed, as rows, or as records."""
+    if blueprint.features is not None:
+        return "records"
+    return blueprint.names if blueprint.names is not None else blueprint.dim
+
+
+def _said(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def challenged(champion: Served, learner: Learner, number: int) -> bool:
+    """Whether the challenger answers: a draw that belongs to the champion's seed and the number of its decision."""
+    challenger = champion.challenger
+    share = challenger.blueprint.terms.share if challenger is not None else None
+    if not share:
+        return False
+    return bool(uniforms(inside(learner).params["seed"], number, 1, stream=TRAFFIC)[0] < share)

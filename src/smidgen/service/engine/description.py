@@ -1,0 +1,165 @@
+"""How well a model does, by what its users did."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import islice
+
+from smidgen.learners import Feedback
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.replay import rewinds
+from smidgen.service.engine.undo import Progress
+from smidgen.service.errors import UnknownModel
+from smidgen.service.log.base import Base
+from smidgen.service.log.events import stamp
+from smidgen.service.loops import features
+from smidgen.service.loops.base import Loop
+from smidgen.service.loops.estimates import mean_of
+from smidgen.service.schemas import Agreement, BaseReply, ChallengerOf, ModelReply, Quality, ShadowOf, UndoingReply
+from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.records import Counts, Outcome, pooled
+
+#: How many closed decisions count at most, and how many of the latest whose window is over are looked at to find them.
+LAST, SEEN = 200, 400
+#: Over how many of the latest decisions the share of agreement is taken.
+AGREEING = 1000
+#: How many of the latest decisions of a slot are looked through for those that are open.
+OPEN = 50_000
+
+
+def closed(reading: Reading, model: Served, now: float) -> list[Outcome]:
+    """The latest decisions that are closed and that anybody saw, the latest first; of all slots."""
+    found = [_closed(reading, part.slot, now) for part in model.parts]
+    return list(islice(heapq.merge(*found, key=lambda row: -row.at), LAST)) if len(found) > 1 else found[0]
+
+
+def _closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
+    """The same of one slot.
+
+    Those whose window is over, answered or not. While there are few of them, decisions that were answered before the
+    end of their window stand in: later they would hide the silence of those that were made at the same time. Answers
+    that a rollback took back do not count, since they are not measured any more.
+    """
+    back = [each for each in rewinds(reading, slot) if each.type == "rolled_back"]
+    ended = [Outcome(*row) for row in reading.look("ended", slot, now=now, limit=SEEN)]
+
+    def counts(row: Outcome) -> bool:
+        version = row.version
+        return row.went_out and (version is None or not any(each.first <= version < each.by for each in back))
+
+    seen = [row for row in ended if counts(row)][:LAST]
+    if len(ended) < SEEN and len(seen) < LAST:
+        answered = [Outcome(*row) for row in reading.look("answers", slot, limit=LAST)]
+        known = {row.seq for row in ended}
+        early = [row for row in answered if counts(row) and row.seq not in known]
+        seen += sorted(early, key=lambda row: -row.seq)[: LAST - len(seen)]
+    return seen
+
+
+def span_of(loop: Loop) -> tuple[float, float] | None:
+    """The range of a loop's figure: of a share, of its rewards; None of losses, which have none."""
+    if Feedback.LOSS in loop.kinds.values():
+        return None
+    return (0.0, 1.0) if loop.share else loop.terms.reward_range
+
+
+def waiting(reading: Reading, model: Served, now: float) -> tuple[int, int]:
+    """How many decisions are open (shown, unanswered, within their window), and how many are still to be shown.
+
+    Of the latest `OPEN` decisions of each slot.
+    """
+    rows = [reading.look("open", part.slot, now=now, limit=OPEN)[0] for part in model.parts]
+    return sum(int(shown) for shown, _ in rows), sum(int(pending) for _, pending in rows)
+
+
+def quality(reading: Reading, model: Served, now: float) -> Quality:
+    """The loop's figure over the last 200 closed decisions, with a 95 % interval if ten or more have a figure."""
+    rows, loop = closed(reading, model, now), model.blueprint.loop
+    worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
+    told = [worst if row.measure is None and row.silent else row.measure for row in rows]
+    values = [value for value in told if value is not None]
+    silent = sum(row.silent for row in rows)
+    value, low, high = mean_of(values, span_of(loop))
+    return Quality(measure=loop.measure, value=value, low=low, high=high, of=len(rows), silent=silent)
+
+
+def committed(reading: Reading, model: Served) -> Counts:
+    """How far a slot is, as the reader sees it; a model whose making is not committed is not there."""
+    counts = reading.counts(model.slot)
+    if counts is None:
+        raise UnknownModel(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
+    return counts
+
+
+def all_committed(reading: Reading, model: Served) -> Counts:
+    """The same over all slots of a model."""
+    return pooled([committed(reading, part) for part in model.parts])
+
+
+def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
+    """A model's settings, counts and figures, at a moment."""
+    body, terms = model.blueprint.body, model.blueprint.terms
+    leader = model.leader.name if model.leader is not None else None
+    with reading.moment():  # counts and figures are of the same events
+        each, figures = [committed(reading, part) for part in model.parts], quality(reading, model, now)
+        bases = [reading.base(part.slot) for part in model.parts]
+        says = [reading.look("agreement", part.slot, limit=AGREEING)[0] for part in model.parts]
+    counts, of, agreed = pooled(each), sum(n for n, _ in says), sum(n for _, n in says)
+    return ModelReply(
+        name=model.name,
+        loop=body.loop,
+        learner=model.blueprint.kind,
+        feedback=model.blueprint.feedback,
+        params=model.blueprint.params,
+        features=model.blueprint.shown_features,
+        labels=model.blueprint.labels,
+        knobs=features.write_knobs(knobs) if (knobs := model.blueprint.knobs) is not None else None,
+        window_s=terms.window_s,
+        reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
+        default_reward=terms.default_reward,
+        explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
+        min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
+        retention_s=terms.retention_s,
+        keep_texts=None if model.blueprint.loop.dim is None else body.keep_texts is not False,
+        keyed=model.keyed,
+        shared_start=model.blueprint.shared.start if model.keyed else None,
+        created_at=stamp(model.created_at),
+        archived_at=stamp(model.archived_at) if model.archived_at is not None else None,
+        model_version=counts.version,
+        decisions=counts.decisions,
+        answered=counts.answered,
+        late=counts.late,
+        keys=counts.keys if model.keyed else None,
+        quality=figures,
+        guarded=sum(sum(part.scaled.values()) for part in model.parts) if model.blueprint.guarded else None,
+        base=_base([base for base in bases if base is not None]),
+        undoing=undoing_told(next((part.undoing for part in model.parts if part.undoing is not None), None)),
+        slots=len(each),
+        slot_versions=[one.version for one in each] if len(each) > 1 else None,
+        candidates=model.blueprint.body.candidates,
+        shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
+        challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
+        if leader is not None and body.challenger_of is not None
+        else None,
+        shadow=model.shadow.name if model.shadow is not None else None,
+        challenger=model.challenger.name if model.challenger is not None else None,
+        agreement=Agreement(value=agreed / of, of=of) if of else None,
+    )
+
+
+def _base(bases: Sequence[Base]) -> BaseReply | None:
+    """Where a log begins; of several slots, how much lies under their bases together, and when the last was made."""
+    if not bases:
+        return None
+    seq, version, floor = (sum(values) for values in zip(*((b.seq, b.version, b.floor) for b in bases), strict=True))
+    return BaseReply(seq=seq, version=version, oldest_version=floor, at=stamp(max(base.at for base in bases)))
+
+
+def undoing_told(work: Progress | None) -> UndoingReply | None:
+    """How far the work on a model's past is, as callers are told."""
+    return UndoingReply(what=work.what, done=work.done, of=work.of) if work is not None else None
+
+
+def _in_force(amended: float | None, made_with: float | None) -> float | None:
+    return made_with if amended is None else amended

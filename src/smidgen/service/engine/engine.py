@@ -1,0 +1,754 @@
+"""The Engine: transactions, maintenance, ownership of slots.
+
+Ownership: of all workers, one does what only one must do for a slot, as long as its lease lasts.
+
+An owner learns the silence of windows, publishes states, folds what is old. Everybody decides and learns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from smidgen.service.engine.context import Whole
+from smidgen.service.engine.decide import Decisions
+from smidgen.service.engine.description import at_a_glance
+from smidgen.service.engine.feedback import PATIENCE_S, Answering, PassingOn, Silences
+from smidgen.service.engine.learner_cache import LearnerCache, Recent
+from smidgen.service.engine.lifecycle import Amending, Bringing, Brought, Forgetting, Promoting
+from smidgen.service.engine.log_reader import EventLog, Reply
+from smidgen.service.engine.model import PLACE, Served
+from smidgen.service.engine.registry import Entrance, Models
+from smidgen.service.engine.remainder import Remainders
+from smidgen.service.engine.retention import STAGED, TIDIED, Plan, Retention, planned, states
+from smidgen.service.engine.rollback import Folded, Undoing
+from smidgen.service.engine.stories import tell
+from smidgen.service.engine.teach import Lessons
+from smidgen.service.engine.undo import Progress, Undo
+from smidgen.service.errors import Busy, StorageFailed, Taken
+from smidgen.service.log.base import BaseState
+from smidgen.service.schemas import (
+    AmendBody,
+    BatchBody,
+    CopyBody,
+    DecisionBody,
+    ExamplesBody,
+    FeedbackBody,
+    FeedbackReply,
+    ForgottenReply,
+    ModelBody,
+    ModelReply,
+    PromotedReply,
+    RetainedReply,
+    ShownReply,
+    Story,
+    TaughtReply,
+    UndoneReply,
+)
+from smidgen.service.storage.address import Database, open_store
+from smidgen.service.storage.crash_points import reach
+from smidgen.service.storage.protocol import Store
+from smidgen.service.storage.records import DecisionRow, TokenRow
+
+# A batch of commands is one transaction: all of it lasts, or none; a command that fails is undone alone.
+
+T = TypeVar("T")
+#: How often a command begins anew because other workers write to the same slots.
+TRIES = 50
+
+
+class Batches:
+    """Runs commands over one store, and keeps what is in memory of it true to it.
+
+    A refused command changes nothing: it is undone by its savepoint in the store, and step by step in memory. If the
+    commit fails, nothing of the batch has happened.
+
+    Parameters
+    ----------
+    store
+        Where everything is kept.
+    clock
+        Seconds since 1970.
+    keyed_in_memory
+        How many keyed learners stay in memory.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float], keyed_in_memory: int) -> None:
+        self.store = store
+        self.clock = clock
+        self._undo = Undo()
+        self.events = EventLog(self.store)
+        self.learners = LearnerCache(self.store, self._undo, keyed_in_memory)
+        self._models = Models(self.store, self._undo)
+        self._models.undone = self._forget_model
+        self._recent = Recent()
+        self._all = Whole(self._models, self.store, self.events, self.learners, self._recent, self._undo, clock)
+        self._entrance: Entrance | None = None
+        if self.store.shared:
+            self._entrance = Entrance(self.store, self._models, self.events, self.learners, self._recent)
+            self._models.entrance, self.learners.holds = self._entrance, self._entrance.holds
+
+    def _forget_model(self, model: Served) -> None:
+        """Keep nothing in memory of a model whose making is undone."""
+        self.learners.leave_all(model.slot)
+        self.events.let_go(model)
+
+    @property
+    def models(self) -> dict[str, Served]:
+        """The models by name: of each its first slot, which knows the others."""
+        return self._models.by_name
+
+    @property
+    def slots(self) -> dict[int, Served]:
+        """All slots of all models."""
+        return self._models.by_slot
+
+    def begin(self, wanted: set[int] | None = None) -> None:
+        """Open a batch, with the slots that commands could not have in the last one."""
+        self.store.begin()
+        if wanted is not None and self._entrance is not None:
+            self._entrance.begin(wanted)
+
+    @property
+    def wanted(self) -> set[int]:
+        """The slots that the latest command has asked for, where others write too."""
+        return self._entrance.wanted if self._entrance is not None else set()
+
+    def look(self, number: int | None = None) -> bool:
+        """Take over what others changed of models and tokens; whether that was anything.
+
+        With the number of the catalogue, if somebody knows that it has come to that.
+        """
+        return self._entrance is not None and self._entrance.look(number)
+
+    @property
+    def tokens(self) -> Sequence[TokenRow]:
+        """The tokens as of the last look, where others write too; any thread may ask."""
+        return self._entrance.tokens if self._entrance is not None else ()
+
+    @property
+    def catalogue(self) -> int:
+        """The number of the catalogue as it was last looked at; 0 where nobody else writes."""
+        return self._entrance.number if self._entrance is not None else 0
+
+    def expect(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
+        """Within a batch: commands will be about these models and decisions; where others write too, take them."""
+        if self._entrance is not None:
+            self._entrance.expect(wanted)
+
+    def enter(self, model: Served) -> Served:
+        """Within a batch: see to it that a model is as it is, whatever others wrote."""
+        self._models.hold(model)
+        return model
+
+    def entered(self, name: str) -> Served:
+        """Within a batch: the model of this name, as it is, in all its slots."""
+        return self._models.get(name)
+
+    def entered_for(self, name: str, key: str | None) -> Served:
+        """Within a batch: the slot of a model where a key is at home, as it is."""
+        return self._models.get(name, [key]).of(key)
+
+    def begin_at_once(self) -> bool:
+        """Open a batch, if nothing is to be waited for: no other process that writes, no store that is elsewhere."""
+        return self.store.begin_at_once()
+
+    @contextmanager
+    def by(self, token: str | None) -> Iterator[None]:
+        """Within a command: the events that operators cause and that are written in the block name this token."""
+        self.store.author = token
+        try:
+            yield
+        finally:
+            self.store.author = None
+
+    def attempt(self, command: Callable[[], T]) -> T:
+        """Run a command of the open batch; if it fails, it alone is undone."""
+        mark, entrance = self._undo.mark(), self._entrance
+        self.store.savepoint()
+        place = entrance.mark() if entrance is not None else None
+        self.learners.begin_command()
+        try:
+            answer = command()
+            self.learners.unpin()
+        except BaseException:
+            self._undo.back(mark)
+            self.store.undo()
+            if entrance is not None and place is not None:
+                entrance.back(place)
+            raise
+        finally:
+            self.learners.end_command()
+        self.store.release()
+        return answer
+
+    def commit(self) -> None:
+        """Make the batch last: returns when it does."""
+        self.store.commit()
+        self._undo.clear()
+        if self._entrance is not None:
+            self._entrance.end(committed=True)
+
+    def abandon(self) -> None:
+        """Undo the batch, in the store and in memory."""
+        try:
+            self.store.rollback()
+        finally:
+            if self._entrance is not None:
+                self._entrance.end(committed=False)
+        self._undo.back()
+
+    def run(self, command: Callable[[], T]) -> T:
+        """One command as a batch of its own, or as a part of the one that is open."""
+        if self.store.in_batch:
+            return command()
+        wanted: set[int] | None = None
+        for _ in range(TRIES):
+            try:
+                self.begin(wanted)
+                answer = self.attempt(command)
+                self.commit()
+            except Taken:  # another worker is at it
+                wanted = self.wanted | (wanted or set())
+                self.abandon()
+            except BaseException:
+                self.abandon()
+                raise
+            else:
+                return answer
+        raise Busy("other workers are writing to the same models", "try again in a moment")
+
+
+#: For how many seconds a slot is owned unless that is renewed, and how often it is.
+LEASE_S, RENEW_S = 2.0, 0.5
+_log = logging.getLogger("smidgen.service")
+
+
+def own_name(worker: str = "0") -> str:
+    """The name of this worker among all others of a store: another one each time that it is started."""
+    return f"{socket.gethostname()}/{worker}/{os.getpid()}"
+
+
+class Owning:
+    """The slots that a worker owns.
+
+    Parameters
+    ----------
+    store
+        Who grants leases.
+    slots
+        Gives the slots that somebody should own.
+    name
+        Under which this worker owns.
+
+    Attributes
+    ----------
+    name
+        Under which this worker owns.
+    """
+
+    def __init__(self, store: Store, slots: Callable[[], Iterable[int]], name: str | None = None) -> None:
+        self.name = name if name is not None else own_name()
+        self._store = store
+        self._slots = slots
+        self._owned: dict[int, tuple[int, float]] = {}
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._warned = False
+
+    def epoch(self, slot: int) -> int | None:
+        """The epoch of the lease of a slot; None if it is not this worker's, or may be another's by now."""
+        held = self._owned.get(slot)
+        return held[0] if held is not None and time.monotonic() < held[1] else None
+
+    def renew(self) -> list[int]:
+        """Ask for all slots that are free, and go on owning those that are its own; those that are new."""
+        until, before = time.monotonic() + LEASE_S, self._owned
+        granted = self._store.lease(self.name, LEASE_S, *self._slots())
+        self._owned = {slot: (epoch, until) for slot, epoch in granted.items()}
+        return [slot for slot, epoch in granted.items() if slot not in before or before[slot][0] != epoch]
+
+    def start(self, news: Callable[[list[int]], None]) -> None:
+        """Renew in a thread of its own, however busy the writer is; ``news`` is told of slots that are new."""
+        self._thread = threading.Thread(target=self._go_on, args=(news,), name="smidgen leases", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Own nothing any more, so that another need not wait."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        owned, self._owned = self._owned, {}
+        try:
+            self._store.leave(self.name, *owned)
+        except StorageFailed as error:  # then they run out
+            _log.warning("leases could not be given back: %s", error)
+
+    def _go_on(self, news: Callable[[list[int]], None]) -> None:
+        while not self._ended.is_set():
+            try:
+                if new := self.renew():
+                    news(new)
+                self._warned = False
+            except Exception as error:  # the database is away: what is owned runs out
+                if not self._warned:
+                    _log.warning("leases could not be renewed: %s", error)
+                self._warned = True
+            self._ended.wait(RENEW_S)
+
+
+# What a store needs beside commands: snapshots, silence that is learnt, what was erased and must leave the files.
+
+#: How many silent decisions are learnt in one batch.
+SWEPT = 256
+
+
+class Upkeep(Batches):
+    """Looks after the slots of a store: all of them, or, where there are other workers, those that this one owns.
+
+    Parameters
+    ----------
+    store, clock, keyed_in_memory
+        See `Batches`.
+    snapshot_every
+        Events of a slot between two snapshots.
+    worker
+        The name under which this one owns slots, of a store that others write to as well.
+    """
+
+    def __init__(
+        self, store: Store, clock: Callable[[], float], keyed_in_memory: int, snapshot_every: int, worker: str | None
+    ) -> None:
+        super().__init__(store, clock, keyed_in_memory)
+        self._every = snapshot_every
+        self._passing_on = PassingOn(self._all)
+        self._silences = Silences(self._all, self._passing_on)
+        self._passed: set[str] = set()  # decisions whose silence could not be looked after: not before the next start
+        self.owning: Owning | None = None  #: what this worker owns, where there are others
+        if self.store.shared:
+            self.owning = Owning(self.store, lambda: list(self.slots), worker)
+        self.unclean = False  #: whether something erased may still be in a file
+        self.fragmented = False  #: whether parts of it may be in unused parts of a file that is too large for a moment
+        self.untidy = False  #: whether something under a base is still to be erased
+        self.failed_snapshots = 0
+        try:
+            if self._entrance is not None:
+                self._entrance.look()
+            else:
+                self._models.load()
+                self.untidy = any(self._half_erased(slot) for slot in self.slots)
+                self._clean()  # the last process may have ended before it came to that
+        except BaseException:
+            self.store.close()
+            raise
+
+    def _half_erased(self, slot: int) -> bool:
+        base = self.store.base(slot)
+        return base is not None and base.erased < base.seq
+
+    def owned(self, slots: Sequence[int]) -> None:
+        """Look after slots that this worker owns from now on; between batches."""
+        self.unclean = True  # for all we know, its owner before has left something behind
+        self.untidy = self.untidy or any(self._half_erased(slot) for slot in slots)
+
+    def due(self) -> bool:
+        """Whether there is something to maintain."""
+        if self.untidy or self.unclean:
+            return True
+        return any(m.seq - m.saved >= self._every and self.owns(m.slot) for m in list(self.slots.values()))
+
+    def maintain(self, every: int | None = None) -> None:
+        """Take the snapshots that are due; between batches, so that no state runs ahead of the log.
+
+        One that fails (the disk is full, say) costs nothing but a longer recovery; it is tried again when the next is
+        due.
+        """
+        if self.untidy and not self.store.in_batch:
+            self._tidy()
+        if self.unclean and not self.store.in_batch:
+            self._clean()
+        for model in list(self.slots.values()):
+            if model.seq - model.saved >= (self._every if every is None else every) and self.owns(model.slot):
+                try:
+                    self.snapshot(model)
+                except Exception as error:
+                    self.failed_snapshots += 1
+                    _log.warning("no snapshot of model %s: %s", model.name, error)
+                model.saved = model.seq
+
+    def _clean(self) -> None:
+        """Take what was erased out of the files: stale snapshots, and what the database has written aside."""
+        self.unclean = True
+        try:
+            for model in list(self.slots.values()):
+                if model.keyed and (last := self.store.forgotten(model.slot)):
+                    self.store.drop_states(model.slot, last)
+            reach("states-dropped")
+            self.unclean = not self.store.cleanse()
+            self.fragmented = self.store.fragmented
+        except StorageFailed as error:
+            _log.warning("what was erased may still be in a file: %s", error)
+
+    def owns(self, slot: int) -> bool:
+        """Whether this worker does what only one must do for a slot."""
+        return self.owning is None or self.owning.epoch(slot) is not None
+
+    def _tidy(self) -> None:
+        """Erase some of what lies under a base; what is erased at the end leaves the files too."""
+        try:
+            self.untidy = self.run(lambda: self.store.tidy(TIDIED))
+            self.unclean = self.unclean or not self.untidy
+        except StorageFailed as error:
+            _log.warning("what lies under a base is not erased yet: %s", error)
+
+    def snapshot(self, model: Served) -> None:
+        """Write the model's learner, or its keyed learners, aside, and its names."""
+        if self._entrance is not None:
+            self.run(lambda: self._snapshot(self.enter(model)))
+            return
+        if model.hashed is not None and model.hashed.changed:
+            named = model.hashed
+            self.run(lambda: self.store.publish(model.slot, PLACE, model.seq, named.to_bytes()))
+            named.changed = False
+        self._whole(model)
+        if model.keyed:
+            for held in self.run(lambda: self.learners.write_keyed(model)):
+                held.changed = False
+
+    def _snapshot(self, model: Served) -> None:
+        """The same within a batch that holds the slot: as its owner."""
+        epoch = self.owning.epoch(model.slot) if self.owning is not None else None
+        if epoch is None:
+            return
+        if model.hashed is not None and model.hashed.changed:
+            self.store.publish(model.slot, PLACE, model.seq, model.hashed.to_bytes(), epoch)
+            model.hashed.changed = False
+        self._whole(model, epoch)
+        if model.keyed:
+            for held in self.learners.write_keyed(model, epoch):
+                held.changed = False
+
+    def _whole(self, model: Served, epoch: int | None = None) -> None:
+        """Publish what a model without keys has learnt, or what the keys share."""
+        if not model.keyed:
+            content = self.learners.get(model, None).learner.to_bytes()
+            self.store.publish(model.slot, None, model.seq, content, epoch)
+        elif (group := self.learners.group(model)) is not None:
+            self.store.publish(model.slot, None, model.seq, group.to_bytes(), epoch)
+
+    def compact(self) -> None:
+        """Between batches: write a large file anew in whose unused parts something erased may be."""
+        try:
+            self.store.compact()
+            self.fragmented = self.store.fragmented
+        except StorageFailed as error:
+            self.fragmented = False  # it is tried again at the next start
+            _log.warning("parts of what was erased may still be in the file: %s", error)
+
+    def close(self) -> None:
+        """Take snapshots of what has changed, and close the store."""
+        self.maintain(every=1)
+        self.compact()
+        if self.owning is not None:
+            self.owning.stop()
+        self.store.close()
+
+    def sweep(self, limit: int = SWEPT, patience: float = PATIENCE_S) -> int:
+        """Within a batch: learn the silence of decisions whose windows are over, in the order of their ends.
+
+        Returns how many there were. What the owner of a slot has not come to for longer than ``patience`` is learnt by
+        anybody.
+        """
+        rows = self._left(patience, limit)
+        self.store.expect([row.id for row in rows[:1]], [row.id for row in rows[1:]])
+        for row in rows:
+            try:
+                self.attempt(partial(self._silences.take, row))
+            except (StorageFailed, OSError):
+                raise
+            except Taken:  # another worker writes there: next time
+                continue
+            except Exception as error:  # a learner that cannot be read, say; nobody else waits for it
+                self._passed.add(row.id)
+                _log.warning("the silence after decision %s was not looked after: %s", row.id, error)
+        return len(rows)
+
+    def overdue(self, patience: float = PATIENCE_S) -> bool:
+        """Whether a window has closed whose silence is to be learnt."""
+        return bool(self._left(patience))
+
+    def _left(self, patience: float, limit: int = SWEPT) -> list[DecisionRow]:
+        """The decisions whose silence is to be learnt by this worker: of its own slots, or left over by others."""
+        rows, now = self._silences.due(limit + len(self._passed)), self.clock()
+        known = [row for row in rows if row.id not in self._passed and row.slot in self.slots][:limit]
+        return [row for row in known if self.owns(row.slot) or row.expires_at + patience < now]
+
+    def sweep_all(self, stopped: Callable[[], bool] = lambda: False) -> int:
+        """The same to the end, some in a batch, whoever owns the slots, unless it is stopped."""
+        total, before = 0, list[DecisionRow]()
+        while not stopped() and (rows := self._left(patience=0.0)) and rows != before:
+            before = rows
+            self.begin()
+            try:
+                total += self.sweep(patience=0.0)
+                self.commit()
+            except BaseException:
+                self.abandon()
+                raise
+        return total
+
+
+# What the service does, one command at a time. A batch of commands is one transaction: all of it lasts, or none.
+
+
+class Engine(Upkeep):
+    """Models, decisions and feedback over one store.
+
+    Every public verb may be called within a batch (`begin`, `attempt`, `commit`), which commits once for all of them;
+    outside of one it is a batch of its own.
+
+    Parameters
+    ----------
+    place
+        The data folder, a database, or a store.
+    clock
+        Seconds since 1970.
+    snapshot_every
+        Events of a model between two snapshots.
+    keyed_in_memory
+        How many keyed learners stay in memory.
+    synchronous
+        SQLite's setting; anything but FULL can lose what was acknowledged.
+    worker
+        The name under which this one owns slots, of a store that others write to as well.
+    """
+
+    def __init__(
+        self,
+        place: Path | Database | Store,
+        *,
+        clock: Callable[[], float] = time.time,
+        snapshot_every: int = 20_000,
+        keyed_in_memory: int = 2_000,
+        synchronous: str = "FULL",
+        worker: str | None = None,
+    ) -> None:
+        if isinstance(place, Path | Database):
+            place = open_store(place, synchronous=synchronous)
+        super().__init__(place, clock, keyed_in_memory, snapshot_every, worker)
+        whole = self._all
+        self._decisions = Decisions(whole)
+        self._answers = Answering(whole, self._passing_on)
+        self._undoing = Undoing(whole)
+        self._forgetting = Forgetting(whole)
+        self._amending = Amending(whole)
+        self._bringing = Bringing(whole)
+        self._promoting = Promoting(whole)
+        self._lessons = Lessons(whole)
+        self._retaining = Retention(whole)
+
+    def recover(self, stopped: Callable[[], bool]) -> None:
+        """Bring the models into memory when the service starts, so that no request waits for the replay of a log.
+
+        Learners of keys are recovered when they are first asked for; what they share is recovered now. A model that
+        cannot be recovered is logged, and refuses on its own.
+        """
+        for model in [each for each in self.slots.values() if each.archived_at is None]:
+            if stopped():
+                return
+            try:
+                if not model.keyed:
+                    self.learners.get(model, None)
+                elif model.blueprint.grouped:
+                    self.run(partial(self._recover_shared, model))
+            except Exception as error:
+                _log.warning("model %s could not be recovered: %s", model.name, error)
+
+    def _recover_shared(self, model: Served) -> None:
+        self.learners.group(self.enter(model))
+
+    def _then(self, name: str, command: Callable[[], None]) -> ModelReply:
+        """Run a command; the model of this name as it is then."""
+
+        def told() -> ModelReply:
+            command()
+            return self.describe(name)
+
+        return self.run(told)
+
+    def create(self, name: str, body: ModelBody) -> tuple[bool, ModelReply]:
+        """Make a model; whether it is new, and the model."""
+        return self.run(lambda: (self._models.create(name, body, self.clock()), self.describe(name)))
+
+    def settled(self, body: ModelBody) -> ModelBody:
+        """The settings of a model that is to be made, with what they leave to a champion."""
+        return self._models.settled(body)
+
+    def amend(self, name: str, body: AmendBody) -> ModelReply:
+        """Change settings of a model that lives; the model as it is then."""
+        return self._then(name, lambda: self._amending.take(name, body))
+
+    def copy(self, name: str, body: CopyBody) -> ModelReply:
+        """Make a copy of a model under another name."""
+        return self._then(body.to, lambda: self._bringing.copy(name, body.to, learnt=body.learnt))
+
+    def fill(self, name: str, brought: Brought, source: str) -> ModelReply:
+        """Make a model of learners that were brought, or fill an empty one."""
+        return self._then(name, lambda: self._bringing.fill(name, brought, source))
+
+    def promote(self, name: str) -> PromotedReply:
+        """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
+        return self.run(lambda: self._promoting.take(name))
+
+    def archive(self, name: str) -> ModelReply:
+        """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
+        return self._then(name, lambda: self._models.archive(name, self.clock()))
+
+    def revive(self, name: str) -> ModelReply:
+        """Let an archived model decide again."""
+        return self._then(name, lambda: self._models.revive(name, self.clock()))
+
+    def rename(self, name: str, to: str) -> ModelReply:
+        """Give an archived model another name, so that its own is free."""
+        return self._then(to, lambda: self._models.rename(name, to, self.clock()))
+
+    def model(self, name: str) -> Served:
+        """The model of this name, as it is in memory; any thread may ask."""
+        return self._models.known(name)
+
+    def describe(self, name: str) -> ModelReply:
+        """A model at a glance."""
+        return at_a_glance(self.store, self.entered(name), self.clock())
+
+    def decide(self, name: str, body: DecisionBody) -> Reply:
+        """One decision."""
+        return self.decide_all(name, [body])[0]
+
+    def decide_all(self, name: str, bodies: list[DecisionBody]) -> list[Reply]:
+        """All of the decisions, or a refusal that names the first bad one."""
+        return self.run(lambda: self._decisions.all(name, bodies))
+
+    def decide_batch(self, name: str, body: BatchBody) -> list[Reply]:
+        """Many decisions: a list of requests, or one matrix of which each row is a request."""
+        return self.run(lambda: self._decisions.batch(name, body))
+
+    def decide_in_steps(self, name: str, body: BatchBody) -> Callable[[], list[Reply] | None]:
+        """The same as a command that is given again until it answers, so that others have their turns in between.
+
+        Where other workers write too, it answers at once.
+        """
+        return partial(self.decide_batch, name, body) if self.store.shared else self._decisions.in_steps(name, body)
+
+    def feedback(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
+        """Learn from the reaction to a decision: once, in time, if it is possible."""
+        if self.store.in_batch:
+            return self._answered(name, body, allowed)
+        return self.run(lambda: self._answered(name, body, allowed))
+
+    def _answered(self, name: str, body: FeedbackBody, allowed: str | None) -> FeedbackReply:
+        made = self._recent.get(name) if self._entrance is None else None
+        if made is None or made.expires_at < self.clock():
+            self._silences.before(name)  # who looks after windows may not have come to it yet
+        return self._answers.take(name, body, allowed)
+
+    def decides_at_hand(self, name: str, key: str | None) -> str | None:
+        """The name of the model, if all that its decision needs is in memory."""
+        model = self.models.get(name)
+        return name if model is not None and self.learners.at_hand(model.of(key), key) else None
+
+    def learns_at_hand(self, id: str) -> str | None:
+        """The name of the model that made a decision, if all that feedback on it needs is in memory."""
+        made = self._recent.get(id)
+        return made.model.name if made is not None and self.learners.at_hand(made.model, made.key) else None
+
+    def shown(self, name: str, allowed: str | None = None) -> ShownReply:
+        """Let a decision count that was asked for ahead of time."""
+        return self.run(lambda: self._answers.shown(name, allowed))
+
+    def retract(self, name: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
+        """Undo what was learnt of a decision; ``ready`` is what was folded aside."""
+        return self.run(lambda: self._undoing.retract(name, allowed, ready))
+
+    def roll_back(
+        self, name: str, version: int | None = None, ready: Folded | None = None, *, then: float | None = None
+    ) -> UndoneReply:
+        """Go back to the weights of a version, or of a moment; ``ready`` is what was folded aside."""
+        return self.run(lambda: self._undoing.roll_back(name, version, ready, then=then))
+
+    def forget(
+        self,
+        name: str,
+        key: str,
+        *,
+        drop_base: bool = False,
+        allowed: str | None = None,
+        ready: Remainders | None = None,
+    ) -> ForgottenReply:
+        """Erase all that was said of a key, for good, once the batch is committed; ``ready`` is what was folded aside.
+
+        Copies of the model forget the key too; who may see only one model is not told their names.
+        """
+        take = self._forgetting.take
+        answer = self.run(lambda: take(name, key, drop_base=drop_base, allowed=allowed, ready=ready))
+        self.unclean, self.untidy = True, self.untidy or drop_base
+        return answer
+
+    def stage(self, model: Served, found: Sequence[BaseState], *, first: bool) -> None:
+        """Write states of a base of a slot that is to come aside."""
+        self.run(lambda: self._retaining.stage(model, found, first=first))
+
+    def rebase(self, model: Served, plan: Plan) -> RetainedReply:
+        """Put a base in force whose states are staged; what lies under it is erased with the next commits."""
+
+        def command() -> RetainedReply:
+            answer = self._retaining.take(model, plan)
+            if self._entrance is not None:  # who has not caught up cannot any more
+                self.learners.leave_all(model.slot)
+            return answer
+
+        answer = self.run(command)
+        self.untidy = True
+        return answer
+
+    def retained(self, model: Served) -> RetainedReply:
+        """Where the log of a slot begins."""
+        return self.run(lambda: self._retaining.nothing(model))
+
+    def retain(self, name: str, older_than_s: float, progress: Progress | None = None) -> RetainedReply:
+        """Fold events of this age into the base state and erase them, from beginning to end."""
+        model = self.run(lambda: self.entered(name))
+        progress = progress if progress is not None else Progress("retain")
+        return self._retaining.together([self._retain(part, older_than_s, progress) for part in model.parts])
+
+    def _retain(self, model: Served, older_than_s: float, progress: Progress) -> RetainedReply:
+        now = self.clock()
+        if (plan := planned(self.store, model, now - older_than_s, now)) is None:
+            return self.retained(model)
+        found = states(self.store, model, plan, progress)
+        for first in itertools.count():
+            chunk = list(itertools.islice(found, STAGED))
+            if first and not chunk:
+                break
+            self.stage(model, chunk, first=not first)
+        answer = self.rebase(model, plan)
+        while self.run(lambda: self.store.tidy(TIDIED)):
+            pass
+        self.untidy, self.unclean = False, True
+        return answer
+
+    def teach(self, name: str, body: ExamplesBody) -> TaughtReply:
+        """Learn examples whose answers are known: all of them, once."""
+        return self.run(lambda: self._lessons.take(name, body))
+
+    def story(self, name: str, allowed: str | None = None) -> Story:
+        """A decision from beginning to end."""
+        return tell(self.events, self.slots, name, allowed, self.clock())

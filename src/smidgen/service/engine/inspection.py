@@ -1,0 +1,231 @@
+"""A read-only view of a store, for commands."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from smidgen.service.engine.log_reader import EventLog
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.registry import served
+from smidgen.service.errors import Busy, StorageFailed, Unknown
+from smidgen.service.storage.address import Place, open_store
+from smidgen.service.storage.data_dir import in_use
+from smidgen.service.storage.postgres_address import Address
+from smidgen.service.storage.protocol import Store
+from smidgen.service.storage.sql import SQLReads
+from smidgen.service.storage.sqlite import SQLiteReader
+from smidgen.service.storage.sqlite_schema import FILE, NEWEST, connect, no_data, refuse_damaged, schema
+
+# What the commands look at, while a service may be running: read only, one moment for all questions.
+
+
+class Inspection:
+    """A store as it was when it was opened; a running service is not disturbed.
+
+    Parameters
+    ----------
+    where
+        The service's data folder, or its database.
+    access
+        How SQLite is to open the file.
+    database
+        Where SQLite's database is, if it is not in the folder itself.
+    """
+
+    def __init__(self, where: Place, *, access: str = "mode=ro", database: Path | None = None) -> None:
+        self.where = where
+        self.reading = _reading(where, access, database)
+        self.log = EventLog(self.reading)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(self.reading, SQLiteReader):
+                refuse_damaged(self.reading.connection, error)
+        finally:
+            self.reading.close()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the tables are those of an earlier smidgen, which the next start will bring up to date."""
+        return 0 < schema(self.file.connection) < NEWEST
+
+    @property
+    def file(self) -> SQLiteReader:
+        """The same, of a data folder: the file that SQLite keeps."""
+        if not isinstance(self.reading, SQLiteReader):
+            raise StorageFailed(f"{self.where} is no data folder", "give the --data folder of a service")
+        return self.reading
+
+    def models(self) -> list[Served]:
+        """The models, in the order of their making: of each its first slot, which knows the others."""
+        return [model for model in served(self.reading) if model.part == 0]
+
+    def model(self, name: str) -> Served:
+        """The model of this name."""
+        models = {model.name: model for model in self.models()}
+        if name not in models:
+            raise Unknown(f"there is no model {name!r} in {self.where}", f"there are: {', '.join(models) or 'none'}")
+        return models[name]
+
+
+def _reading(where: Place, access: str, database: Path | None) -> SQLReads:
+    if isinstance(where, Path):
+        return SQLiteReader(where, still=True, access=access, database=database)
+    from smidgen.service.storage.postgres_reads import PostgresReader
+
+    return PostgresReader(Address.of(where.url))
+
+
+def existing(where: Place) -> Place:
+    """The place, if a service has used it; commands that only change something should not make one."""
+    if not isinstance(where, Path):
+        Inspection(where).reading.close()
+    elif not (where / FILE).exists():
+        raise no_data(where)
+    return where
+
+
+@contextmanager
+def writing(where: Place) -> Iterator[Store]:
+    """The store for a small change beside a running service: waits its turn, and lasts when it returns."""
+    store = open_store(where)
+    try:
+        store.begin()
+        yield store
+        store.commit()
+    except BaseException:
+        store.rollback()
+        raise
+    finally:
+        store.close()
+
+
+# A data folder looked at without changing a byte of it: while a service holds it, or after its end.
+
+T = TypeVar("T")
+_TIMES = 3
+_BETWEEN = "locking protocol"  # how SQLite says that shared memory must be put in order first
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+def look(folder: Path, question: Callable[[Inspection], T]) -> T:
+    """The answer to a question about a data folder that stays as it is.
+
+    If somebody begins to write to it meanwhile, it is asked again.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+    question
+        Takes the folder, as of one moment.
+    """
+    for _ in range(_TIMES):
+        running, before = in_use(folder), _stamp(folder)
+        try:
+            with opened(folder, running=running) as seen:
+                answer = question(seen)
+        except StorageFailed:
+            if _stamp(folder) != before and not running:
+                continue
+            raise
+        if running or _stamp(folder) == before:
+            return answer
+    raise Busy(f"{folder} is being written to", "try again, or stop what writes there")
+
+
+@contextmanager
+def opened(folder: Path, *, running: bool) -> Iterator[Inspection]:
+    """The folder as it is.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+    running
+        Whether a service holds it. Its shared memory tells which pages are current; without it there is nobody to ask,
+        and nobody to disturb: then SQLite may neither lock anything nor put the write-ahead log in order.
+    """
+    with _as_it_is(folder, running=running) as seen:
+        if not seen.outdated:
+            yield seen
+            return
+        with _up_to_date(seen) as copy, Inspection(folder, database=copy) as seen_there:
+            yield seen_there
+
+
+@contextmanager
+def _as_it_is(folder: Path, *, running: bool) -> Iterator[Inspection]:
+    wal, shared = folder / f"{FILE}-wal", folder / f"{FILE}-shm"
+    if running:
+        access = "mode=ro"
+    elif not wal.exists() or not wal.stat().st_size:
+        access = "mode=ro&immutable=1"
+    elif shared.exists() and (seen := _with_memory(folder)) is not None:
+        with seen:
+            yield seen
+        return
+    else:
+        with _copied(folder, wal) as copy, Inspection(folder, database=copy) as seen:
+            yield seen
+        return
+    with Inspection(folder, access=access) as seen:
+        yield seen
+
+
+def _with_memory(folder: Path) -> Inspection | None:
+    """The folder with the shared memory that a kill has left; None if it was left in the midst of a change."""
+    try:
+        return Inspection(folder, access="mode=ro&readonly_shm=1")
+    except StorageFailed as error:
+        if _BETWEEN in error.problem:
+            return None
+        raise
+
+
+@contextmanager
+def _up_to_date(seen: Inspection) -> Iterator[Path]:
+    """The database of an earlier smidgen in a temporary place, with the tables of today."""
+    with tempfile.TemporaryDirectory(prefix="smidgen-") as place:
+        seen.file.copy(Path(place) / FILE, lambda done, of: None)
+        connect(Path(place), synchronous="OFF").close()
+        yield Path(place)
+
+
+@contextmanager
+def _copied(folder: Path, wal: Path) -> Iterator[Path]:
+    """Database and write-ahead log in a temporary place, where SQLite may make what it needs to read them."""
+    with tempfile.TemporaryDirectory(prefix="smidgen-") as place:
+        try:
+            shutil.copyfile(folder / FILE, Path(place) / FILE)
+            shutil.copyfile(wal, Path(place) / wal.name)
+        except OSError as error:
+            raise StorageFailed(
+                f"{folder} cannot be read: {error.strerror}", "a copy is needed: set TMPDIR to a place with room for it"
+            ) from error
+        yield Path(place)
+
+
+def _stamp(folder: Path) -> _Stamp:
+    """What changes when somebody writes."""
+
+    def of(path: Path) -> tuple[int, int, int] | None:
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    wal = of(folder / f"{FILE}-wal")
+    return of(folder / FILE), wal if wal is not None and wal[1] else None

@@ -1,0 +1,522 @@
+"""Learners in memory: recovered, kept up to date, evicted.
+
+Catching up: what other workers wrote to a slot since, taken by the learners that are in memory.
+
+Nothing that takes back, erases or puts other settings in force may lie between: then a learner is read anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.decision import Decision
+from smidgen.features import Vectorizer
+from smidgen.features.memory import Carried
+from smidgen.learners import Learner
+from smidgen.learners.records.around import vectorizer_of
+from smidgen.service.engine import recovery
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.recovery import first_of, state_of
+from smidgen.service.engine.replay import Change, Undone, begin, find_begun, follow, take, told_to, undone
+from smidgen.service.engine.shared_state import NONE, Group, fold
+from smidgen.service.engine.undo import Undo
+from smidgen.service.log.events import Event
+from smidgen.service.storage.protocol import Folding
+
+#: Events that learners and groups can take one after the other; whoever meets another kind reads all of it anew.
+ORDINARY = frozenset({"created", "decision", "feedback", "expired", "taught", "shown"})
+#: Further behind than this, it is quicker to read a group anew.
+FAR = 20_000
+_NOTHING = Undone()
+Changes = Iterable[tuple[Event, Event | None]]
+
+
+def catch_up(store: Folding, model: Served, key: str | None, held: Held, changes: Changes | None = None) -> None:
+    """Let a learner take what others wrote after the last event that it knows.
+
+    Parameters
+    ----------
+    store, model, key, held
+        The log, whose it is, and the learner.
+    changes
+        What others wrote that concerns it, if that is known already.
+    """
+    if changes is None:
+        changes = store.changes(model.slot, max(held.seq, held.looked), key)
+    held.learner, last = follow(held.learner, changes, _NOTHING, key)
+    held.learner.reserve(model.counts.number if key is None else store.last_number(model.slot, key))
+    held.seq, held.looked = max(held.seq, last), model.caught  # what the open batch wrote may be undone
+    if held.learner.guarded:
+        model.scaled[key] = held.learner.guarded
+
+
+def catch_up_group(
+    store: Folding,
+    model: Served,
+    group: Group,
+    after: int,
+    learner: Callable[[str], Held],
+) -> Group:
+    """Let what keys share take what others wrote after an event.
+
+    Parameters
+    ----------
+    store, model, group, after
+        The log, whose it is, what is shared, and the last event that went into it.
+    learner
+        Gives the learner of a key as it was after that event.
+    """
+    if group.mean is None:
+        return fold(group, model.blueprint, store.changes(model.slot, after), _NOTHING, model.since)
+    changes = list(store.changes(model.slot, after))
+    own: dict[str, list[tuple[Event, Event | None]]] = {}
+    for change in changes:
+        if (key := change[0].key) is not None:
+            own.setdefault(key, []).append(change)
+    for key, theirs in own.items():
+        held = learner(key)
+        before = held.learner.start() if held.learner.rounds else None
+        catch_up(store, model, key, held, theirs)
+        group.moved(before, held.learner)
+    return fold(group, model.blueprint, changes, _NOTHING, model.since)
+
+
+# The learners in memory, each a fold over the log: the newest state that can be read, and the events after it.
+
+#: The most bytes of learners of keys in memory, however few they are.
+MEMORY = 1 << 30
+
+
+@dataclass(slots=True)
+class Held:
+    """A learner in memory.
+
+    Attributes
+    ----------
+    learner, seq, size, changed
+        The learner, its last event, its size, and whether it has changed since it was last written.
+    new
+        Whether it may still begin with what the keys of its slot share: its log does not say yet what it begins with.
+    known
+        Columns whose names its events have told since it came into memory.
+    looked
+        The event up to which it was last looked whether others wrote something that it has to learn.
+    """
+
+    learner: Learner
+    seq: int
+    size: int
+    changed: bool = False
+    new: bool = False
+    known: NDArray[np.uint32] = field(default_factory=lambda: NONE)
+    looked: int = 0
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether it is to be written aside: one that may still begin with what others share would not, once read."""
+        return self.changed and not self.new
+
+
+class LearnerCache:
+    """The learners in memory: all of the models without keys, and the most recently used of those with keys.
+
+    Of the keyed ones, as many stay as ``size`` and ``memory`` allow.
+
+    A learner that is not here is the newest state that can be read plus a replay of the events after it. So a learner
+    must not leave while it is ahead of its log: it would come back without the decisions that are not written yet, and
+    would number the next one like one of those. Every keyed learner that a command uses is therefore pinned until the
+    command ends, or until it says that all is written (`unpin`). A command that uses many checks `crowded` to write
+    early, so that the pinned learners stay within the limits too.
+
+    Parameters
+    ----------
+    store
+        Where states and events are; a state that leaves the cache joins the batch that is open.
+    undo
+        What is to be put back if a command fails.
+    size
+        How many keyed learners stay in memory.
+    memory
+        How many bytes they may take, by the size of fresh ones.
+    """
+
+    def __init__(self, store: Folding, undo: Undo, size: int, memory: int = MEMORY) -> None:
+        self._store = store
+        self.undo = undo
+        self._size = size
+        self._memory = memory
+        self._plain: dict[int, Held] = {}
+        self._keyed: OrderedDict[tuple[int, str], Held] = OrderedDict()
+        self._bytes = 0
+        self._in_command = False
+        self._pinned: set[tuple[int, str]] = set()  # always the most recently used ones
+        self._groups: dict[int, Group] = {}
+        self._grouped: dict[int, int] = {}  # the last event that went into a group
+        #: Whether the open batch holds a slot, so that what is in memory of it is known to be of this log.
+        self.holds: Callable[[int], bool] = lambda slot: True
+
+    def __len__(self) -> int:
+        return len(self._plain) + len(self._keyed)
+
+    def get(self, model: Served, key: str | None) -> Held:
+        """The learner of a model and key, recovered if need be."""
+        if key is None:
+            if (plain := self._plain.get(model.slot)) is None:
+                plain = self._plain[model.slot] = self._recover(model, None)
+            elif plain.looked < model.others:
+                self._catch_up(model, None, plain)
+            return plain
+        place = (model.slot, key)
+        if model.others > self._grouped.get(model.slot, model.others):
+            self.group(model)  # first, since the mean of all must know what each was before
+        held = self._keyed.get(place)
+        if held is not None and held.looked < model.others:
+            held = self._catch_up(model, key, held)
+        if held is None:
+            held = self._keyed[place] = self._recover(model, key)
+            self._bytes += held.size
+        else:
+            self._keyed.move_to_end(place)
+        if self._in_command:
+            self._pinned.add(place)
+        if self._over_limit:
+            self._shrink()
+        return held
+
+    def begin_command(self) -> None:
+        """Pin every keyed learner that is used from now on, until `end_command`."""
+        self._in_command = True
+
+    def end_command(self) -> None:
+        """Stop pinning; the next learner that comes into memory makes room."""
+        self._in_command = False
+        self._pinned.clear()
+
+    def unpin(self) -> None:
+        """Allow the learners that the command has used so far to leave memory: all they decided is written."""
+        self._pinned.clear()
+        self._shrink()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the pinned learners alone exceed the limits: write what they decided, then call `unpin`."""
+        return len(self._pinned) > 1 and self._over_limit
+
+    @property
+    def _over_limit(self) -> bool:
+        return len(self._keyed) > self._size or self._bytes > self._memory
+
+    def at_hand(self, model: Served, key: str | None) -> bool:
+        """Whether a learner is in memory, and what it shares with others."""
+        held = model.slot in self._plain if key is None else (model.slot, key) in self._keyed
+        return held and (model.slot in self._groups or not model.blueprint.grouped)
+
+    def group(self, model: Served) -> Group | None:
+        """What the keys of a model share, recovered if need be; None if they share nothing."""
+        if not model.blueprint.grouped:
+            return None
+        found = self._groups.get(model.slot)
+        if found is not None and (seen := self._grouped[model.slot]) < model.others:
+            found = self._catch_up_group(model, found, seen)
+        if found is None:
+            found = recovery.recovered(self._store, model, self.rebuilt)
+            self._hold_group(model, found)
+        return found
+
+    def _hold_group(self, model: Served, group: Group) -> None:
+        """Hold what the keys of a model share as of now; the open batch may have written, and may be undone."""
+        self._groups[model.slot], self._grouped[model.slot] = group, model.seq
+        if self._store.shared and model.seq > model.caught:
+            self.undo.note(self._groups.pop, model.slot, None)
+
+    def _catch_up(self, model: Served, key: str | None, held: Held) -> Held | None:
+        """Let a learner take what others wrote; None if it is to be read anew, since others began with it."""
+        if held.new:
+            self._drop(model.slot, key)
+            return None
+        try:
+            catch_up(self._store, model, key, held)
+        except BaseException:
+            self._drop(model.slot, key)
+            raise
+        return held
+
+    def _catch_up_group(self, model: Served, group: Group, seen: int) -> Group | None:
+        """Let what keys share take what others wrote; None if it is to be read anew."""
+
+        def as_of(key: str) -> Held:
+            held = self._keyed.get((model.slot, key))
+            if held is not None and not held.new and held.seq <= seen:
+                return held
+            self._drop(model.slot, key)
+            return self._recover(model, key, seen)
+
+        del self._groups[model.slot], self._grouped[model.slot]
+        if model.others - seen > FAR:
+            return None
+        try:
+            group = catch_up_group(self._store, model, group, seen, as_of)
+        except BaseException:
+            self.leave_all(model.slot)
+            raise
+        self._hold_group(model, group)
+        return group
+
+    def rebuilt(self, model: Served, key: str | None) -> Learner:
+        """The learner of a key, as it is, for reading: one that is not in memory does not come to stay there."""
+        if key is None:
+            return self.get(model, None).learner
+        held = self._keyed.get((model.slot, key))
+        if held is not None and held.looked < model.others:
+            self._drop(model.slot, key)
+            held = None
+        return held.learner if held is not None else self._recover(model, key).learner
+
+    def begin(self, model: Served, key: str | None, held: Held) -> bytes | None:
+        """Let a newcomer begin with what the others share; what its log must say of it, None if nothing."""
+        if not held.new or (group := self.group(model)) is None:
+            return None
+        self.changing(model, key)
+        start = group.start(held.learner)
+        begin(held.learner, start)
+        held.new = False
+        return start
+
+    def learn(self, model: Served, key: str | None, held: Held, change: Change) -> None:
+        """Let a learner, and what it shares with others, take an event; a refusal changes nothing."""
+        learner, group = held.learner, self.group(model)
+        if group is None:
+            held.learner = take(learner, change.type, model.seq, change.decision, change.told, key)
+            return
+        before = learner.start() if group.mean is not None and learner.rounds else None
+        told = told_to(learner, change)
+        held.learner = take(learner, change.type, model.seq, *told, key)
+        self.undo.note(self._groups.pop, model.slot, None)
+        group.take(change)
+        group.moved(before, held.learner)
+        held.new = held.new and not held.learner.rounds
+        if change.names:
+            told_now = np.array([place for place, _, _ in change.names], np.uint32)
+            held.known = np.union1d(held.known, told_now)
+
+    def table(self, model: Served, learner: Learner) -> Vectorizer | None:
+        """The names of the columns that a learner of a model reads, if they come from records."""
+        group = self.group(model)
+        return group.table if group is not None and group.table is not None else vectorizer_of(learner)
+
+    def withdraw(self, slot: int, key: str | None, learner: Learner, number: int) -> None:
+        """Take back the numbers of decisions that were undone; one read since, in the place of the learner, goes."""
+        learner.withdraw(number)
+        held = self._plain.get(slot) if key is None else self._keyed.get((slot, key))
+        if held is not None and held.learner is not learner:
+            self._drop(slot, key)
+
+    def discard(self, model: Served, key: str | None, learner: Learner, number: int, *, begun: bool) -> None:
+        """Take back a decision that will not be written, of a command that goes on.
+
+        Its learner's next decision gets this number. A learner that has ``begun`` with what other keys share is read
+        from the log again, which does not say so.
+        """
+        learner.withdraw(number - 1)
+        if begun:
+            self._drop(model.slot, key)
+
+    def changing(self, model: Served, key: str | None) -> None:
+        """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
+        self.undo.note(self._drop, model.slot, key)
+
+    def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
+        """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
+        held.seq, held.changed = seq, True
+        if model.slot in self._groups:
+            self._grouped[model.slot] = seq
+        if held.learner.guarded:
+            model.scaled[key] = held.learner.guarded
+        self.changing(model, key)
+
+    def forget(self) -> None:
+        """Drop everything from memory; the store is the truth."""
+        self._plain.clear()
+        self._keyed.clear()
+        self._pinned.clear()
+        self._groups.clear()
+        self._bytes = 0
+
+    def write_keyed(self, model: Served, epoch: int | None = None) -> list[Held]:
+        """Write the states of the model's keyed learners that have changed; which they were."""
+        changed = [(key, held) for (slot, key), held in self._keyed.items() if slot == model.slot and held.unwritten]
+        for key, held in changed:
+            self._store.publish(model.slot, key, held.seq, held.learner.to_bytes(), epoch)
+        return [held for _, held in changed]
+
+    def _drop(self, slot: int, key: str | None) -> None:
+        if key is None:
+            self._plain.pop(slot, None)
+        elif (held := self._keyed.pop((slot, key), None)) is not None:
+            self._bytes -= held.size
+            self._pinned.discard((slot, key))
+
+    def _shrink(self) -> None:
+        """Let go of the least recently used that are not pinned; one miss lets go of about one."""
+        while len(self._keyed) > max(len(self._pinned), 1) and self._over_limit:
+            (slot, key), held = self._keyed.popitem(last=False)
+            self._bytes -= held.size
+            if held.unwritten and self.holds(slot):
+                self._store.publish(slot, key, held.seq, held.learner.to_bytes())
+
+    def _recover(self, model: Served, key: str | None, upto: int | None = None) -> Held:
+        """A learner as its log has it, or as it was after an event."""
+        gone, first = undone(self._store, model.slot), model.origin
+        found, start = state_of(self._store, model, key, gone, upto), None
+        learner, seq, fresh = (*found, False) if found is not None else first_of(self._store, model, key)
+        if fresh and key is not None and first.shared_start is not None:
+            start = find_begun(self._store.of_key(model.slot, key), gone.begins_anew)
+        changes = self._store.changes(model.slot, seq, key)
+        if upto is not None:
+            changes = itertools.takewhile(lambda change: change[0].seq <= upto, changes)
+        learner, last = follow(learner, changes, gone, key, start)
+        seq = max(seq, last)
+        learner.reserve(self._store.last_number(model.slot, key))
+        if learner.guarded:
+            model.scaled[key] = learner.guarded
+        new = start is not None and start.seq == 0 and not learner.rounds and model.blueprint.shared_start is not None
+        looked = max(seq, model.caught) if upto is None and self.holds(model.slot) else seq
+        return Held(learner, seq, model.blueprint.size, new=new, looked=looked)
+
+    def amended(self, model: Served, told: dict[str, Any]) -> list[Held]:
+        """Change the settings of the learners of a model that are in memory; others change when they are recovered.
+
+        Which they were: the event that says so is the last one that they know.
+        """
+
+        def change(learner: Learner) -> Learner:
+            return take(learner, "amended", model.seq, None, told)
+
+        plain = self.get(model, None) if not model.keyed else None  # so that a refusal comes now
+        if self._store.shared:  # some may not know yet what others wrote: all are read anew
+            if plain is not None:
+                change(plain.learner)
+            self.leave(model, None)
+            return []
+        self.undo.note(self.leave_all, model.slot)
+        keyed = [each for (slot, _), each in self._keyed.items() if slot == model.slot]
+        amended = keyed if plain is None else [plain]
+        for held in amended:
+            held.learner = change(held.learner)
+        if (group := self.group(model)) is not None:
+            group.amend(told)
+        return amended
+
+    def leave(self, model: Served, key: str | None) -> None:
+        """Let go of a learner whose past was changed, or of all learners of a model with keys."""
+        if model.keyed and key is None:
+            self.leave_all(model.slot)
+            self.undo.note(self.leave_all, model.slot)  # who recovers one within this batch reads what may be undone
+            return
+        self.leave_group(model)
+        self._drop(model.slot, key)
+        self.undo.note(self._drop, model.slot, key)
+
+    def leave_all(self, slot: int) -> None:
+        """Let go of all that is in memory of a slot: others changed its past."""
+        self._plain.pop(slot, None)
+        self._groups.pop(slot, None)
+        self._grouped.pop(slot, None)
+        for key in [own for where, own in self._keyed if where == slot]:
+            self._drop(slot, key)
+
+    def leave_group(self, model: Served, ready: Group | None = None) -> None:
+        """Let go of what the keys of a model share, or hold what was folded aside in its place."""
+        self._groups.pop(model.slot, None)
+        if ready is not None:
+            self._groups[model.slot], self._grouped[model.slot] = ready, model.seq
+        self.undo.note(self._groups.pop, model.slot, None)
+
+    def enter(self, model: Served, learner: Learner, seq: int) -> None:
+        """Hold a learner of a model without keys that was folded aside."""
+        learner.reserve(self._store.last_number(model.slot, None))
+        self._plain[model.slot] = Held(learner, seq, model.blueprint.size, changed=True, looked=model.seq)
+
+
+# The latest decisions that wait for feedback, kept in memory: quick feedback need not read them back.
+
+
+class Made(NamedTuple):
+    """A decision without feedback, and all that its feedback needs.
+
+    Attributes
+    ----------
+    model
+        The model that decided.
+    seq
+        The decision's event.
+    key
+        Whose learner decided, of a keyed model.
+    expires_at
+        When its window ends, in seconds since 1970.
+    decision
+        The learner's own record.
+    ids
+        The candidates' ids, in the order of their features.
+    beside
+        The decision that was shown in its place, if another model made that.
+    names
+        Names of columns that its event tells.
+    """
+
+    model: Served
+    seq: int
+    key: str | None
+    expires_at: float
+    decision: Decision
+    ids: list[str]
+    beside: str | None = None
+    names: Carried = ()
+
+
+class Recent:
+    """Unanswered decisions by their ids, the oldest dropped when they are too large together.
+
+    Parameters
+    ----------
+    limit
+        How many bytes of records may be kept.
+    """
+
+    def __init__(self, limit: int = 16 << 20) -> None:
+        self._limit = limit
+        self._held: OrderedDict[str, tuple[Made, int]] = OrderedDict()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, name: str, made: Made, size: int) -> None:
+        """Keep a decision whose record has so many bytes."""
+        self._held[name] = made, size + 1000  # the objects around the record
+        self._size += size + 1000
+        while self._size > self._limit:
+            _, (_, dropped) = self._held.popitem(last=False)
+            self._size -= dropped
+
+    def get(self, name: str) -> Made | None:
+        """The decision, if it is still here."""
+        held = self._held.get(name)
+        return held[0] if held is not None else None
+
+    def drop(self, name: str) -> None:
+        """Let go of a decision: it has its feedback."""
+        if (held := self._held.pop(name, None)) is not None:
+            self._size -= held[1]
+
+    def clear(self) -> None:
+        """Let go of all."""
+        self._held.clear()
+        self._size = 0

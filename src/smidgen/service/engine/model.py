@@ -1,0 +1,444 @@
+"""A served model: its slots and its settings.
+
+The names of a model whose features are hashed: who falls into which column, with which sign.
+
+A hash forgets names. So a decision's event tells those that no event told before, and the service keeps them, up to a
+limit: weights, contributions and stories then speak of names. They are for people; no learner reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+
+from smidgen.decoding import UNREADABLE
+from smidgen.errors import SmidgenError
+from smidgen.learners import storage
+from smidgen.service.engine.blueprint import Blueprint
+from smidgen.service.engine.undo import Progress
+from smidgen.service.errors import StorageFailed
+from smidgen.service.log import codec
+from smidgen.service.log.events import Event
+from smidgen.service.loops.features import hashed_place
+from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.records import Counts
+from smidgen.service.storage.sqlite_schema import RESTORE
+
+#: So many names of a model are kept, of so many characters each; who comes later shares a column with "…".
+MOST, LONGEST = 65_536, 200
+KIND = "Names"
+#: Under this key the names of a slot are written aside; no app can send an empty key.
+PLACE = ""
+_UNREADABLE = (SmidgenError, *UNREADABLE, ValueError, KeyError, TypeError)
+
+
+class HashedNames:
+    """Names by column.
+
+    Parameters
+    ----------
+    dim
+        How many columns there are.
+    names
+        Those that are known.
+
+    Examples
+    --------
+    >>> from smidgen.service.engine.model import HashedNames
+    >>> names = HashedNames(64, ["country=se", "country=no"])
+    >>> names.new(["country=se", "plan=free"])
+    ['plan=free']
+    >>> column, sign = names.place("country=se")
+    >>> names.called(column), names.sign(column) == sign
+    ('country=se', True)
+    """
+
+    def __init__(self, dim: int, names: Iterable[str] = ()) -> None:
+        self._dim = dim
+        self._known: dict[str, None] = {}
+        self._columns: dict[int, list[str]] = {}
+        self._crowded: set[int] = set()
+        self.changed = False
+        self.add(names)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def place(self, name: str) -> tuple[int, int]:
+        """The column of a name, and the sign with which it counts there."""
+        return hashed_place(name, self._dim)
+
+    def new(self, names: Iterable[str]) -> list[str]:
+        """Those that are not known and can be kept; columns of others are noted as shared."""
+        found: dict[str, None] = {}
+        for name in names:
+            if name in self._known or name in found:
+                continue
+            if len(name) > LONGEST or len(self._known) + len(found) >= MOST:
+                self._crowded.add(self.place(name)[0])
+            else:
+                found[name] = None
+        return list(found)
+
+    def add(self, names: Iterable[str]) -> None:
+        """Keep names."""
+        for name in self.new(names):
+            self._known[name] = None
+            self._columns.setdefault(self.place(name)[0], []).append(name)
+            self.changed = True
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Keep names no longer: the events that told them were undone."""
+        for name in names:
+            if name in self._known:
+                del self._known[name]
+                self._columns[self.place(name)[0]].remove(name)
+
+    def sign(self, column: int) -> int:
+        """With which sign the first name of a column counts; + if there is none."""
+        names = self._columns.get(column)
+        return self.place(names[0])[1] if names else 1
+
+    def signs(self) -> NDArray[np.float64]:
+        """The same of all columns."""
+        signs = np.ones(self._dim)
+        for column, names in self._columns.items():
+            if names:
+                signs[column] = self.place(names[0])[1]
+        return signs
+
+    def called(self, column: int) -> str | None:
+        """The names of a column; those that count against the first have a minus. None if there is none."""
+        names = self._columns.get(column)
+        if not names:
+            return None
+        first = self.sign(column)
+        told = [name if self.place(name)[1] == first else f"−{name}" for name in names]
+        told += ["…"] if column in self._crowded else []
+        return " | ".join(told) + (" (share a column)" if len(told) > 1 else "")
+
+    def told(self) -> list[str]:
+        """All that are known, in the order in which they came."""
+        return list(self._known)
+
+    def all(self) -> Iterator[tuple[int, str]]:
+        """Every column that has a name, and what it is called."""
+        for column in sorted(self._columns):
+            if (name := self.called(column)) is not None:
+                yield column, name
+
+    def to_bytes(self) -> bytes:
+        """All that is known, for a state of the store."""
+        told = np.frombuffer(msgspec.json.encode(list(self._known)), np.uint8)
+        crowded = np.array(sorted(self._crowded), np.int64)
+        header = storage.Header(
+            kind=KIND, settings_version=1, state_version=1, params={}, decided=0, taught=0, notes={}
+        )
+        return storage.encode(header, {"names": told, "crowded": crowded})
+
+    @classmethod
+    def read(cls, reading: Reading, slot: int, dim: int) -> HashedNames:
+        """What was written aside; what was told since is told again when it comes again."""
+        made = cls(dim)
+        for state in reading.states(slot, PLACE):
+            try:
+                header, arrays = storage.decode(state.content, state.place)
+                if header.kind == KIND:
+                    made.add(msgspec.json.decode(arrays["names"].tobytes(), type=list[str]))
+                    made._crowded = set(arrays["crowded"].tolist())
+            except _UNREADABLE:
+                continue
+        made.changed = False
+        return made
+
+    @classmethod
+    def folded(cls, reading: Reading, slot: int, dim: int) -> HashedNames:
+        """What all events of a slot tell."""
+        made = cls(dim)
+        if (base := reading.base(slot)) is not None:
+            made.add(told(codec.read_fields(base.body, base.seq)))
+        made.follow(reading, slot, 0)
+        return made
+
+    def follow(self, reading: Reading, slot: int, after: int) -> None:
+        """Keep what the events of a slot after one tell."""
+        while chunk := reading.events(slot, after):
+            for event in chunk:
+                self.add(names_in(event))
+            after = chunk[-1].seq
+
+
+def names_in(event: Event) -> list[str]:
+    """The names of hashed features that an event tells."""
+    if event.type == "decision":
+        return told(codec.read_decision(event.body, event.seq).shared)
+    return told(codec.read_fields(event.body, event.seq)) if event.type in ("taught", "imported") else []
+
+
+def told(shared: dict[str, Any] | None) -> list[str]:
+    """The names that an event tells."""
+    names = (shared or {}).get("hashed") or []
+    return [name for name in names if isinstance(name, str)]
+
+
+def named_in(body: Any) -> Iterator[str]:
+    """The names of the features in a request."""
+    features = getattr(body, "features", None)
+    if isinstance(features, dict):
+        yield from features
+    candidates = getattr(body, "candidates", None)
+    for each in candidates if isinstance(candidates, list) else ():
+        if isinstance(each.features, dict):
+            yield from each.features
+
+
+# Which slot of a model a key is at home in: fixed for ever, and the same in every language.
+
+
+def slot_of(key: str, slots: int) -> int:
+    """The slot of a key: the first eight bytes of the SHA-256 of its UTF-8, as a big-endian number, modulo the slots.
+
+    Examples
+    --------
+    >>> from smidgen.service.engine.model import slot_of
+    >>> [slot_of(key, 4) for key in ("ann", "bob", "eve")]
+    [2, 2, 3]
+    """
+    return int.from_bytes(sha256(key.encode()).digest()[:8], "big") % slots if slots > 1 else 0
+
+
+def row_names(name: str, slots: int) -> list[str]:
+    """What the store calls the parts of a model: no app can give a name with a slash.
+
+    Examples
+    --------
+    >>> from smidgen.service.engine.model import row_names
+    >>> row_names("shop", 1), row_names("shop", 3)
+    (['shop'], ['shop/0', 'shop/1', 'shop/2'])
+    """
+    return [f"{name}/{slot}" for slot in range(slots)] if slots > 1 else [name]
+
+
+def name_and_part(row: str) -> tuple[str, int]:
+    """The model's name, and which of its parts it is, from what the store calls it.
+
+    Examples
+    --------
+    >>> from smidgen.service.engine.model import name_and_part
+    >>> name_and_part("shop"), name_and_part("shop/2")
+    (('shop', 0), ('shop', 2))
+    """
+    name, _, part = row.partition("/")
+    if part and not (part.isascii() and part.isdecimal() and len(part) < 4):
+        raise StorageFailed(f"a model in the database has the name {row!r}", RESTORE)
+    return name, int(part or 0)
+
+
+def count_of_models(rows: Iterable[str]) -> int:
+    """How many models there are, from what the store calls their parts.
+
+    Examples
+    --------
+    >>> from smidgen.service.engine.model import count_of_models
+    >>> count_of_models(["news", "shop/0", "shop/1", "shop/2"])
+    2
+    """
+    return sum(name_and_part(row)[1] == 0 for row in rows)
+
+
+# A model in memory: its settings, its counts, and who stands beside it.
+
+
+class Era(NamedTuple):
+    """Settings that a model had for a while.
+
+    Attributes
+    ----------
+    blueprint
+        The settings.
+    until, version
+        The event that ended it, and the version that this made.
+    by, source
+        The type of that event, and the name of the model that was promoted.
+    """
+
+    blueprint: Blueprint
+    until: int
+    version: int
+    by: str
+    source: str | None = None
+
+
+@dataclass
+class Served:
+    """A model as the service keeps it.
+
+    Attributes
+    ----------
+    id, name, slot
+        Its number, its name, and the slot of its events.
+    blueprint
+        Its settings.
+    created_at, archived_at
+        Seconds since 1970.
+    counts
+        How far it is; the store keeps them up to date.
+    saved
+        The event after which its learners were last written aside.
+    scaled
+        For each learner that was in memory since the start: how many rows of features its guard has scaled down.
+    hashed
+        The names of hashed features; None if its features are not hashed.
+    rewritten
+        How often its past was changed since the start: by retraction, rollback, forgetting or a base.
+    undoing
+        How far the work on its past is that is done aside at the moment.
+    leader
+        The champion that it stands beside, as a shadow or a challenger.
+    followers
+        All that were made to stand beside it, archived ones too.
+    past
+        The settings that it had before another model was promoted into its place, or before that was taken back.
+    part, parts
+        Which slot of its model this is, and all of them in order: one, unless the model was made with more.
+    caught, others
+        The event up to which this worker has heeded what others wrote, and the last one that was news to it; 0 where
+        nobody else writes.
+    """
+
+    id: int
+    name: str
+    slot: int
+    blueprint: Blueprint
+    created_at: float
+    archived_at: float | None = None
+    counts: Counts = field(default_factory=Counts)
+    saved: int = 0
+    scaled: dict[str | None, int] = field(default_factory=dict)
+    hashed: HashedNames | None = None
+    rewritten: int = 0
+    undoing: Progress | None = None
+    leader: Served | None = None
+    followers: list[Served] = field(default_factory=list)
+    past: tuple[Era, ...] = ()
+    part: int = 0
+    parts: list[Served] = field(default_factory=list)
+    caught: int = 0
+    others: int = 0
+
+    def __post_init__(self) -> None:
+        self.parts = self.parts or [self]
+
+    def of(self, key: str | None) -> Served:
+        """The part of its model where a key is at home."""
+        return self if key is None or len(self.parts) == 1 else self.parts[slot_of(key, len(self.parts))]
+
+    @property
+    def in_slot(self) -> dict[str, int]:
+        """What is told beside a version, or a number of an event, where these count per slot."""
+        return {} if self.told_slot is UNSET else {"slot": self.part}
+
+    @property
+    def label(self) -> str:
+        """What it is called among slots."""
+        return f"{self.name} (slot {self.part})" if len(self.parts) > 1 else self.name
+
+    @property
+    def told_slot(self) -> int | UnsetType:
+        """The same as a field of a reply."""
+        return self.part if len(self.parts) > 1 else UNSET
+
+    @property
+    def versions(self) -> int:
+        """How often the weights of its model have changed, in all slots."""
+        return sum(part.version for part in self.parts)
+
+    @property
+    def beside(self) -> list[Served]:
+        """Those who stand beside it now."""
+        return [each for each in self.followers if each.archived_at is None]
+
+    @property
+    def challenger(self) -> Served | None:
+        """The one that answers a share of its traffic."""
+        return next((each for each in self.beside if each.blueprint.body.challenger_of is not None), None)
+
+    @property
+    def shadow(self) -> Served | None:
+        """The one that decides beside it and is never shown."""
+        return next((each for each in self.beside if each.blueprint.body.shadow_of is not None), None)
+
+    def seen_by(self, allowed: str | None) -> bool:
+        """Whether it may be told of to somebody who may see only one model: what a challenger answers is its too."""
+        return allowed in (None, self.name) or (self.leader is not None and self.leader.name == allowed)
+
+    @property
+    def origin(self) -> Blueprint:
+        """The settings that it was made with; its learners begin with these, whatever came later."""
+        return self.past[0].blueprint if self.past else self.blueprint
+
+    @property
+    def since(self) -> int:
+        """The event from which on its present settings decide."""
+        return self.past[-1].until if self.past else 0
+
+    def present(self, seq: int) -> bool:
+        """Whether a decision is of its present settings, or of the same ones at an earlier time.
+
+        What was promoted has names of its own, whatever its settings are: a decision on others is not of them.
+        """
+        if seq > self.since:
+            return True
+        now = self.blueprint.record()
+        same: bool = self.at(seq).record() == now
+        if self.blueprint.features is None or not same:
+            return same
+        begun = [True, *(era.by == "promoted" for era in self.past)]  # the rest came back by a rollback
+        alike = [new and era.blueprint.record() == now for new, era in zip(begun, self.past, strict=False)]
+        return not begun[-1] and sum(alike) == 1
+
+    def era(self, seq: int) -> int:
+        """How many settings it had before those by which the decision of an event was made."""
+        return next((place for place, era in enumerate(self.past) if seq < era.until), len(self.past))
+
+    def at(self, seq: int) -> Blueprint:
+        """The settings by which the decision of an event was made."""
+        era = self.era(seq)
+        return self.past[era].blueprint if era < len(self.past) else self.blueprint
+
+    @property
+    def keyed(self) -> bool:
+        """Whether every key has a learner of its own."""
+        return self.blueprint.body.keyed
+
+    @property
+    def seq(self) -> int:
+        """The last event of its log."""
+        return self.counts.seq
+
+    @property
+    def version(self) -> int:
+        """How often its weights have changed."""
+        return self.counts.version
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions it has made."""
+        return self.counts.decisions
+
+    @property
+    def late(self) -> int:
+        """How many answers came too late."""
+        return self.counts.late
+
+    @property
+    def keys(self) -> int:
+        """How many keys have had a decision."""
+        return self.counts.keys

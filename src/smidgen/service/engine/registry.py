@@ -1,0 +1,622 @@
+"""All models by name and slot, and the catalogue of what can be created.
+
+The way into slots that other workers write to as well.
+
+A command enters the slots that it touches before it looks at anything: from then on nobody else writes to them until
+the batch ends. What others wrote since is heeded on the way in.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from smidgen import records
+from smidgen.decoding import UNREADABLE
+from smidgen.errors import FOREIGN, InvalidArgument, SmidgenError
+from smidgen.learners import Feedback, cards, learners
+from smidgen.learners.recommended import USUAL, find
+from smidgen.service.engine.blueprint import Blueprint, Shared, Terms, canonical, fitting, read, told_of
+from smidgen.service.engine.champions import champion_of, filled, joined, named, refuse_second
+from smidgen.service.engine.learner_cache import ORDINARY, LearnerCache, Recent
+from smidgen.service.engine.log_reader import EventLog
+from smidgen.service.engine.model import Era, HashedNames, Served, name_and_part, row_names
+from smidgen.service.engine.stories import find_decision
+from smidgen.service.engine.undo import Undo
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, UnknownModel
+from smidgen.service.log import codec
+from smidgen.service.loops.base import Back, Loop
+from smidgen.service.loops.registry import loops
+from smidgen.service.schemas import ModelBody
+from smidgen.service.storage import formats
+from smidgen.service.storage.protocol import Reading, Store
+from smidgen.service.storage.records import Counts, DecisionRow, ModelRow, TokenRow
+from smidgen.service.storage.sqlite_schema import RESTORE
+
+# The models of a store, by name and by slot, and the one way to make and to archive them.
+
+
+class Models:
+    """The models in memory.
+
+    Parameters
+    ----------
+    store
+        Where they are kept.
+    undo
+        What is to be put back if a command fails.
+
+    Attributes
+    ----------
+    by_name, by_slot
+        The models.
+    entrance
+        The way into slots, where others write to them too.
+    undone
+        Called with a model whose making is undone: the next one may get its number, and its slot.
+    """
+
+    def __init__(self, store: Store, undo: Undo) -> None:
+        self._store = store
+        self._undo = undo
+        self._rows: dict[int, ModelRow] = {}
+        self.entrance: Entrance | None = None
+        self.undone: Callable[[Served], None] = lambda model: None
+        self.by_name: dict[str, Served] = {}
+        self.by_slot: dict[int, Served] = {}
+
+    def load(self) -> None:
+        """Read the models from the store."""
+        for model in served(self._store):
+            states = self._store.states(model.slot)
+            newest = next((state for state in states if state.own and not state.outdated), None)
+            model.saved = newest.seq if newest is not None else 0
+            self._name_columns(model)
+            model.caught = model.seq
+            self.by_slot[model.slot] = model
+        self.by_name = gathered(self.by_slot.values())
+
+    def refresh(self) -> None:
+        """Read the rows of the models anew, and take over what others changed; models in memory stay the objects."""
+        by_slot = dict(self.by_slot)
+        for row in self._store.models():
+            if self._rows.get(row.id) == row and row.slot in by_slot:
+                continue
+            self._rows[row.id] = row
+            blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+            if (model := by_slot.get(row.slot)) is None:
+                model = by_slot[row.slot] = _served(row, blueprint, self._store.counts(row.slot))
+                model.saved = model.caught = model.seq
+                self._name_columns(model)
+                _link(model, row.resolved, by_slot.values())
+            model.blueprint, model.past = blueprint, eras(row.resolved)
+            model.archived_at, (model.name, model.part) = row.archived_at, name_and_part(row.name)
+        self.by_slot, self.by_name = by_slot, gathered(by_slot.values())
+
+    def _name_columns(self, model: Served) -> None:
+        if model.hashed is not None and model.blueprint.dim is not None:
+            model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
+
+    def known(self, name: str) -> Served:
+        """The model of this name, as it is in memory."""
+        if (model := self.by_name.get(name)) is None:
+            raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+        return model
+
+    def get(self, name: str, keys: Iterable[str | None] | None = None) -> Served:
+        """The model of this name; where others write too, it is entered, so that it is as it is.
+
+        Of a model with several slots it is the first, and all are entered, or, if there are keys, only theirs.
+        """
+        if (entrance := self.entrance) is None:
+            return self.known(name)
+        if name not in self.by_name:
+            entrance.look()
+        while True:
+            model = self.known(name)
+            entrance.enter(*(model.parts if keys is None else [model.of(key) for key in keys]))
+            if self.by_name.get(name) is model:  # nobody has given the name to another
+                return model
+
+    def hold(self, *models: Served) -> bool:
+        """Enter the slots of models, where others write too; whether these wrote anything since."""
+        return self.entrance is not None and self.entrance.enter(*models)
+
+    def find(self, log: EventLog, id: str, allowed: str | None) -> tuple[DecisionRow, Served]:
+        """A decision and its model, which is entered; one of a model that may not be seen looks unknown."""
+        if self.entrance is not None and (row := self._store.decision(id)) is not None:
+            if row.slot not in self.by_slot:
+                self.entrance.look()
+            model = self.by_slot.get(row.slot)
+            if model is not None and not self.entrance.enter(model) and model.seen_by(allowed):
+                return row, model  # as it was read: nobody wrote since
+        return find_decision(log, self.by_slot, id, allowed)
+
+    def settled(self, body: ModelBody) -> ModelBody:
+        """The settings, with what they leave to a champion."""
+        body = named(body)
+        if (champion := champion_of(body)) is not None:
+            if (found := self.by_name.get(champion)) is None:
+                raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
+            body = filled(body, found)
+        if body.slots > 1 and not body.keyed:
+            raise Impossible(
+                f"slots is {body.slots}, and the model has no keys to spread over them",
+                'leave slots out, or make the model with "keyed": true',
+            )
+        return body
+
+    def create(self, name: str, body: ModelBody, now: float) -> bool:
+        """Make a model; False if it is there already, with the same settings."""
+        self._meet(name, champion_of(body))
+        body = self.settled(body)
+        content = canonical(body)
+        if (old := self.by_name.get(name)) is not None:
+            if old.archived_at is not None:
+                raise Conflict(
+                    f"the model {name!r} is archived",
+                    "choose another name; or let it decide again (POST …:revive), or free its name (POST …:rename)",
+                )
+            if canonical(old.origin.body) != content:
+                raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
+            return False
+        leader = champion_of(body)
+        blueprint = Blueprint(body) if leader is None else joined(name, body, self.by_name[leader])
+        self.begin(name, blueprint, now)
+        return True
+
+    def _meet(self, *names: str | None) -> None:
+        """Where others write too: enter those of these models that are there."""
+        if self.entrance is not None:
+            if any(name not in self.by_name for name in names if name is not None):
+                self.entrance.look()
+            for name in names:
+                if name is not None and name in self.by_name:
+                    self.get(name)
+
+    def begin(self, name: str, blueprint: Blueprint, now: float) -> Served:
+        """Enter a new model; what was amended since its settings were made is amended here too."""
+        parts: list[Served] = []
+        for row in row_names(name, blueprint.body.slots):
+            parts.append(model := self._enter(row, blueprint, now))
+            model.parts = parts
+        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
+        if told["settings"] or told["labels"]:
+            content = codec.write({"changes": {}, "learn": records.encode(told)})
+            for each in parts:
+                self._store.append(each.slot, "amended", now, content)
+        self.by_name[name] = parts[0]
+        return parts[0]
+
+    def _enter(self, row_name: str, blueprint: Blueprint, now: float) -> Served:
+        """Enter a new model, or one slot of it, with settings that were checked."""
+        content, found, (name, part) = canonical(blueprint.body), resolved(blueprint), name_and_part(row_name)
+        if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
+            found["leader"] = self.by_name[leader].parts[part].id  # names may change, once it is archived
+        row = self._store.create(row_name, content, found, now)
+        if self.entrance is not None:
+            self.entrance.made(row.slot)
+        told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
+        if row_name != name:
+            told["slot"] = part
+        self._store.append(row.slot, "created", now, codec.write(told))
+        model = _served(row, blueprint, self._store.counts(row.slot))
+        _link(model, found, self.by_slot.values())
+        self.by_slot[row.slot] = model
+        self._undo.note(self._leave, name, row.slot)
+        return model
+
+    def put(self, model: Served, blueprint: Blueprint, past: tuple[Era, ...]) -> None:
+        """Go by other settings; ``past`` are those that it had before."""
+        self._undo.note(setattr, model, "blueprint", model.blueprint)
+        self._undo.note(setattr, model, "past", model.past)
+        model.blueprint, model.past = blueprint, past
+        self._rows.pop(model.id, None)
+        leader = {"leader": model.leader.id} if model.leader is not None else {}
+        self._store.amend(model.id, _whole(blueprint, past) | leader)
+
+    def archive(self, name: str, now: float) -> None:
+        """No more decisions; the log stays."""
+        for model in self.get(name).parts:
+            if model.archived_at is None:
+                self._store.archive(model.id, now)
+                self._rows.pop(model.id, None)
+                self._store.append(model.slot, "archived", now, None)
+                model.archived_at = now
+                self._undo.note(setattr, model, "archived_at", None)
+
+    def revive(self, name: str, now: float) -> None:
+        """An archived model decides again, and goes on where it was."""
+        for model in self.get(name).parts:
+            if model.archived_at is not None:
+                if model.leader is not None:
+                    refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
+                self._store.revive(model.id)
+                self._rows.pop(model.id, None)
+                self._store.append(model.slot, "revived", now, None)
+                self._undo.note(setattr, model, "archived_at", model.archived_at)
+                model.archived_at = None
+
+    def rename(self, name: str, to: str, now: float) -> None:
+        """Give an archived model another name, so that its own is free."""
+        model = self.get(name)
+        if model.archived_at is None:
+            raise Conflict(f"the model {name!r} is at work", "apps know it by its name; archive it first, or copy it")
+        self._meet(to)
+        if to in self.by_name:
+            raise Conflict(f"there is a model {to!r} already", "choose another name")
+        for part, row in zip(model.parts, row_names(to, len(model.parts)), strict=True):
+            self._store.rename(part.id, row)
+            self._rows.pop(part.id, None)
+            self._store.append(part.slot, "renamed", now, codec.write({"from": name, "to": to}))
+        self._call(model, to)
+        self._undo.note(self._call, model, name)
+
+    def _call(self, model: Served, name: str) -> None:
+        """Know a model by another name."""
+        del self.by_name[model.name]
+        for part in model.parts:
+            part.name = name
+        self.by_name[name] = model
+
+    def _leave(self, name: str, slot: int) -> None:
+        self.by_name.pop(name, None)
+        model = self.by_slot.pop(slot)
+        if model.leader is not None:
+            model.leader.followers.remove(model)
+        self.undone(model)
+
+
+def resolved(blueprint: Blueprint) -> dict[str, Any]:
+    """What is recorded with a model beside its body: what was left open there and settled when it was made."""
+    return {
+        "learner": blueprint.kind,
+        "settings": blueprint.record(),
+        "guarded": blueprint.guarded,
+        "terms": msgspec.to_builtins(blueprint.terms),
+        **({"shared": msgspec.to_builtins(blueprint.shared)} if blueprint.body.keyed else {}),
+    }
+
+
+def _whole(blueprint: Blueprint, past: tuple[Era, ...]) -> dict[str, Any]:
+    """The same with the settings that it had before, if another model was promoted into its place."""
+    if not past:
+        return resolved(blueprint)
+    before = [
+        _with_body(era.blueprint) | {"until": era.until, "version": era.version, "by": era.by, "source": era.source}
+        for era in past
+    ]
+    return _with_body(blueprint) | {"past": before}
+
+
+def _with_body(blueprint: Blueprint) -> dict[str, Any]:
+    return resolved(blueprint) | {"body": msgspec.json.decode(canonical(blueprint.body))}
+
+
+def eras(found: dict[str, Any]) -> tuple[Era, ...]:
+    """The settings that a model had before its present ones, from what is recorded with it."""
+    return tuple(
+        Era(
+            recorded(msgspec.convert(each["body"], ModelBody), each),
+            each["until"],
+            each["version"],
+            each["by"],
+            each["source"],
+        )
+        for each in found.get("past", ())
+    )
+
+
+def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
+    """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
+    if found is not None and "body" in found:
+        body = msgspec.convert(found["body"], ModelBody)
+    settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
+    if settings is not None:
+        shared = msgspec.convert((found or {}).get("shared", {}), Shared)
+        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded, shared=shared)
+    blueprint = Blueprint(body)
+    blueprint.guarded = guarded
+    return blueprint
+
+
+def served(reading: Reading) -> list[Served]:
+    """The models of a store, in the order of their making, each slot of theirs, without their learners."""
+    found: list[Served] = []
+    for row in reading.models():
+        try:
+            blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+            found.append(model := _served(row, blueprint, reading.counts(row.slot)))
+            model.past = eras(row.resolved)
+        except SmidgenError:
+            raise
+        except (*UNREADABLE, *FOREIGN) as error:
+            raise StorageFailed(f"the settings of the model {row.name!r} cannot be read: {error}", RESTORE) from error
+        _link(model, row.resolved, found)
+    gathered(found)
+    return found
+
+
+def gathered(models: Iterable[Served]) -> dict[str, Served]:
+    """The first slot of each model by its name, those of one model made known to one another."""
+    found: dict[str, list[Served]] = {}
+    for model in sorted(models, key=lambda each: each.part):
+        found.setdefault(model.name, []).append(model)
+    for parts in found.values():
+        for model in parts:
+            model.parts = parts
+    return {name: parts[0] for name, parts in found.items()}
+
+
+def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> None:
+    """Let a model know the champion that it stands beside, and that one it."""
+    if (id := found.get("leader")) is None:
+        return
+    if (leader := next((each for each in models if each.id == id), None)) is not None:
+        model.leader = leader
+        leader.followers.append(model)
+
+
+def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:
+    hashed = blueprint.loop.vectors.hashed and blueprint.dim is not None
+    name, part = name_and_part(row.name)
+    return Served(
+        row.id,
+        name,
+        row.slot,
+        blueprint,
+        row.created_at,
+        row.archived_at,
+        counts if counts is not None else Counts(),
+        hashed=HashedNames(blueprint.dim or 1) if hashed else None,
+        part=part,
+    )
+
+
+# What can be created: the loops, and the learners of each, as the pages show them.
+
+_ASKED_ELSEWHERE = ("dim", "n_classes", "labels")
+
+
+def catalogue() -> dict[str, Any]:
+    """Learners by loop, the recommended one first."""
+    return {name: [_entry(each, loop) for each in _sorted(loop)] for name, loop in loops.items()}
+
+
+def described() -> dict[str, Any]:
+    """The loops as they describe themselves: what may come back, and examples with the recommended learner."""
+    return {
+        name: {**loop.description(), "example": _example(loop), "back": _back(loop), "settings": _body_settings()}
+        for name, loop in loops.items()
+    }
+
+
+def first_learner(loop: type[Loop], feedback: str | None = None) -> str | None:
+    """The learner to begin with, if any serves the loop."""
+    names = fitting(loop.name)
+    return _recommended(loop, feedback) or (names[0] if names else None)
+
+
+def _recommended(loop: type[Loop], feedback: str | None) -> str | None:
+    names = fitting(loop.name)
+    wanted = (feedback,) if feedback is not None else (None, *loop.kinds.values())
+    for served, kind in itertools.product((loop.name, *loop.served_by), wanted):
+        try:
+            found = find(served, kind)[0].__name__
+        except InvalidArgument:
+            continue
+        if found in names and set(cards[found].kinds) & set(loop.kinds.values()):
+            return found
+    return None
+
+
+def _back(loop: type[Loop]) -> list[dict[str, Any]]:
+    """What may come back, the usual first, each with the learner to begin with and the settings that go with it."""
+    first = {field: body for _, body in loop.example.feedback for field in body}
+    found: dict[str, dict[str, Any]] = {}
+    order = [str(kind) for kind in USUAL.get(loop.name, ())]
+    fields = sorted(loop.kinds.items(), key=lambda item: order.index(item[1]) if item[1] in order else len(order))
+    for field, kind in fields:
+        learner = _recommended(loop, kind) or next(
+            (name for name in fitting(loop.name) if kind in cards[name].kinds), None
+        )
+        if kind in found or learner is None:
+            continue
+        told = loop.words.back.get(kind) or Back(title=kind[0].upper() + kind[1:])
+        found[kind] = {
+            "feedback": str(kind),
+            "title": told.title,
+            "note": told.note,
+            "example": told.example or first.get(field, {}),
+            "learner": learner,
+            "recommended": _recommended(loop, kind) is not None,
+            "settings": _settings(learner, kind),
+        }
+    return list(found.values())
+
+
+def _settings(learner: str, kind: str | None = None) -> list[str]:
+    """Settings of a model that make sense with this learner only, or with this kind of feedback."""
+    accepted = inspect.signature(learners[learner]).parameters
+    drawn = [said for said, name in (("explore", "floor"), ("min_share", "min_share")) if name in accepted]
+    return ["default_reward", "reward_range", *drawn] if kind == Feedback.REWARD else drawn
+
+
+def _body_settings() -> list[str]:
+    """All that the body of a new model may have, so that pages ask for nothing that is not taken."""
+    return list(ModelBody.__struct_fields__)
+
+
+def _sorted(loop: type[Loop]) -> list[str]:
+    first = first_learner(loop)
+    return sorted(fitting(loop.name), key=lambda name: (name != first, name))
+
+
+def _entry(name: str, loop: type[Loop]) -> dict[str, Any]:
+    parameters = inspect.signature(learners[name]).parameters
+    card = cards[name]
+    optional = {
+        key: value.default
+        for key, value in parameters.items()
+        if value.default is not inspect.Parameter.empty and key not in _ASKED_ELSEWHERE
+    }
+    return {
+        "name": name,
+        "feedback": card.feedback_in_words,
+        "kinds": [str(kind) for kind in card.kinds],
+        "settings": _settings(name),
+        "paper": card.paper,
+        "bound": card.bound,
+        "cost": card.cost,
+        "features": loop.dim is None and ("dim" in parameters or "learner" in parameters),
+        "params": dict(card.first),
+        "optional": optional,
+    }
+
+
+def _example(loop: type[Loop]) -> dict[str, Any]:
+    """The loop's example, with the learner for the feedback that it shows."""
+    told: dict[str, Any] = msgspec.to_builtins(loop.example)
+    kinds = [loop.kinds[field] for _, body in loop.example.feedback for field in body if field in loop.kinds]
+    learner = first_learner(loop, kinds[0] if kinds else None)
+    if knobs := told["model"].get("knobs"):  # they are its space, and how many they are decides on the learner
+        found = find(loop.name, kinds[0] if kinds else None, len(knobs))[0].__name__
+        return {**told, "model": {"loop": loop.name, "learner": found, **told["model"]}}
+    model = {"loop": loop.name, "learner": learner, **told["model"]}
+    first = cards[learner].first if learner is not None else {}
+    if params := {**first, **model.get("params", {})}:
+        model["params"] = params
+    return {**told, "model": model}
+
+
+class Entrance:
+    """Takes slots for the batch that is open, and keeps the memory of this worker true to what others wrote.
+
+    Parameters
+    ----------
+    store, models, events, learners, recent
+        What is shared, and what this worker has in memory of it.
+
+    Attributes
+    ----------
+    tokens
+        As of the last look.
+    wanted
+        The slots that the latest command has asked for: who was told that one is taken begins with all of them.
+    """
+
+    def __init__(self, store: Store, models: Models, events: EventLog, learners: LearnerCache, recent: Recent) -> None:
+        self._store = store
+        self._models = models
+        self._events = events
+        self._learners = learners
+        self._recent = recent
+        self._held: set[int] = set()
+        self.wanted: set[int] = set()
+        self.tokens: Sequence[TokenRow] = ()
+        self.number = -1  #: the catalogue's, when the rows of the models were last read
+
+    def holds(self, slot: int) -> bool:
+        """Whether the open batch holds a slot."""
+        return slot in self._held
+
+    def mark(self) -> tuple[frozenset[int], int]:
+        """A command begins: the slots that are held, and the catalogue's number."""
+        self.wanted = set()
+        return frozenset(self._held), self.number
+
+    def back(self, mark: tuple[frozenset[int], int]) -> None:
+        """The command is undone: what it took may be another's by now, and a number that it made another's too."""
+        self._held &= mark[0]
+        self.number = mark[1]
+
+    def look(self, number: int | None = None) -> bool:
+        """Read the rows of models and tokens anew if somebody has changed any; whether that is so."""
+        if (number := self._store.catalogue() if number is None else number) <= self.number:
+            return False
+        self._models.refresh()
+        self.tokens = self._store.tokens()
+        self.number = number
+        return True
+
+    def begin(self, wanted: set[int]) -> None:
+        """Take slots that a command could not have in the last batch, while none is held: this may wait."""
+        self.look()
+        slots = sorted(slot for slot in wanted if slot in self._models.by_slot)
+        if slots:
+            self._take(slots)
+
+    def expect(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
+        """Take what commands will be about, as far as that is known: the model's name of each, and its decisions.
+
+        It waits for what the first one wants, if nothing is held; of the rest, what is free is taken.
+        """
+        named: list[list[int | str]] = [[*self._alone(name), *about] for name, about in wanted]
+        if named:
+            self._store.expect(named[0], [each for one in named[1:] for each in one])
+
+    def _alone(self, name: str | None) -> list[int]:
+        """The slots that any command about a model takes; which of several it takes, its key will say."""
+        model = self._models.by_name.get(name or "")
+        return sorted(_family(model)) if model is not None and len(model.parts) == 1 else []
+
+    def enter(self, *models: Served) -> bool:
+        """Take the slots of models and of those that stand beside them; whether there was news in any."""
+        news = False
+        while new := sorted({slot for model in models for slot in _family(model)} - self._held):
+            self.wanted.update(new)
+            news |= self._take(new)
+        return news
+
+    def made(self, slot: int) -> None:
+        """A slot that the open batch has made is its own."""
+        self._held.add(slot)
+
+    def end(self, *, committed: bool) -> None:
+        """The batch has ended: others may write."""
+        if not committed:
+            self.number = -1
+        else:
+            for slot in self._held:
+                if (model := self._models.by_slot.get(slot)) is not None:
+                    model.caught = model.seq
+        self._held.clear()
+
+    def _take(self, slots: list[int]) -> bool:
+        self._store.enter(*slots)
+        self._held.update(slots)
+        self.look()  # whoever makes a model beside another holds that one's slot: this is how it becomes known
+        news = [self._heed(self._models.by_slot[slot]) for slot in slots]
+        return any(news)
+
+    def _heed(self, model: Served) -> bool:
+        """Heed what others wrote since; whether there was any."""
+        if (seq := model.seq) == model.caught:
+            return False
+        model.others = seq
+        if seq < model.caught or not self._store.kinds(model.slot, model.caught) <= ORDINARY:
+            self._renew(model)
+        elif model.hashed is not None:
+            model.hashed.follow(self._store, model.slot, model.caught)
+        model.caught = seq
+        return True
+
+    def _renew(self, model: Served) -> None:
+        """Let go of all that is in memory of a model whose past, or whose settings, others changed."""
+        self._learners.leave_all(model.slot)
+        self._events.let_go(model)
+        self._recent.clear()
+        model.scaled.clear()
+        model.rewritten += 1
+        if model.hashed is not None and model.blueprint.dim is not None:
+            model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
+
+
+def _family(model: Served) -> set[int]:
+    """A model with its champion, and with all that stand beside that one and still decide."""
+    first = model.leader if model.leader is not None else model
+    return {model.slot, first.slot, *(each.slot for each in first.beside)}

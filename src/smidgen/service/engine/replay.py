@@ -1,0 +1,492 @@
+"""Weights as a fold over the log, without the events that were undone."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from smidgen.decision import Decision
+from smidgen.errors import InvalidRecord
+from smidgen.features import Encoded
+from smidgen.features.memory import Carried, Places
+from smidgen.learners import Learner, starts
+from smidgen.learners.amending import add_classes, amended
+from smidgen.learners.records.around import inside, know, takes_records, vectorizer_of
+from smidgen.learners.records.front import as_context, by_position, on_columns
+from smidgen.service.engine.blueprint import begun, labels_of
+from smidgen.service.log import codec
+from smidgen.service.log.events import ERASED, KEPT, REWINDS, Event
+from smidgen.service.loops.evaluator import Lesson
+from smidgen.service.storage.protocol import History
+
+# What events say of records, as the learners of keys take it: rows, with new names where the log says they went.
+
+#: Where the names of a record go that has no new ones.
+NOWHERE: Places = ([], [])
+#: Events that tell a learner something of a record.
+TELLING = ("feedback", "expired", "taught")
+
+
+class Change(NamedTuple):
+    """What an event says that changed the weights of a key, all that its learner and its group take of it.
+
+    Attributes
+    ----------
+    type
+        Of the event.
+    decision
+        The decision that it is about, as it is recorded: on a record, or on rows.
+    told
+        What the learner was told.
+    places
+        Where the new names of a record went; of examples, one for each.
+    names
+        Names that were told again.
+    """
+
+    type: str
+    decision: Decision | None
+    told: Any
+    places: Any = None
+    names: Carried = ()
+
+
+def read(reader: Learner, event: Event, made: Event | None) -> Change:
+    """What an event that changes weights says; the learner reads the record of its decision."""
+    decision: Decision | None = None
+    names: Carried = ()
+    if made is not None and event.type not in REWINDS:
+        body = codec.read_decision(made.body, made.seq)
+        decision, names = codec.recall(reader, body.record, made.seq), codec.carried(body.shared, made.seq)
+    if event.type in ("feedback", "expired"):
+        heard = codec.read_feedback(event.body, event.seq)
+        return Change(event.type, decision, codec.read_value(heard.learn, event.seq), heard.places, names)
+    told = codec.read_told(event)
+    fields = codec.read_fields(event.body, event.seq) if event.type == "taught" else {}
+    return Change(event.type, decision, told, fields.get("places"), names or codec.carried(fields, event.seq))
+
+
+def records_of(change: Change) -> Iterator[tuple[Any, Any, Carried]]:
+    """What an event tells of records: each as it was encoded, where its new names went, and names told again."""
+    told = change.told
+    if change.type not in TELLING:
+        return
+    if isinstance(told, Lesson) and told.by_itself:
+        if told.answer is not None:
+            yield told.context, change.places, ()  # the names of its decision may be of another table
+    elif change.type == "taught" and not isinstance(told, Lesson):
+        for (context, _), places in zip(told, change.places or [None] * len(told), strict=True):
+            yield context, places, change.names
+    elif change.decision is not None:
+        yield change.decision.context, change.places, change.names
+
+
+def told_to(learner: Learner, change: Change) -> tuple[Decision | None, Any]:
+    """The decision and what is told of it, or the examples, as the learner takes them.
+
+    A learner with a vectorizer of its own takes records; others take the rows made of them.
+    """
+    decision, told = change.decision, change.told
+    if takes_records(learner) or change.type not in TELLING:
+        return decision, told
+    if isinstance(told, Lesson):
+        where = change.places
+        if told.by_itself:  # its decision may be of other settings, and the places are not of that
+            if isinstance(told.context, Encoded):
+                told = replace(told, context=as_context(told.context, columns_of(told.context, where)))
+            return None, told
+        if decision is not None and isinstance(decision.context, Encoded):
+            told = replace(told, answer=by_position(told.answer, decision.context))
+            decision = on_columns(learner, decision, columns_of(decision.context, where))
+        return decision, told
+    if change.type == "taught":
+        given = zip(told, change.places or [None] * len(told), strict=True)
+        return decision, [example(context, answer, places) for (context, answer), places in given]
+    if decision is None or not isinstance(decision.context, Encoded):
+        return decision, told
+    encoded = decision.context
+    return on_columns(learner, decision, columns_of(encoded, change.places)), by_position(told, encoded)
+
+
+def example(context: Any, answer: Any, places: Any) -> tuple[Any, Any]:
+    """An example of a log as a learner of rows takes it."""
+    if not isinstance(context, Encoded):
+        return context, answer
+    return as_context(context, columns_of(context, places)), by_position(answer, context)
+
+
+def columns_of(encoded: Encoded, places: Any) -> NDArray[np.uint32]:
+    """The columns of the new names of what was encoded, by the places that a log gives."""
+    return encoded.columns_at(places_in(encoded, places))
+
+
+def begin(learner: Learner, start: bytes | None) -> None:
+    """Let a fresh learner begin with what the log says."""
+    if start is not None:
+        learner.start_from(starts.read(start, learner.start()))
+
+
+class Begun(NamedTuple):
+    """Where a key begins.
+
+    Attributes
+    ----------
+    seq
+        The event that says what it begins with; 0 if there is none yet, so that its next decision will.
+    start
+        What it begins with; None is nothing.
+    """
+
+    seq: int = 0
+    start: bytes | None = None
+
+
+def find_begun(events: Iterable[Event], again: Any) -> Begun:
+    """Where a key begins, by its events in their order.
+
+    Parameters
+    ----------
+    events
+        The events of the key.
+    again
+        Says of a version whether a key that began then begins anew: what it began with was rolled back.
+    """
+    for event in events:
+        if event.type == "decision":
+            body = codec.read_decision(event.body, event.seq)
+            if not again(body.model_version):
+                return Begun(event.seq, (body.shared or {}).get("start"))
+        elif event.type == "taught":
+            fields = codec.read_fields(event.body, event.seq)
+            if not again((event.made or 1) - 1):
+                return Begun(event.seq, fields.get("start"))
+        elif event.type == "imported" and not again((event.made or 1) - 1):
+            return Begun(event.seq)
+    return Begun()
+
+
+def places_in(encoded: Encoded, places: Any) -> list[int]:
+    """The places that a log gives to the new names of what was encoded."""
+    ids = list((places or NOWHERE)[0])
+    if len(ids) != len(encoded.names):
+        raise InvalidRecord("a log does not say where the names of a record went", "give all of the log")
+    return ids
+
+
+# Which events of a log count no more, because later ones took them back, and what stays of them all the same.
+
+
+class Rewind(NamedTuple):
+    """An event that takes back.
+
+    Attributes
+    ----------
+    type, by
+        Its type, and the version that it made.
+    version
+        The version that it names: of ``rolled_back`` the one to go back to, of ``retracted`` the one that is undone.
+    keeps
+        Whether names of features that are taken back keep their columns; none did at first.
+    """
+
+    type: str
+    by: int
+    version: int
+    keeps: bool = False
+
+    @property
+    def first(self) -> int:
+        """The first version that it undoes."""
+        return self.version + (self.type == "rolled_back")
+
+    @property
+    def last(self) -> int:
+        """The last one: what goes back undoes itself too, as far as later ones go back beyond it."""
+        return self.by if self.type == "rolled_back" else self.version
+
+
+class Undone:
+    """The versions whose events count no more, because later ones took them back.
+
+    Parameters
+    ----------
+    rewinds
+        The events that take back, in order (`Rewind`). One that was itself taken back does nothing.
+
+    Examples
+    --------
+    >>> from smidgen.service.engine.replay import Undone
+    >>> undone = Undone([("retracted", 6, 2), ("rolled_back", 9, 4), ("retracted", 10, 3)])
+    >>> [version for version in range(1, 11) if version in undone]
+    [3, 5, 6, 7, 8, 9]
+    >>> undone.spoils(2), undone.spoils(4), undone.spoils(10)
+    (False, True, False)
+    """
+
+    def __init__(self, rewinds: Iterable[tuple[str, int, int] | tuple[str, int, int, bool]] = ()) -> None:
+        given = [Rewind(*each) for each in rewinds]
+        self._lost = [each for each in given if not each.keeps]
+        self._count: list[Rewind] = []
+        for each in reversed(given):
+            if each.by not in self:
+                self._count.append(each)
+
+    def __contains__(self, version: int) -> bool:
+        return bool(self._count) and any(each.first <= version <= each.last for each in self._count)
+
+    def begins_anew(self, version: int) -> bool:
+        """Whether a key that began at this version begins anew, since a rollback took back what it began with."""
+        return any(each.first <= version < each.by for each in self._count if each.type == "rolled_back")
+
+    def spoils(self, version: int) -> bool:
+        """Whether a state of this version holds something that was taken back later."""
+        return any(each.first <= version < each.by for each in self._count)
+
+    def keeps(self, version: int) -> bool:
+        """Whether names that the event of a version told keep their columns, though it was taken back."""
+        return version in self and not any(each.first <= version <= each.last for each in self._lost)
+
+    def until(self, version: int) -> int:
+        """The version that took this one back."""
+        return max(each.by for each in self._count if each.first <= version <= each.last)
+
+
+class Kept:
+    """Which events that were taken back still tell names of features, asked in the order of the log.
+
+    A decision that is open, or counts, may stand on columns whose names such an event told. What was taken back
+    together with a promotion, and came after it, is of another table.
+
+    Parameters
+    ----------
+    undone
+        What was taken back.
+    """
+
+    def __init__(self, undone: Undone) -> None:
+        self._undone = undone
+        self._elsewhere = 0  # up to this version another model's names were in force
+
+    def has(self, type: str, version: int) -> bool:
+        """Whether the next event that was taken back, of this type and version, tells names that are kept."""
+        if type == "promoted":
+            self._elsewhere = max(self._elsewhere, self._undone.until(version))
+        return version > self._elsewhere and self._undone.keeps(version)
+
+
+def rewinds(reading: History, slot: int) -> list[Rewind]:
+    """The events of a slot that take back."""
+    return [_rewind(event) for event in reading.rewinds(slot)]
+
+
+def undone(reading: History, slot: int) -> Undone:
+    """What was taken back in the log of a slot."""
+    return Undone(rewinds(reading, slot))
+
+
+def brought_back(reading: History, slot: int, decision: str) -> int | None:
+    """The version whose answer to a decision counts again, since a rollback undid its retraction; None if none does."""
+    mine = [_rewind(event) for event in reading.rewinds(slot) if event.decision == decision]
+    if not mine:
+        return None
+    gone = undone(reading, slot)
+    return next((each.version for each in reversed(mine) if each.by in gone and each.version not in gone), None)
+
+
+def _rewind(event: Event) -> Rewind:
+    fields = codec.read_fields(event.body, event.seq)
+    version = fields.get("version")
+    if not isinstance(version, int):
+        raise InvalidRecord(f"event {event.seq} takes back no version", "restore the database from a backup")
+    return Rewind(event.type, event.made or 0, version, fields.get("columns") == KEPT)
+
+
+# Weights are a fold over the log: what each kind of event does to a learner.
+
+#: What an event does to a learner: given the decision that it is about, if any, what the learner is told, and whose
+#: learner it is.
+Step = Callable[[Learner, Decision | None, Any, str | None], Learner]
+STEPS: dict[str, Step] = {}
+#: What closes a decision that was shown.
+HEARD = ("feedback", "expired")
+#: So many answers are read together at most, with decisions of so many bytes; fewer than some are read one by one.
+TOGETHER, MOST, FEWEST = 256, 1 << 20, 4
+
+
+def step(*types: str) -> Callable[[Step], Step]:
+    """Enter what events of these types do."""
+
+    def enter(function: Step) -> Step:
+        STEPS.update(dict.fromkeys(types, function))
+        return function
+
+    return enter
+
+
+@step(*HEARD)
+def _heard(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """A reaction, or the silence that stands for one; a lesson, if the decision was made by other settings."""
+    if isinstance(told, Lesson):
+        told.give(learner, None)
+        return learner
+    if decision is None:
+        raise InvalidRecord("it answers a decision that is not in the log", "give all of the log")
+    learner.learn(decision, told)
+    return learner
+
+
+@step("taught")
+def _taught(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """Examples whose answers are known, or what came of the decision that was shown in the place of the learner's."""
+    if isinstance(told, Lesson):
+        told.give(learner, decision)
+        return learner
+    for context, answer in told:
+        learner.teach(context, answer)
+    return learner
+
+
+@step("imported")
+def _imported(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """A learner from elsewhere, in the place of the one that was there; what keys share is none of theirs."""
+    if told is None:
+        return learner
+    return Learner.from_bytes(told.tobytes(), "an imported learner")
+
+
+@step("amended")
+def _amended(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """Other settings, more labels: what has been learnt stays. Settings that it does not have are another's."""
+    accepted = {*inspect.signature(type(inside(learner))).parameters, *(["text"] if takes_records(learner) else [])}
+    if settings := {name: value for name, value in told["settings"].items() if name in accepted}:
+        learner = amended(learner, **settings)
+    if told["labels"] is not None:
+        add_classes(learner, *labels_of(told))
+    return learner
+
+
+@step("promoted")
+def _promoted(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """The learner of another model, or, of a key that has learnt nothing there, a fresh one with its settings."""
+    if told["state"] is not None:
+        return Learner.from_bytes(told["state"].tobytes(), "a promoted learner")
+    fresh = begun(told["settings"], key, guarded=told["guarded"])
+    return _amended(fresh, None, told["amended"], key)
+
+
+@step(ERASED, *REWINDS)
+def _nothing(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """What is erased is gone; what takes back is heeded by leaving out (`Undone`)."""
+    return learner
+
+
+def take(
+    learner: Learner, type: str, seq: int, decision: Decision | None, told: Any, key: str | None = None
+) -> Learner:
+    """The learner after an event that changes weights: itself, or another one in its place.
+
+    Parameters
+    ----------
+    learner
+        The learner before it.
+    type, seq
+        The event.
+    decision
+        The decision that it is about, if any.
+    told
+        What the learner is told.
+    key
+        Whose learner it is, of a keyed model.
+    """
+    if (known := STEPS.get(type)) is None:
+        raise InvalidRecord(
+            f"event {seq} is of the type {type!r}, which changes weights, and this smidgen does not know how",
+            "upgrade smidgen",
+        )
+    return known(learner, decision, told, key)
+
+
+def follow(
+    learner: Learner,
+    changes: Iterable[tuple[Event, Event | None]],
+    undone: Undone,
+    key: str | None = None,
+    start: Begun | None = None,
+) -> tuple[Learner, int]:
+    """Take events of the log, but for those that were taken back.
+
+    Parameters
+    ----------
+    learner, changes, undone
+        Who learns, from what, and what counts no more.
+    key
+        Whose learner it is, of a keyed model.
+    start
+        Where a fresh learner of a key begins, and with what.
+
+    Returns
+    -------
+    The learner, and the number of the last event, 0 if there was none.
+    """
+    seq, size, kept = 0, 0, Kept(undone)
+    together: list[tuple[Event, Event]] = []
+    for event, made in changes:
+        if start is not None and event.seq >= start.seq:  # the settings of that time are in force
+            begin(learner, start.start)
+            start = None
+        seq = event.seq
+        counts = event.made not in undone if event.made is not None else event.type == "amended"
+        if event.made is not None and not counts and kept.has(event.type, event.made) and takes_records(learner):
+            learner = _all_heard(learner, together, key)
+            together, size = [], 0
+            keep(learner, read(learner, event, made))
+        if not counts or event.type == ERASED:
+            continue
+        if made is not None and event.type in HEARD and start is None:
+            together.append((event, made))
+            size += len(made.body or b"")
+            if len(together) < TOGETHER and size < MOST:
+                continue
+        learner = _all_heard(learner, together, key)
+        together, size = [], 0
+        if made is None or event.type not in HEARD or start is not None:
+            learner = _taken(learner, event, made, key)
+    learner = _all_heard(learner, together, key)
+    if start is not None:
+        begin(learner, start.start)
+    return learner, seq
+
+
+def _taken(learner: Learner, event: Event, made: Event | None, key: str | None) -> Learner:
+    """The learner after an event."""
+    decision, told = told_to(learner, read(learner, event, made))
+    return take(learner, event.type, event.seq, decision, told, key)
+
+
+def _all_heard(learner: Learner, answers: Sequence[tuple[Event, Event]], key: str | None) -> Learner:
+    """The learner after answers, each with its decision: read together, and learnt in their order."""
+    try:
+        read = codec.read_answers(learner, answers) if len(answers) >= FEWEST else []
+    except InvalidRecord:  # the verbs learn up to the one that is at fault
+        read = []
+    pairs = [told_to(learner, Change("feedback", made, told, body.places)) for made, body, told in read]
+    if not pairs or any(isinstance(told, Lesson) for _, told in pairs):
+        for event, made in answers:
+            learner = _taken(learner, event, made, key)
+        return learner
+    learner.learn_many(*zip(*pairs, strict=True))
+    return learner
+
+
+def keep(learner: Learner, change: Change) -> None:
+    """Let a learner of records know the names of what it had learnt and was taken back: they keep their columns."""
+    if change.type == "imported":
+        other = vectorizer_of(_imported(learner, None, change.told, None))
+        know(learner, names=other.known() if other is not None else ())
+    for context, _, _ in records_of(change):
+        know(learner, context)

@@ -1,0 +1,350 @@
+"""State that the keys of a model share.
+
+What the keys of a slot have in common: the names of its features, and what a newcomer begins with.
+
+Both are a fold over what all keys have learnt, in the order of the log, beside the folds of the keys. A key needs
+neither to be folded: its events say what it began with, and where its names have their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from smidgen.decision import Decision
+from smidgen.errors import CorruptFile, SmidgenError
+from smidgen.features import Encoded, Vectorizer
+from smidgen.features.memory import Carried, Places
+from smidgen.learners import Learner, starts, storage
+from smidgen.learners.amending import add_classes, amended
+from smidgen.learners.records.front import Front, as_context
+from smidgen.service.engine.blueprint import Blueprint, labels_of
+from smidgen.service.engine.replay import (
+    NOWHERE,
+    TELLING,
+    Change,
+    Kept,
+    Undone,
+    example,
+    places_in,
+    read,
+    records_of,
+    told_to,
+)
+from smidgen.service.log import codec
+from smidgen.service.log.events import ERASED, REWINDS, Event
+from smidgen.service.loops.evaluator import Lesson
+
+# The mean of what the keys of a slot have learnt, in whole numbers: whoever leaves, leaves nothing behind.
+
+#: A weight counts in steps of one sixteen-millionth, up to this size; so a sum of four million keys is exact.
+STEP, LARGEST = 2.0**-24, 65_536.0
+
+
+class Mean:
+    """Sums of the keys' starts (`Learner.start`), and how many keys there are.
+
+    The sums are of whole numbers. They depend on what the keys are now, not on how they came to it, to the last bit.
+
+    Parameters
+    ----------
+    sums, keys
+        What was saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen.service.engine.shared_state import Mean
+    >>> mean, fresh = Mean(), {"w": np.zeros(2)}
+    >>> mean.move(None, {"w": np.array([1.0, 0.5])})
+    >>> mean.move(None, {"w": np.array([3.0, 0.5])})
+    >>> mean.values(fresh)["w"].tolist()
+    [2.0, 0.5]
+    >>> mean.move({"w": np.array([3.0, 0.5])}, None)
+    >>> mean.values(fresh)["w"].tolist()
+    [1.0, 0.5]
+    """
+
+    def __init__(self, sums: Mapping[str, NDArray[np.int64]] | None = None, keys: int = 0) -> None:
+        self.sums: dict[str, NDArray[np.int64]] = {name: np.array(array) for name, array in (sums or {}).items()}
+        self.keys = keys
+
+    def move(self, before: Mapping[str, NDArray[Any]] | None, after: Mapping[str, NDArray[Any]] | None) -> None:
+        """Let a key count as it is now in the place of what it was; None where it had, or has, learnt nothing."""
+        for start, sign in ((before, -1), (after, 1)):
+            if start is not None:
+                self.keys += sign
+                for name, array in start.items():
+                    self._add(name, sign * _whole(array))
+
+    def values(self, fresh: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+        """The mean, in the form of a fresh start; that, if there is no key."""
+        if not self.keys:
+            return dict(fresh)
+        found = {name: np.array(array, dtype=np.float64) for name, array in fresh.items()}
+        for name, array in self.sums.items():
+            found[name][tuple(slice(extent) for extent in array.shape)] = array * (STEP / self.keys)
+        return found
+
+    def _add(self, name: str, array: NDArray[np.int64]) -> None:
+        known = self.sums.get(name)
+        if known is None or known.shape != array.shape:  # labels were added
+            wide = tuple(map(max, array.shape, known.shape)) if known is not None else array.shape
+            self.sums[name] = _widened(known, wide)
+            array = _widened(array, wide)
+        self.sums[name] += array
+
+
+def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
+    out: NDArray[np.int64] = np.rint(np.clip(array, -LARGEST, LARGEST) / STEP).astype(np.int64)
+    return out
+
+
+def _widened(array: NDArray[np.int64] | None, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    out = np.zeros(shape, np.int64)
+    if array is not None:
+        out[tuple(slice(extent) for extent in array.shape)] = array
+    return out
+
+
+KIND, STATE_VERSION = "Group", 1
+#: What a key that has learnt nothing knows of columns.
+NONE: NDArray[np.uint32] = np.empty(0, np.uint32)
+_HINT = "it is made anew from the log"
+
+
+class Group:
+    """What the keys of a slot share.
+
+    Parameters
+    ----------
+    blueprint
+        The model's settings; they say what is shared.
+
+    Attributes
+    ----------
+    table
+        The names of columns and the statistics of numbers; None if the model takes no records.
+    pooled
+        A learner that is taught what all keys are told; None if newcomers need none.
+    mean
+        The mean of the keys' weights; None if newcomers need none.
+    """
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        self._blueprint = blueprint
+        how = blueprint.shared_start
+        self.table: Vectorizer | None = None
+        self._front: Front | None = None
+        if blueprint.shared.names and blueprint.features is not None and blueprint.dim is not None:
+            self.table = blueprint.features.fresh()
+            self._front = Front(blueprint.learner(None), blueprint.dim)
+        self.pooled: Learner | None = blueprint.learner(None) if how == "pooled" else None
+        self.mean: Mean | None = Mean() if how == "mean" else None
+
+    # Deciding
+
+    def decide(self, learner: Learner, context: Any, known: NDArray[np.uint32]) -> tuple[Decision, Carried]:
+        """Let a key's learner decide; the decision, and the names that this key has not told yet."""
+        if self.table is None or self._front is None:
+            return learner.decide(context), ()
+        encoded = self._front.encode(self.table, context)
+        made = learner.decide(as_context(encoded, self.table.planned(encoded)[1]))
+        return structs.replace(made, context=encoded), self.table.carried(encoded, known)
+
+    def start(self, learner: Learner) -> bytes | None:
+        """What a newcomer begins with, as its log says it; None if there is nothing to begin with."""
+        fresh = learner.start() if self.pooled is not None or self.mean is not None else {}
+        if self.pooled is not None:
+            found: Mapping[str, NDArray[Any]] = self.pooled.start() if self.pooled.rounds else fresh
+        elif self.mean is not None:
+            found = self.mean.values(fresh)
+        else:
+            return None
+        return None if starts.empty(found, fresh) else starts.write(found, fresh)
+
+    # Learning
+
+    def places(self, decision: Decision) -> Places | None:
+        """Where the new names of a decision go if it is learnt next; None if it has none."""
+        return self.places_of(decision.context)
+
+    def places_of(self, context: Any) -> Places | None:
+        """The same of what was encoded."""
+        if self.table is None or not isinstance(context, Encoded) or not context.names:
+            return None
+        return self.table.places(context, self.table.planned(context)[0])
+
+    def carried(self, context: Any, known: NDArray[np.uint32]) -> Carried:
+        """Names of what was encoded that a key has not told yet."""
+        return self.table.carried(context, known) if self.table is not None and isinstance(context, Encoded) else ()
+
+    def encode(self, context: Any) -> Any:
+        """An example as a log keeps it."""
+        return context if self.table is None or self._front is None else self._front.encode(self.table, context)
+
+    def take(self, change: Change) -> None:
+        """Take what a key has learnt."""
+        told = change.told
+        if change.type not in TELLING:
+            return
+        for table, context, places, names in self._records(change):
+            table.absorb_at(context, places, names)
+        if change.type == "taught" and not isinstance(told, Lesson):
+            for (context, answer), places in zip(told, change.places or [None] * len(told), strict=True):
+                self._teach(context, answer, places)
+        elif isinstance(told, Lesson) and told.by_itself:
+            if told.answer is not None:
+                self._teach(told.context, told.answer, change.places)
+        elif change.decision is not None:
+            self._learn(change)
+
+    def keep(self, change: Change) -> None:
+        """Take the names of what a key had learnt and was taken back: they keep their columns."""
+        for table, context, places, names in self._records(change):
+            table.note_at(context, places, names)
+
+    def keep_all(self, content: bytes, source: str) -> None:
+        """Take the names of what was shared and was taken back."""
+        other = Group.from_bytes(content, self._blueprint, source)
+        if self.table is not None and other.table is not None:
+            self.table.adopt(other.table.known())
+            self.table.reserve(other.table.extent)
+
+    def reserve(self, extent: Any) -> None:
+        """Let the places of names that are forgotten stay empty; ``extent`` is as the log says it."""
+        if self.table is not None and extent is not None:
+            self.table.reserve(extent)
+
+    def names_at(self, places: Container[int]) -> Group:
+        """Another one that knows the names at these places, and nothing else."""
+        made = Group(self._blueprint)
+        if self.table is not None and made.table is not None:
+            made.table.adopt([each for each in self.table.known() if each[0] in places])
+            made.table.reserve(self.table.extent)
+        return made
+
+    def moved(self, before: Mapping[str, NDArray[Any]] | None, learner: Learner) -> None:
+        """Take in that a key's learner changed; ``before`` is its start as it was, None if it had learnt nothing."""
+        if self.mean is not None:
+            self.mean.move(before, learner.start() if learner.rounds else None)
+
+    def amend(self, told: Mapping[str, Any]) -> None:
+        """Go on under other settings."""
+        settings = dict(told["settings"])
+        text = settings.pop("text", None)
+        if text is not None and self.table is not None:
+            state, settings_of = self.table.state(), self.table.to_record()
+            self.table = Vectorizer.at(self.table.built_at, **{**settings_of, "text": text})
+            self.table.restore(state)
+        if self.pooled is not None and settings:
+            self.pooled = amended(self.pooled, **settings)
+        if self.pooled is not None and told["labels"] is not None:
+            add_classes(self.pooled, *labels_of(told))
+
+    def _records(self, change: Change) -> Iterator[tuple[Vectorizer, Encoded, Places, Carried]]:
+        """The records of an event that the table takes: it, what was encoded, the places of names, names told again."""
+        for context, places, names in records_of(change):
+            if self.table is not None and isinstance(context, Encoded) and context.dim == self.table.dim:
+                yield self.table, context, (places_in(context, places), (places or NOWHERE)[1]), names
+
+    def _learn(self, change: Change) -> None:
+        if self.pooled is None:
+            return
+        pooled = self.pooled
+        made, told = told_to(pooled, change)
+        if made is None:
+            return
+        made = structs.replace(made, kind=pooled._kind, settings=pooled._settings, number=pooled.decisions + 1)
+        with suppress(SmidgenError):  # what a key could learn and the pool cannot is left out, here and in every replay
+            if isinstance(told, Lesson):
+                told.give(pooled, made)
+            else:
+                pooled.learn(made, told)
+
+    def _teach(self, context: Any, answer: Any, places: Any) -> None:
+        if self.pooled is not None:
+            with suppress(SmidgenError):
+                self.pooled.teach(*example(context, answer, places))
+
+    # As bytes
+
+    def to_bytes(self) -> bytes:
+        """All that is shared, for a snapshot."""
+        arrays: dict[str, NDArray[Any]] = {}
+        if self.table is not None:
+            arrays |= {f"table_{name}": array for name, array in self.table.state().items()}
+        if self.pooled is not None:
+            arrays["pooled"] = np.frombuffer(self.pooled.to_bytes(), np.uint8)
+        notes: dict[str, Any] = {"text": list(self.table.text) if self.table is not None else []}
+        if self.mean is not None:
+            arrays |= {f"mean_{name}": array for name, array in self.mean.sums.items()}
+            notes["keys"] = self.mean.keys
+        header = storage.Header(
+            kind=KIND, settings_version=1, state_version=STATE_VERSION, params={}, decided=0, taught=0, notes=notes
+        )
+        return storage.encode(header, arrays)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, blueprint: Blueprint, source: str = "the record") -> Group:
+        """Read what `to_bytes` gave, of a model with these settings."""
+        header, arrays = storage.decode(content, source)
+        if header.kind != KIND or header.state_version != STATE_VERSION:
+            raise CorruptFile(f"{source} holds a {header.kind}, not what keys share", _HINT)
+        made = cls(blueprint)
+        table = {name.removeprefix("table_"): array for name, array in arrays.items() if name.startswith("table_")}
+        if bool(table) != (made.table is not None) or ("pooled" in arrays) != (made.pooled is not None):
+            raise CorruptFile(f"{source} does not share what the model shares", _HINT)
+        if made.table is not None:
+            if list(made.table.text) != header.notes["text"]:
+                made.amend({"settings": {"text": header.notes["text"]}, "labels": None})
+            made.table.check_state(table)
+            made.table.restore(table)
+        if made.pooled is not None:
+            made.pooled = Learner.from_bytes(arrays["pooled"].tobytes(), source)
+        if made.mean is not None:
+            sums = {name.removeprefix("mean_"): array for name, array in arrays.items() if name.startswith("mean_")}
+            made.mean = Mean(sums, int(header.notes["keys"]))
+        return made
+
+
+def fold(
+    group: Group, blueprint: Blueprint, changes: Iterable[tuple[Event, Event | None]], gone: Undone, since: int = 0
+) -> Group:
+    """Take what all keys have learnt, but for what was taken back, and but for the mean of their weights.
+
+    Parameters
+    ----------
+    group, blueprint, changes, gone
+        What is known, of a model with which settings, what comes, and what counts no more.
+    since
+        From this event on these settings decide; what does not fit them before it, does not matter.
+    """
+    reader = blueprint.learner(None)
+    kept = Kept(gone)
+    for event, made in changes:
+        counts = event.made is None or event.made not in gone
+        if not counts and not kept.has(event.type, event.made or 0):
+            continue
+        try:
+            if event.type == "amended":
+                group.amend(codec.read_told(event))
+            elif event.type in ("imported", "promoted"):
+                content = codec.read_fields(event.body, event.seq).get("group")
+                if isinstance(content, bytes) and counts:
+                    group = Group.from_bytes(content, blueprint, f"event {event.seq}")
+                elif isinstance(content, bytes):
+                    group.keep_all(content, f"event {event.seq}")
+            elif event.type == ERASED and event.salt is not None:
+                group.reserve(codec.read_fields(event.body, event.seq).get("places"))
+            elif event.type not in (ERASED, *REWINDS):
+                (group.take if counts else group.keep)(read(reader, event, made))
+        except SmidgenError:
+            if event.seq > since:
+                raise
+    return group

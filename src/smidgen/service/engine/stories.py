@@ -1,0 +1,111 @@
+"""The story of a decision: shown, answered, learnt at which version, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from smidgen.service.engine.log_reader import EventLog
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.replay import Undone, brought_back, undone
+from smidgen.service.errors import Conflict, Erased, UnknownDecision
+from smidgen.service.log.events import Event, stamp
+from smidgen.service.schemas import Story
+from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.records import DecisionRow
+
+
+def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | None, now: float) -> Story:
+    """A decision from beginning to end.
+
+    Parameters
+    ----------
+    log
+        Where it stands.
+    models
+        The models by slot.
+    name
+        The decision's id.
+    allowed
+        The only model that may be told of, or None.
+    now
+        Seconds since 1970.
+    """
+    with log.reading.moment():
+        row, model = find_decision(log, models, name, allowed)
+        event = log.decision(model, row.seq)
+        heard = row.feedback_seq is not None and row.beside is None
+        answer = log.answered(model, row.feedback_seq or 0) if heard else None
+        gone = undone(log.reading, row.slot)
+        back = retractions(log.reading, row.slot, gone).get(row.id)
+        rolled_back = row.version is not None and row.version in gone
+        again = brought_back(log.reading, row.slot, row.id) if row.version is None else None
+    why_not = None
+    if rolled_back:
+        why_not = f"a rollback undid it: it was learnt at version {row.version} and does not count any more"
+    elif row.status == "late":
+        why_not = "the feedback came after the window: it is in the log and was not learnt"
+    elif row.status == "refused" and answer is not None:
+        why_not = f"nobody answered, and the learner refused what silence is worth: {answer.problem}"
+    elif row.status is None:
+        over = now > row.expires_at
+        why_not = "no feedback came within the window" if over else "no feedback has come yet"
+        if again is not None:
+            why_not = f"its feedback was retracted, and a rollback undid that: it counts again, as of version {again}"
+        elif row.beside is not None:
+            why_not = f"it was made beside decision {row.beside}, which was shown in its place"
+        elif back is not None:
+            rest = "no other came within the window" if over else "another may come until the window ends"
+            why_not = f"the feedback was retracted, and what was learnt of it is undone; {rest}"
+        elif not row.shown:
+            why_not = "it was never shown" if over else "it has not been shown yet"
+    return Story(
+        decision=name,
+        model=model.name,
+        key=event.key,
+        made_at=stamp(event.at),
+        expires_at=stamp(row.expires_at),
+        shown=event.reply,
+        feedback=answer.feedback if answer is not None else None,
+        feedback_at=stamp(answer.at) if answer is not None else None,
+        learnt_version=row.version if again is None else again,
+        why_not=why_not,
+        retracted_at=stamp(back.at) if back is not None else None,
+    )
+
+
+def retractions(reading: Reading, slot: int, gone: Undone) -> dict[str, Event]:
+    """By decision, the latest event that took back what was learnt of it; not those that a rollback undid."""
+    rewinds = (event for event in reading.rewinds(slot) if event.type == "retracted" and event.decision is not None)
+    return {event.decision or "": event for event in rewinds if event.made is None or event.made not in gone}
+
+
+def find_decision(
+    log: EventLog, models: Mapping[int, Served], name: str, allowed: str | None
+) -> tuple[DecisionRow, Served]:
+    """A decision and its model; one of a model that may not be seen looks unknown."""
+    row = log.reading.decision(name)
+    model = models.get(row.slot) if row is not None else None
+    if row is None:
+        slot = log.reading.erased_decision(name)
+        model = models.get(slot) if slot is not None else None
+        if model is not None and model.seen_by(allowed):
+            raise Erased(
+                f"decision {name!r} of the model {model.name!r} is gone: retention has folded it into the base state",
+                "what was learnt of it stays; export the log in time to keep its story",
+            )
+    if row is None or model is None or not model.seen_by(allowed):
+        raise unknown(name)
+    return row, model
+
+
+def refuse_beside(name: str, shown: str | None) -> None:
+    """Nobody saw a decision that lies beside another, so nothing can be said of it."""
+    if shown is not None:
+        raise Conflict(
+            f"decision {name} was made beside decision {shown}, and nobody saw it", f"tell of decision {shown}"
+        )
+
+
+def unknown(name: str) -> UnknownDecision:
+    """There is no such decision, or none that may be seen."""
+    return UnknownDecision(f"there is no decision {name!r}", "use the id that the decision's answer had")

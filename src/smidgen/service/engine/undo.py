@@ -1,0 +1,86 @@
+"""The undo list of changes in memory, and the progress of long work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from smidgen.service.errors import Busy
+from smidgen.service.log.events import Event
+
+# What must be put back in memory when a command, or a whole batch, is undone in the store.
+
+
+class Undo:
+    """Steps back, newest last.
+
+    Examples
+    --------
+    >>> from smidgen.service.engine.undo import Undo
+    >>> undo, names = Undo(), ["a"]
+    >>> mark = undo.mark()
+    >>> names.append("b"); undo.note(names.pop)
+    >>> undo.back(mark); names
+    ['a']
+    """
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+
+    def note(self, step: Callable[..., Any], *arguments: Any) -> None:
+        """Remember how to take the latest change back."""
+        self._steps.append((step, arguments))
+
+    def mark(self) -> int:
+        """A place to come back to."""
+        return len(self._steps)
+
+    def back(self, mark: int = 0) -> None:
+        """Take back all changes since the place."""
+        while len(self._steps) > mark:
+            step, arguments = self._steps.pop()
+            step(*arguments)
+
+    def clear(self) -> None:
+        """The changes last."""
+        self._steps.clear()
+
+
+# How far a long piece of work is: what callers, commands and pages are shown meanwhile.
+
+#: After how many events somebody is told.
+STEP = 256
+
+
+def _alone() -> None:
+    """Nobody else can be at it."""
+
+
+class Progress(Struct):
+    """Work on the past of a model that takes its time; decisions and feedback go on beside it.
+
+    ``of`` is 0 as long as nobody knows; who sets ``stopped`` ends it. ``alone`` refuses if another may be at it too.
+    """
+
+    what: Literal["rollback", "retract", "forget", "retain"]
+    done: int = 0
+    of: int = 0
+    stopped: bool = False
+    alone: Callable[[], None] = _alone
+
+    def watch(
+        self, changes: Iterator[tuple[Event, Event | None]], first: int, last: int
+    ) -> Iterator[tuple[Event, Event | None]]:
+        """The same events up to the last one; the work is as far as their numbers."""
+        self.of = max(last - first, 0)
+        for count, change in enumerate(changes):
+            if change[0].seq > last:
+                break
+            if count % STEP == 0:
+                if self.stopped:
+                    raise Busy("the service is stopping", "try again in a moment")
+                self.done = max(change[0].seq - first, 0)
+            yield change
+        self.done = self.of

@@ -1,0 +1,103 @@
+"""The @call decorator, and the list of all calls."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+# One call of the service: how it is asked, what goes in and out, and who answers. Routes and OpenAPI read it.
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+#: The path of a model, and that of a decision.
+MODEL = "/v1/models/{name}"
+DECISION = "/v1/decisions/{id}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A call.
+
+    Attributes
+    ----------
+    method, path
+        How it is asked.
+    answer
+        Who answers.
+    name
+        Its operationId: one word or a few, in camel case.
+    body
+        The struct that the body is read into, or a function that gives it (the loops' structs change with guests).
+    reply
+        The struct that is answered, or a function that gives a schema; None if it is no JSON.
+    status
+        The statuses of success.
+    query
+        Names of the query, each with its schema.
+    media
+        What the answer is, where it is no JSON.
+    takes
+        What the body is, where it is no JSON: its media types.
+    busy
+        Whether it is among the most frequent.
+    """
+
+    method: str
+    path: str
+    answer: Endpoint
+    name: str
+    body: Any = None
+    reply: Any = None
+    status: tuple[int, ...] = (200,)
+    query: tuple[tuple[str, dict[str, Any]], ...] = ()
+    media: str = "application/json"
+    takes: tuple[str, ...] = ()
+    busy: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What it does, for people: the first line of who answers."""
+        told = (self.answer.__doc__ or "").partition("\n")[0]
+        return told[:1].lower() + told[1:].removesuffix(".")
+
+    @property
+    def description(self) -> str:
+        """The rest of the docstring of who answers, on one line; empty if there is none."""
+        return " ".join((self.answer.__doc__ or "").partition("\n")[2].split())
+
+    @property
+    def key(self) -> str:
+        """Its row in the matrix of rights (`smidgen.service.http.rights.MATRIX`)."""
+        return f"{self.method} {self.path}"
+
+
+def call(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoint], Call]:
+    """Make a call of the function that answers it; ``more`` are the other attributes of `Call`."""
+    return lambda answer: Call(method=method, path=path, name=name, answer=answer, **more)
+
+
+#: Queries that several calls have.
+KEY = ("key", {"type": "string"})
+LIMIT = ("limit", {"type": "integer", "minimum": 0})
+AFTER = ("after", {"type": "integer", "minimum": 0})
+SLOT = ("slot", {"type": "integer", "minimum": 0})
+
+
+#: The modules that define calls, loaded by name when the routes are put together.
+MODULES = (
+    "smidgen.service.http.routes_decisions",
+    "smidgen.service.http.routes_models",
+    "smidgen.service.http.routes_insight",
+    "smidgen.service.http.routes_admin",
+    "smidgen.service.integrations.ubi",
+)
+
+
+def all_calls() -> list[Call]:
+    """The calls of all modules, the busiest first: routes are looked up in order."""
+    members = [each for name in MODULES for each in vars(importlib.import_module(name)).values()]
+    return sorted((each for each in members if isinstance(each, Call)), key=lambda call: not call.busy)

@@ -1,0 +1,162 @@
+"""The two calls that come most, answered without a detour: a decision, and feedback on one.
+
+What is here does nothing of its own. It takes a request whose head and body arrived together and in which nothing is
+unusual, and gives its command to the writer. Everything else, and all that is to be refused before a command is made,
+is left to the ordinary way, which looks at the request from its beginning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from smidgen.errors import SmidgenError
+from smidgen.service.http.auth import EVERYTHING
+from smidgen.service.http.endpoints import DECISION, MODEL
+from smidgen.service.http.errors import refused
+from smidgen.service.http.middleware import LARGE, Gate, Holding, read
+from smidgen.service.http.resources import Service
+from smidgen.service.http.rights import MATRIX, Grant
+from smidgen.service.loops.registry import loops
+from smidgen.service.schemas import ErrorReply, FeedbackReply, internal_error
+
+_log = logging.getLogger("smidgen.service")
+_DECISION, _FEEDBACK = b"/v1/decisions/", b"/feedback"
+_MODEL, _DECISIONS = b"/v1/models/", b"/decisions"
+_REACT, _DECIDE = MATRIX[f"POST {DECISION}/feedback"], MATRIX[f"POST {MODEL}/decisions"]
+_encode = msgspec.json.Encoder().encode
+
+#: Writes an answer: its status, its body, and headers beside the usual ones.
+Respond = Callable[[int, bytes, dict[str, str]], None]
+
+
+class Direct:
+    """Takes requests off a connection.
+
+    Parameters
+    ----------
+    here
+        The running service.
+    holding
+        The bytes of bodies that the service holds, counted here too.
+    gate
+        Judges heads, as it does for the ordinary way.
+    """
+
+    def __init__(self, here: Service, holding: Holding, gate: Gate) -> None:
+        self._here = here
+        self._gate = gate
+        self._holding = holding
+        self._largest = min(LARGE, here.options.max_body)
+        self._open: bool | None = None  # whether there is no token, in this turn of the event loop
+
+    @staticmethod
+    def wants(target: bytes) -> bool:
+        """Whether a POST to this target may be one of those."""
+        return target.endswith((_FEEDBACK, _DECISIONS))
+
+    def take(
+        self,
+        target: bytes,
+        headers: list[tuple[bytes, bytes]],
+        body: bytes,
+        respond: Respond,
+        peer: str | None = None,
+    ) -> bool:
+        """Take a POST; False, if it is for the ordinary way, and then nothing has happened.
+
+        ``peer`` is the address of the other end of the connection.
+        """
+        size, held, found = len(body), self._holding, dict(headers)
+        if size > self._largest or held.held + size > held.limit or len(found) < len(headers) or not _plain(found):
+            return False
+        verdict = self._gate.judge("POST", headers, peer)
+        if verdict.refusal is not None or (verdict.while_open is not None and self._nobody()):
+            return False
+        try:
+            made = self._command(target, found.get(b"authorization"), body)
+            if made is None:
+                return False
+            command, at_hand, tell, about = made
+
+            def done(answer: Any, refusal: Exception | None) -> None:
+                held.held -= size
+                if refusal is None:
+                    tell(answer, respond)
+                else:
+                    self._refuse(refusal, respond)
+
+            self._here.writer.put(command, done, at_hand, about)
+        except SmidgenError:
+            return False
+        held.held += size
+        return True
+
+    def _nobody(self) -> bool:
+        """Whether there is no token; those who come in the same turn of the event loop come at one time."""
+        if self._open is None:
+            self._open = not self._here.tokens.any()
+            asyncio.get_running_loop().call_soon(self._look_again)
+        return self._open
+
+    def _look_again(self) -> None:
+        self._open = None
+
+    def _command(
+        self, target: bytes, token: bytes | None, raw: bytes
+    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None], Sequence[str]] | None:
+        """What is to be done, whether all for it is in memory, how its answer is told, which decisions it is about."""
+        here = self._here
+        header = None if token is None else token.decode("latin-1")
+        rights = EVERYTHING if self._nobody() else here.tokens.rights(header)
+        if target.startswith(_DECISION):
+            id = target[len(_DECISION) : -len(_FEEDBACK)].decode("latin-1")
+            if not target.endswith(_FEEDBACK) or not (id.isascii() and id.isalnum()):
+                return None
+            grant = Grant(here, _REACT, rights, header)
+            feedback = read(raw, loops.feedback)
+            command = grant.command(partial(here.engine.feedback, id, feedback))
+            return command, partial(here.engine.learns_at_hand, id), self._heard, (id,)
+        name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
+        if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
+            return None
+        grant = Grant(here, _DECIDE, rights, header, name)
+        body = read(raw, loops.decision)
+        made = grant.command(lambda _: here.engine.decide(name, body))
+        return made, partial(here.engine.decides_at_hand, name, body.key), _made, ()
+
+    def _heard(self, answer: FeedbackReply, respond: Respond) -> None:
+        self._here.metrics.count("feedback", answer.status)
+        respond(202 if answer.status == "late" else 200, _encode(answer), {})
+
+    def _refuse(self, error: Exception, respond: Respond) -> None:
+        if isinstance(error, SmidgenError):
+            self._here.metrics.count("refused", type(error).__name__)
+            respond(error.status, *refused(error))
+        else:
+            _log.error("a request failed", exc_info=error)
+            respond(HTTPStatus.INTERNAL_SERVER_ERROR, _encode(ErrorReply(error=internal_error())), {})
+
+
+def _made(answer: dict[str, Any], respond: Respond) -> None:
+    respond(201, _encode(answer), {})
+
+
+def _plain(found: dict[bytes, bytes]) -> bool:
+    """Whether the head says nothing but the usual."""
+    return (
+        b"content-length" in found
+        and b"content-encoding" not in found
+        and b"expect" not in found
+        and _is_json(found.get(b"content-type", b""))
+    )
+
+
+def _is_json(media: bytes) -> bool:
+    return media == b"application/json" or media.partition(b";")[0].strip().lower() == b"application/json"

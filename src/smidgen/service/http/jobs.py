@@ -1,0 +1,108 @@
+"""Work on the past of a model, done aside: one at a time for each model, with progress that others can see.
+
+Decisions and feedback of all models go on meanwhile. Only the last step is a command of the writer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
+
+from smidgen.errors import SmidgenError
+from smidgen.service.engine.engine import LEASE_S, RENEW_S, Engine
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.undo import Progress
+from smidgen.service.errors import Busy
+from smidgen.service.storage.protocol import Store
+
+T = TypeVar("T")
+_log = logging.getLogger("smidgen.service")
+
+
+class Past:
+    """Who is at work on which model's past, of this process and of all workers of its store.
+
+    Among workers a lease says who it is, that of the slot with a minus: it ends with the work, or with the worker.
+    """
+
+    def __init__(self) -> None:
+        self._locks: dict[int, asyncio.Lock] = {}
+
+    @asynccontextmanager
+    async def work(self, engine: Engine, model: Served, progress: Progress) -> AsyncIterator[Progress]:
+        """Be the only one who works on the past of a model, or of one slot of it; others wait."""
+        async with self._locks.setdefault(model.slot, asyncio.Lock()):
+            owning = engine.owning
+            lease = await _Lease.taken(engine.store, -model.slot, owning.name) if owning is not None else None
+            model.undoing = progress
+            if lease is not None:
+                progress.alone = lease.check
+            try:
+                yield progress
+            finally:
+                model.undoing = None
+                if lease is not None:
+                    await lease.end()
+
+    async def end(self) -> None:
+        """Wait until nobody is at work any more: threads of cancelled calls read from the store until they notice."""
+        for lock in list(self._locks.values()):
+            async with lock:
+                pass
+
+    @asynccontextmanager
+    async def work_on_all(self, engine: Engine, model: Served, progress: Progress) -> AsyncIterator[Progress]:
+        """The same of all slots of a model, taken in their order."""
+        async with AsyncExitStack() as stack:
+            for part in model.parts:
+                await stack.enter_async_context(self.work(engine, part, progress))
+            yield progress
+
+
+class _Lease:
+    """A lease that is renewed until it is ended."""
+
+    def __init__(self, store: Store, slot: int, name: str, epoch: int) -> None:
+        self._store, self._slot, self._name, self._epoch = store, slot, name, epoch
+        self._renewing = asyncio.create_task(self._renew(), name="smidgen lease of a past")
+
+    @classmethod
+    async def taken(cls, store: Store, slot: int, name: str) -> _Lease:
+        """Wait until nobody else is at it."""
+        while not (granted := await asyncio.to_thread(store.lease, name, LEASE_S, slot)):
+            await asyncio.sleep(RENEW_S / 5)
+        return cls(store, slot, name, granted[slot])
+
+    def check(self) -> None:
+        """Refuse if another worker may have been at it meanwhile: this one was paused for too long."""
+        if self._store.lease(self._name, LEASE_S, self._slot) != {self._slot: self._epoch}:
+            raise Busy("another worker has taken over the work on the model's past", "try again")
+
+    async def end(self) -> None:
+        """Let another one be at it."""
+        self._renewing.cancel()
+        await asyncio.wait([self._renewing])
+        await asyncio.to_thread(self._store.leave, self._name, self._slot)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_S)
+            try:
+                await asyncio.to_thread(self._store.lease, self._name, LEASE_S, self._slot)
+            except SmidgenError as error:
+                _log.warning("the lease of a model's past could not be renewed: %s", error)
+
+
+async def aside(progress: Progress, work: Callable[[], T]) -> T:
+    """Do it in a thread; who is cancelled lets it end first, so that nobody reads from what is closed."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        progress.stopped = True
+        await asyncio.wait([task])
+        task.exception()  # nobody waits for it
+        raise

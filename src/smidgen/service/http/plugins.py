@@ -1,0 +1,131 @@
+"""Pages and calls of guests: what a module that is brought in may add to the service. The search demo is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
+
+from smidgen.errors import InvalidArgument
+from smidgen.registry import note
+from smidgen.service.http.rights import MATRIX, OPERATOR, Rule, guard, rule_of
+
+#: What is the service's own.
+OURS = ("/v1", "/ui", "/docs", "/healthz", "/readyz", "/metrics", "/openapi.json")
+
+
+@dataclass(frozen=True)
+class Guest:
+    """Pages and calls under one name.
+
+    Attributes
+    ----------
+    name
+        One word.
+    routes
+        What can be asked. `smidgen.service.http.rights.grant_of` gives an endpoint the running service and what its
+        caller may see.
+    title, path
+        The link that our pages show; none without a title.
+    until_token
+        Whether it is there only as long as nobody has made a token: for what asks nobody who he is.
+    """
+
+    name: str
+    routes: tuple[Route, ...]
+    title: str = ""
+    path: str = ""
+    until_token: bool = False
+
+    def open(self, scope: Scope) -> bool:
+        """Whether it is there now."""
+        return not (self.until_token and scope["app"].state.service.tokens.any())
+
+
+_guests: dict[str, Guest] = {}
+
+
+def mount(
+    name: str,
+    routes: Sequence[Route],
+    *,
+    title: str = "",
+    path: str = "",
+    until_token: bool = False,
+    rule: Rule | None = None,
+) -> Guest:
+    """Add pages and calls to the services that are made from now on; by the same name they are replaced.
+
+    Once a token exists, a route is open to those whom its rule admits: the row of the matrix of rights, if it has one,
+    else ``rule``, else tokens with the scope ``admin`` that are not limited to a model.
+
+    Examples
+    --------
+    >>> from starlette.responses import PlainTextResponse
+    >>> from starlette.routing import Route
+    >>> from smidgen.service.http.plugins import mount, unmount
+    >>> async def hello(request):
+    ...     return PlainTextResponse("hello")
+    >>> from smidgen.service.http.rights import PUBLIC
+    >>> mount("hello", [Route("/hello", hello)], title="Hello", path="/hello", rule=PUBLIC).title
+    'Hello'
+    >>> unmount("hello")
+    """
+    for route in routes:
+        if route.path == "/" or any(route.path == own or route.path.startswith(f"{own}/") for own in OURS):
+            raise InvalidArgument(f"{route.path} is a path of the service itself", "choose another, e.g. /NAME/…")
+    guest = Guest(name, tuple(_guarded(route, rule) for route in routes), title, path, until_token)
+    _guests[name] = guest
+    for route in routes:
+        note(route.endpoint.__module__)
+    return guest
+
+
+def unmount(name: str) -> None:
+    """Take a guest's pages away from services that are made from now on."""
+    if name not in _guests:
+        raise InvalidArgument(f"there is no guest called {name!r}", f"there are: {', '.join(_guests) or 'none'}")
+    del _guests[name]
+
+
+def guest_routes() -> list[BaseRoute]:
+    """The routes of all guests, to stand behind our own."""
+    return [_Visiting(guest, route) for guest in _guests.values() for route in guest.routes]
+
+
+def links(scope: Scope) -> list[dict[str, str]]:
+    """The guests' pages that are there now, as our pages link to them."""
+    return [
+        {"title": guest.title, "path": guest.path} for guest in _guests.values() if guest.title and guest.open(scope)
+    ]
+
+
+def _guarded(route: Route, rule: Rule | None) -> Route:
+    """The route with the judge in front of its endpoint, unless the endpoint has it already."""
+    if rule_of(route.endpoint) is not None:
+        return route
+    methods = sorted((route.methods or set()) - {"HEAD"})
+    rows = [MATRIX.get(f"{method} {route.path}") for method in methods]
+    found = next((row for row in rows if row is not None), rule if rule is not None else OPERATOR)
+    return Route(route.path, guard(route.endpoint, found), methods=methods, name=route.name)
+
+
+class _Visiting(BaseRoute):
+    """A guest's route: matched as long as the guest is there."""
+
+    def __init__(self, guest: Guest, route: Route) -> None:
+        self._guest, self.route = guest, route
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        found, child = self.route.matches(scope)
+        return (found, child) if found is Match.NONE or self._guest.open(scope) else (Match.NONE, {})
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._guest.until_token:
+            await scope["app"].state.service.look()
+            if not self._guest.open(scope):
+                raise HTTPException(404)
+        await self.route.handle(scope, receive, send)

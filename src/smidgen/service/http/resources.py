@@ -1,0 +1,387 @@
+"""Open resources of a running service, its options and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import mmap
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen.errors import SmidgenError
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.log_reader import DecisionEvent, EventLog
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.stories import find_decision
+from smidgen.service.engine.writer import Writer
+from smidgen.service.errors import BadRequest, StorageFailed
+from smidgen.service.http.auth import USED_S, Tokens
+from smidgen.service.http.jobs import Past
+from smidgen.service.monitoring.curves import Curves
+from smidgen.service.monitoring.health import Health
+from smidgen.service.monitoring.position_bias import Looking
+from smidgen.service.monitoring.summaries import Glances
+from smidgen.service.monitoring.weights import contributions
+from smidgen.service.schemas import Contributions
+from smidgen.service.storage.address import Database
+from smidgen.service.storage.protocol import Reading
+
+if TYPE_CHECKING:
+    from smidgen.service.schemas import Finding
+    from smidgen.service.storage.records import Counts
+
+# Figures for Prometheus.
+
+#: What a process says of itself.
+Note = dict[str, Any]
+#: The figures of a process: their names there, their names for Prometheus, and their kinds.
+_EACH = (
+    ("commits", "smidgen_commits_total", "counter"),
+    ("commands", "smidgen_commands_total", "counter"),
+    ("failed_snapshots", "smidgen_failed_snapshots_total", "counter"),
+    ("learners_in_memory", "smidgen_learners_in_memory", "gauge"),
+)
+
+
+class Metrics:
+    """Counts of what happened since the start."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def count(self, what: str, kind: str) -> None:
+        """One more of this."""
+        self._counts[what, kind] += 1
+
+    def note(self, engine: Engine, writer: Writer) -> Note:
+        """What this process can say of itself."""
+        return {
+            "counts": [[what, kind, n] for (what, kind), n in self._sorted()],
+            "commits": writer.commits,
+            "commands": writer.commands,
+            "failed_snapshots": engine.failed_snapshots,
+            "learners_in_memory": len(engine.learners),
+        }
+
+    def text(
+        self,
+        notes: Sequence[Note],
+        models: Iterable[tuple[str, Counts]],
+        findings: Iterable[tuple[str, Finding]] = (),
+        gauges: Iterable[tuple[str, dict[str, int | str], int]] = (),
+    ) -> str:
+        """The exposition format.
+
+        Parameters
+        ----------
+        notes
+            What each process says of itself; those of several workers have the number of theirs.
+        models, findings
+            How far the models are, and what was found about them, by name.
+        gauges
+            What else is told: names, labels, values.
+        """
+        lines: list[str] = []
+        for what, label in (("feedback", "status"), ("refused", "type")):
+            lines.append(f"# TYPE smidgen_{what}_total counter")
+            for note in notes:
+                own = [(kind, n) for of, kind, n in note["counts"] if of == what]
+                lines += [f"smidgen_{what}_total{_labels(note, **{label: kind})} {n}" for kind, n in own]
+        for what, name, kind in _EACH:
+            lines.append(f"# TYPE {name} {kind}")
+            lines += [f"{name}{_labels(note)} {note[what]}" for note in notes]
+        known = list(models)
+        for name in ("decisions", "version", "late"):
+            lines.append(f"# TYPE smidgen_model_{name} counter")
+            lines += [f'smidgen_model_{name}{{model="{model}"}} {getattr(counts, name)}' for model, counts in known]
+        lines.append("# TYPE smidgen_model_findings gauge")
+        found = Counter((name, finding.code, finding.severity) for name, finding in findings)
+        lines += [
+            f'smidgen_model_findings{{model="{name}",code="{code}",severity="{severity}"}} {n}'
+            for (name, code, severity), n in sorted(found.items())
+        ]
+        told = set[str]()
+        for name, labels, value in gauges:
+            lines += [f"# TYPE {name} gauge"] if name not in told else []
+            told.add(name)
+            lines.append(f"{name}{_labels({}, **labels)} {value}")
+        return "\n".join(lines) + "\n"
+
+    def _sorted(self) -> list[tuple[tuple[str, str], int]]:
+        return sorted(self._counts.items())
+
+
+def _labels(note: Note, **more: Any) -> str:
+    """Labels as they are written; that of a worker, where there are several, first."""
+    told = {**({"worker": note["worker"]} if "worker" in note else {}), **more}
+    return "{" + ",".join(f'{name}="{value}"' for name, value in told.items()) + "}" if told else ""
+
+
+# A board in memory that the workers of one supervisor share: each writes how it is, all can read it.
+
+#: How many bytes each worker may write, and after how many seconds without a word one counts as gone.
+SIZE, GONE_S = 32 << 10, 3.0
+_HEAD = struct.Struct("<QQ")  # how often it was written (odd: it is being written), and how many bytes there are
+
+
+class Board:
+    """One page for each worker. Make it before the workers are; each writes its own page only.
+
+    Parameters
+    ----------
+    workers
+        How many there are.
+
+    Examples
+    --------
+    >>> from smidgen.service.http.resources import Board
+    >>> board = Board(2)
+    >>> board.write(1, {"commits": 7})
+    >>> [(note["worker"], note["commits"]) for note in board.read()]
+    [(1, 7)]
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._memory = mmap.mmap(-1, workers * SIZE)
+
+    def write(self, worker: int, note: dict[str, Any]) -> None:
+        """Put up how a worker is; what is too long is left out."""
+        content = msgspec.json.encode({**note, "worker": worker, "at": time.monotonic()})
+        start = worker * SIZE
+        if len(content) > SIZE - _HEAD.size:
+            return
+        count, _ = _HEAD.unpack_from(self._memory, start)
+        count += count % 2  # whoever died while writing left an odd number
+        _HEAD.pack_into(self._memory, start, count + 1, 0)
+        self._memory[start + _HEAD.size : start + _HEAD.size + len(content)] = content
+        _HEAD.pack_into(self._memory, start, count + 2, len(content))
+
+    def read(self) -> list[dict[str, Any]]:
+        """How the workers are that have written lately, in their order."""
+        found = (self._read(worker * SIZE) for worker in range(self.workers))
+        now = time.monotonic()
+        return [note for note in found if note is not None and now - note["at"] < GONE_S]
+
+    def _read(self, start: int) -> dict[str, Any] | None:
+        for _ in range(100):
+            count, size = _HEAD.unpack_from(self._memory, start)
+            if count % 2 or not size:
+                if not count:
+                    return None
+                continue
+            content = self._memory[start + _HEAD.size : start + _HEAD.size + size]
+            if _HEAD.unpack_from(self._memory, start)[0] == count:
+                note: dict[str, Any] = msgspec.json.decode(content)
+                return note
+        return None
+
+
+# What `smidgen serve` sets.
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `smidgen serve` sets.
+
+    Attributes
+    ----------
+    data
+        The data folder, or the database.
+    max_body
+        The largest body in bytes.
+    max_learner
+        The most bytes that one learner may hold; None: what `SMIDGEN_MAX_LEARNER` says, or 128 MiB.
+    max_connections
+        How many connections are served at once; past it they are turned away.
+    snapshot_every, keyed_in_memory
+        See `Engine`.
+    synchronous
+        SQLite's setting.
+    retention_s
+        After how many seconds events are folded into base states and erased, of models that do not say themselves; None
+        if they stay.
+    public_url, trusted_proxies
+        See `Gate`.
+    modules
+        What guests bring: imported before anything else.
+    personalizer, apprentice
+        The model that calls of the retired hosted product mean, and whether it only watches what the app would do.
+    workers, worker
+        How many workers share the port, and which of them this is, from 0.
+    board
+        Where they say how they are.
+    """
+
+    data: Path | Database
+    max_body: int = 8 << 20
+    max_learner: int | None = None
+    max_connections: int = 1_000
+    snapshot_every: int = 20_000
+    keyed_in_memory: int = 2_000
+    synchronous: str = "FULL"
+    retention_s: float | None = None
+    public_url: str | None = None
+    trusted_proxies: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    personalizer: str = "personalizer"
+    apprentice: bool = False
+    workers: int = 1
+    worker: int = 0
+    board: Board | None = None
+
+
+# What every page and call of a running service has at hand: its open resources, rights, names, JSON out.
+
+JSON = "application/json"
+#: For how many seconds a commit proves that the next will succeed, and for how long one is waited for.
+BELIEVED_S, PATIENCE_S = 5.0, 0.4
+#: Seconds between two looks at which tokens were used.
+NOTE_S = 5.0
+_log = logging.getLogger("smidgen.service")
+
+
+@dataclass
+class Service:
+    """The open resources of a running service.
+
+    Attributes
+    ----------
+    engine, writer
+        What changes something, and the one who may.
+    reading, log
+        What is committed, for everything that only looks.
+    """
+
+    options: Options
+    engine: Engine
+    writer: Writer
+    reading: Reading
+    log: EventLog
+    tokens: Tokens
+    metrics: Metrics = field(default_factory=Metrics)
+    curves: Curves = field(default_factory=Curves)
+    health: Health = field(default_factory=Health)
+    past: Past = field(default_factory=Past)
+    looking: Looking = field(default_factory=Looking)
+    glances: Glances = field(default_factory=Glances)
+    large: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _probe: asyncio.Future[None] | None = None
+    _looking_now: asyncio.Future[None] | None = None
+    _next: asyncio.Future[None] | None = None
+
+    def models(self) -> list[Served]:
+        """The models that are committed, in the order of their making: of each its first slot."""
+        slots = self.engine.slots
+        found = [slots[row.slot] for row in self.reading.models() if row.slot in slots]
+        return [model for model in found if model.part == 0]
+
+    async def look(self) -> None:
+        """Where there are other workers: see all that they had changed of models and tokens when this was called.
+
+        At most one look is under way, and one waits for it: who comes meanwhile shares that.
+        """
+        if not self.engine.store.shared:
+            return
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._look_after(self._looking_now))
+        await asyncio.shield(self._next)
+
+    async def _look_after(self, before: asyncio.Future[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        self._looking_now, self._next = self._next, None
+        number = await asyncio.to_thread(self.engine.store.catalogue)
+        if number > self.engine.catalogue:
+            await self.writer.do(lambda: self.engine.look(number))
+
+    async def able(self) -> None:
+        """Refuse unless a decision could be committed now: what was proved within the last seconds is believed.
+
+        A writer that is busy is not asked to stop for this; then what it last showed counts.
+        """
+        self.writer.open()
+        if self.writer.able and time.monotonic() - self.writer.proved < BELIEVED_S:
+            return
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.ensure_future(self.writer.do(self.engine.store.probe))
+        await asyncio.wait([self._probe], timeout=PATIENCE_S)
+        if self._probe.done():
+            self._probe.result()
+        elif not self.writer.able:
+            raise StorageFailed("the last commit failed, and none has succeeded since", "free some space")
+
+    def close(self) -> None:
+        """Let go of the thread; what has begun is finished."""
+
+
+def service(request: Request) -> Service:
+    """The running service, from a request."""
+    found: Service = request.app.state.service
+    return found
+
+
+def reply(content: Any, status: int = 200) -> Response:
+    """JSON out."""
+    return Response(msgspec.json.encode(content), status, media_type=JSON)
+
+
+async def note_uses(here: Service) -> None:
+    """Again and again: write when tokens were last used, of each at most once a minute."""
+    while True:
+        await asyncio.sleep(NOTE_S)
+        await write_uses(here)
+
+
+async def write_uses(here: Service, within_s: float = USED_S) -> None:
+    """Write the last uses of tokens that are due: one commit for all. If that fails they are written later."""
+    uses = here.tokens.uses(within_s)
+    if not uses:
+        return
+
+    def write() -> None:
+        for id, at in uses.items():
+            here.engine.store.use_token(id, at)
+
+    try:
+        await here.writer.do(write)
+    except SmidgenError as error:
+        here.tokens.unrecorded(uses)
+        _log.warning("the last use of tokens could not be written: %s", error)
+
+
+async def explained(here: Service, id: str, allowed: str | None) -> Contributions | None:
+    """What the features of a decision's answer add to its score, under the present weights.
+
+    Weights are read between two batches; a story does not wait for a writer that is busy, and is then told without.
+    """
+
+    def recorded() -> tuple[Served, DecisionEvent]:
+        row, model = find_decision(here.log, here.engine.slots, id, allowed)
+        return model, here.log.decision(model, row.seq)
+
+    model, event = await asyncio.to_thread(recorded)
+
+    def told() -> Contributions | None:
+        return contributions(here.engine, here.engine.enter(model), event.key, event.decision)
+
+    wanted = asyncio.ensure_future(here.writer.do(told))
+    await asyncio.wait([wanted], timeout=PATIENCE_S)
+    return wanted.result() if wanted.done() else None
+
+
+def whole_number(request: Request, name: str) -> int:
+    """A whole number of the query, 0 if it is not there."""
+    text = request.query_params.get(name, "0")
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise BadRequest(f"{name} is {text!r}", "give a whole number")
+    return int(text)

@@ -1,0 +1,354 @@
+"""Who may call what: one matrix of routes, scopes and models, and the one judge that reads it.
+
+Every route has a row in `MATRIX`, or, if a plugin mounts it, the rule that the plugin gives. The row says which scopes
+suffice and where the request names models: in the path, in the body, or by the models that stand next to the one in the
+path. `guard` puts the judge in front of an endpoint, which finds the result as `grant_of(request)`; the fast path asks
+the same rows by `judge`. No endpoint checks scopes or names itself.
+
+A token that is limited to one model gets the same bytes, 403, for every other name, whether a model has that name or
+not. Decisions of other models look unknown to it (404).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen.service.engine.champions import named_models
+from smidgen.service.engine.model import Served
+from smidgen.service.errors import BadRequest, NotAllowed, OutOfScope, Taken
+from smidgen.service.http.auth import Rights
+from smidgen.service.http.endpoints import DECISION, MODEL, Endpoint
+from smidgen.service.http.middleware import json_body
+from smidgen.service.schemas import CopyBody, Name, RenameBody
+
+if TYPE_CHECKING:
+    from smidgen.service.http.resources import Service
+
+T = TypeVar("T")
+
+
+class Where(StrEnum):
+    """Which models a call is about."""
+
+    NONE = "none"  #: nothing in the answer is about a model
+    PATH = "path"  #: the one in the path
+    OWN = "own"  #: only those that the token may see: lists, figures, decisions by their ids
+    PERSONALIZER = "personalizer"  #: the token's model, else the one that `--personalizer` names
+    SERVICE = "service"  #: the service as a whole: refused to tokens that are limited to a model
+
+
+def _none(_: Any) -> tuple[str, ...]:
+    return ()
+
+
+class Rule(NamedTuple):
+    """A row of the matrix.
+
+    Attributes
+    ----------
+    scopes
+        One of them suffices, and ``admin`` always does. None at all: open without a token.
+    models
+        Which models the call is about.
+    body
+        The names of models in the body.
+    partners
+        The names of models next to the one in the path that the call shows or changes too.
+    signed
+        Whether events that the call causes keep the token's id.
+    quick
+        Whether the caller is judged by the tokens in memory first: calls that apps make all the time.
+    key
+        Another header that may carry the token.
+    tokens
+        Whether the call itself creates or revokes tokens: that must not change how it is judged.
+    """
+
+    scopes: tuple[str, ...] = ()
+    models: Where = Where.OWN
+    body: Callable[[Any], Iterable[str]] = _none
+    partners: Callable[[Served], Iterable[str]] = _none
+    signed: bool = False
+    quick: bool = False
+    key: str | None = None
+    tokens: bool = False
+
+    @property
+    def public(self) -> bool:
+        """Whether nobody is asked for a token."""
+        return not self.scopes
+
+
+def _listed(names: Sequence[str]) -> Sequence[str]:
+    return names
+
+
+def _target(body: CopyBody | RenameBody) -> list[str]:
+    return [body.to]
+
+
+def _champion(model: Served) -> list[str]:
+    return [model.leader.name] if model.leader is not None else []
+
+
+def _compared(model: Served) -> list[str]:
+    return [*_champion(model), *(each.name for each in model.beside)]
+
+
+DECIDE, FEEDBACK, READ, ADMIN = ("decide",), ("feedback",), ("read",), ("admin",)
+#: Calls that tell how a model is set up and how it does, but nothing that users sent and nothing that was learned.
+ANY = (*DECIDE, *FEEDBACK, *READ)
+PUBLIC = Rule((), Where.NONE)
+#: For routes of plugins that give no rule of their own.
+OPERATOR = Rule(ADMIN, Where.SERVICE, signed=True)
+_OPERATOR = Rule(ADMIN, Where.PATH, signed=True)
+_LOOK, _READ = Rule(ANY, Where.PATH), Rule(READ, Where.PATH)
+_REACT = Rule(FEEDBACK, Where.OWN, quick=True)
+_HOSTED = Rule(DECIDE, Where.PERSONALIZER, quick=True, key="ocp-apim-subscription-key")
+#: For the model that the first rank call of Azure AI Personalizer's clients creates.
+HOSTED_CREATION = _HOSTED._replace(scopes=ADMIN, signed=True, quick=False)
+_FLAG = Rule(DECIDE, Where.OWN, key="x-api-key")
+_UI = "/ui/models/{name}"
+
+#: The matrix: method and path of every route of the service and of the integrations that come with it.
+MATRIX: dict[str, Rule] = {
+    # models
+    "GET /v1/models": Rule(ANY, Where.OWN),
+    f"GET {MODEL}": _LOOK,
+    f"PUT {MODEL}": _OPERATOR._replace(body=named_models),
+    f"PATCH {MODEL}": _OPERATOR._replace(partners=_champion),
+    f"DELETE {MODEL}": _OPERATOR,
+    f"POST {MODEL}:copy": _OPERATOR._replace(body=_target),
+    f"POST {MODEL}:import": _OPERATOR._replace(body=_listed),
+    f"POST {MODEL}:rename": _OPERATOR._replace(body=_target),
+    f"POST {MODEL}:revive": _OPERATOR._replace(partners=_champion),
+    f"POST {MODEL}:promote": _OPERATOR._replace(partners=_champion),
+    f"POST {MODEL}:retain": _OPERATOR,
+    f"POST {MODEL}:rollback": _OPERATOR,
+    f"DELETE {MODEL}/keys/{{key:path}}": _OPERATOR,
+    f"GET {MODEL}/health": _LOOK,
+    f"GET {MODEL}/weights": _READ,
+    f"GET {MODEL}/taste": _READ,
+    f"GET {MODEL}/compare": _READ._replace(partners=_compared),
+    f"GET {MODEL}/log": _READ,
+    # decisions and feedback
+    f"POST {MODEL}/decisions": Rule(DECIDE, Where.PATH, quick=True),
+    f"POST {MODEL}/decisions:batch": Rule(DECIDE, Where.PATH, quick=True),
+    f"POST {MODEL}/examples": Rule(FEEDBACK, Where.PATH, signed=True),
+    f"GET {DECISION}": Rule(ANY, Where.OWN),
+    f"POST {DECISION}/feedback": _REACT,
+    f"POST {DECISION}/shown": _REACT,
+    f"POST {DECISION}:retract": Rule(FEEDBACK, Where.OWN, signed=True),
+    "POST /v1/feedback:batch": _REACT,
+    "POST /v1/ubi": Rule(FEEDBACK, Where.OWN),
+    # tokens
+    "GET /v1/tokens": Rule(ADMIN, Where.SERVICE),
+    "POST /v1/tokens": Rule(ADMIN, Where.SERVICE, tokens=True),
+    "DELETE /v1/tokens/{id}": Rule(ADMIN, Where.SERVICE, tokens=True),
+    # probes, figures, pages
+    "GET /healthz": PUBLIC,
+    "GET /readyz": PUBLIC,
+    "GET /metrics": Rule(ANY, Where.OWN),
+    "GET /openapi.json": PUBLIC,
+    "GET /": PUBLIC,
+    "GET /docs": PUBLIC,
+    "GET /ui/files/{file}": PUBLIC,
+    "GET /ui/loops.json": PUBLIC,
+    "GET /ui/guests.json": PUBLIC,
+    "GET /ui/learners.json": Rule(ANY, Where.NONE),
+    "GET /ui/models.json": Rule(ANY, Where.OWN),
+    f"GET {_UI}/curve.json": _LOOK,
+    f"GET {_UI}/weights.json": _READ,
+    f"GET {_UI}/names.json": _READ,
+    f"GET {_UI}/keys.json": _READ,
+    f"GET {_UI}/recent.json": _READ,
+    "GET /ui/decisions/{id}/story.json": Rule(ANY, Where.OWN),
+    "GET /ui/decisions/{id}/answers.json": Rule(ANY, Where.OWN),
+    "POST /ui/sample": OPERATOR,
+    # integrations
+    "POST /personalizer/v1.0/rank": _HOSTED,
+    "POST /personalizer/v1.0/events/{event}/reward": _HOSTED._replace(scopes=FEEDBACK),
+    "POST /personalizer/v1.0/events/{event}/activate": _HOSTED._replace(scopes=FEEDBACK),
+    "GET /personalizer/v1.0/status": _HOSTED._replace(scopes=ANY),
+    "POST /ofrep/v1/evaluate/flags/{name}": _FLAG._replace(models=Where.PATH),
+    "POST /ofrep/v1/evaluate/flags": _FLAG,
+}
+
+
+def judge(rule: Rule, rights: Rights, *names: str) -> None:
+    """Refuse what the rights do not cover; the answer does not depend on which models there are."""
+    if not rule.scopes:
+        return
+    if "admin" not in rights.scopes and rights.scopes.isdisjoint(rule.scopes):
+        wanted = " or ".join((*rule.scopes, *(() if "admin" in rule.scopes else ADMIN)))
+        raise OutOfScope("the token's scope does not cover this call", f"use a token with the scope {wanted}")
+    if rights.model is not None and (rule.models is Where.SERVICE or not {rights.model}.issuperset(names)):
+        raise OutOfScope("the token is limited to another model", "use a token for this model, or for all models")
+
+
+class Grant:
+    """A request that was judged: what its endpoint may show and change.
+
+    Parameters
+    ----------
+    here
+        The running service.
+    rule
+        The row of the route.
+    rights, header
+        What the caller may do, and the header that says so.
+    name
+        The model that the call is about, if the path or the token names one.
+
+    """
+
+    __slots__ = ("_header", "_name", "here", "rights", "rule")
+
+    def __init__(self, here: Service, rule: Rule, rights: Rights, header: str | None, name: str | None = None) -> None:
+        if name is None:
+            judge(rule, rights)
+        else:
+            judge(rule, rights, name)
+        self.here = here
+        self.rights = rights
+        self.rule = rule
+        self._header = header
+        self._name = name
+
+    @property
+    def only(self) -> str | None:
+        """The only model that the caller may see, or None."""
+        return self.rights.model
+
+    @property
+    def name(self) -> str:
+        """The name of the model, if it can be one."""
+        try:
+            return msgspec.convert(self._name, Name)
+        except msgspec.ValidationError as error:
+            raise BadRequest(
+                f"the model's name is {self._name!r}",
+                "use letters, digits, dots, dashes and underscores, a letter or digit first, at most 100",
+            ) from error
+
+    def visible(self, models: Iterable[Served]) -> list[Served]:
+        """Those of the models that the caller may see."""
+        return [model for model in models if self.only in (None, model.name)]
+
+    async def body(self, request: Request, type: type[T]) -> T:
+        """The body as a struct; the names of models in it are judged."""
+        found = await json_body(request, type)
+        self.judge_names(found)
+        return found
+
+    def judge_names(self, body: Any) -> None:
+        """Refuse a body that names models which the caller may not reach."""
+        judge(self.rule, self.rights, *self.rule.body(body))
+
+    def judge_partners(self) -> None:
+        """Refuse if the call shows or changes models next to the one in the path that the caller may not reach."""
+        if (model := self.here.engine.models.get(self._name or "")) is not None:
+            judge(self.rule, self.rights, *self.rule.partners(model))
+
+    def command(self, act: Callable[[str | None], T]) -> Callable[[], T]:
+        """A command for the writer; ``act`` is given the only model that the caller may see.
+
+        Where other workers write too, the caller is judged again by the tokens as they are when a slot is entered: what
+        is not allowed is undone, and a command during which a token changed is run again.
+        """
+        rule = self.rule
+        if self.here.engine.store.shared or rule.signed or rule.partners is not _none:
+            return functools.partial(self._run, act)
+        return functools.partial(act, self.rights.model)
+
+    def _run(self, act: Callable[[str | None], T]) -> T:
+        """Run a command that must be judged within the batch, or whose events are signed."""
+        engine = self.here.engine
+        self.judge_partners()
+        with engine.by(self.rights.id if self.rule.signed else None):
+            answer = self._again(act) if engine.store.shared else act(self.only)
+        self.judge_partners()  # what other workers made of them is known by now
+        return answer
+
+    def _again(self, act: Callable[[str | None], T]) -> T:
+        tokens, engine = self.here.tokens, self.here.engine
+        if self.rule.tokens:
+            engine.look()
+            found = tokens.rights(self._header)
+            judge(self.rule, found)
+            return act(found.model)
+        number, found = engine.catalogue, tokens.rights(self._header)
+        judge(self.rule, found, *(() if self._name is None else (self._name,)))
+        try:
+            return act(found.model)
+        finally:
+            engine.look()  # no query of its own: the number came along
+            if engine.catalogue != number and tokens.rights(self._header) != found:
+                raise Taken("a token was made meanwhile", "do it again in the next batch")
+
+    async def do(self, act: Callable[[], T]) -> T:
+        """Run a command of the engine; returns when what it did is on the disk."""
+        return await self.here.writer.do(self.command(lambda _: act()))
+
+    async def do_for(self, act: Callable[[str | None], T], about: Sequence[str] = ()) -> T:
+        """The same for a command that is given the only model that the caller may see."""
+        return await self.here.writer.do(self.command(act), about)
+
+
+async def admit(request: Request, rule: Rule) -> Grant:
+    """Judge a request by a rule, or refuse it.
+
+    Where there are other workers, what they made of models and tokens is looked at first; where it must be quick, only
+    if a token is not known.
+    """
+    here: Service = request.app.state.service
+    if rule.public:
+        return Grant(here, rule, Rights(frozenset(), None), None)
+    key = request.headers.get(rule.key) if rule.key is not None else None
+    header = f"Bearer {key}" if key else request.headers.get("authorization")
+    if not rule.quick:
+        await here.look()
+    try:
+        rights = here.tokens.rights(header)
+    except NotAllowed:
+        if not rule.quick or not here.engine.store.shared:
+            raise
+        await here.look()
+        rights = here.tokens.rights(header)
+    name = None
+    if rule.models is Where.PATH:
+        name = request.path_params["name"]
+    elif rule.models is Where.PERSONALIZER:
+        name = rights.model or here.options.personalizer
+    return Grant(here, rule, rights, header, name)
+
+
+def guard(endpoint: Endpoint, rule: Rule) -> Endpoint:
+    """Put the judge in front of an endpoint."""
+
+    @functools.wraps(endpoint)
+    async def guarded(request: Request) -> Response:
+        request.state.grant = await admit(request, rule)
+        return await endpoint(request)
+
+    vars(guarded)["rule"] = rule
+    return guarded
+
+
+def rule_of(endpoint: Any) -> Rule | None:
+    """The rule that stands in front of an endpoint, if one does."""
+    found: Rule | None = getattr(endpoint, "rule", None)
+    return found
+
+
+def grant_of(request: Request) -> Grant:
+    """The result of the judge, in an endpoint."""
+    found: Grant = request.state.grant
+    return found

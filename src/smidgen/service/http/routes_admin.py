@@ -1,0 +1,145 @@
+"""Calls: probes and tokens."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen import __version__
+from smidgen.errors import SmidgenError
+from smidgen.service.errors import Unknown
+from smidgen.service.http import auth
+from smidgen.service.http.endpoints import call
+from smidgen.service.http.resources import Service, reply, service
+from smidgen.service.http.rights import READ, Rule, Where, grant_of, judge
+from smidgen.service.http.workers import lags, notes
+from smidgen.service.log.events import stamp
+from smidgen.service.schemas import CreatedTokenReply, TokenBody, TokenReply, TokensReply
+from smidgen.service.storage.records import TokenRow
+
+# Alive, able, and how busy.
+
+_READS = Rule(READ, Where.SERVICE)
+
+
+@call("GET", "/healthz", "alive", reply=dict)
+async def alive(request: Request) -> Response:
+    """Alive.
+
+    With a token that may read, the answer also has the version.
+    """
+    told = {"version": __version__} if "authorization" in request.headers and _may_read(request) else {}
+    return reply({"status": "ok", **told})
+
+
+@call("GET", "/readyz", "ready", reply=dict)
+async def ready(request: Request) -> Response:
+    """Able to decide.
+
+    That is, to commit a decision.
+    """
+    here = service(request)
+    await here.able()
+    told = {"worker": here.options.worker} if here.engine.store.shared else {}
+    if _may_read(request):
+        told["models"] = len(here.engine.models)
+    return reply({"status": "ready", **told})
+
+
+@call("GET", "/metrics", "showMetrics", media="text/plain")
+async def show_metrics(request: Request) -> Response:
+    """Figures for Prometheus.
+
+    Any token will do, and one of a single model shows no other.
+    """
+    grant = grant_of(request)
+    here = grant.here
+
+    def text() -> str:
+        models = grant.visible(here.models())
+        found = here.health.figures(here.reading, models, here.engine.clock())
+        workers, known = notes(here), lags(here, grant.only)
+        gauges: list[tuple[str, dict[str, int | str], int]] = []
+        if here.engine.store.shared:
+            gauges = [("smidgen_workers", {}, len(workers))]
+            gauges += [("smidgen_slots_owned", {"worker": each["worker"]}, each["owned"]) for each in workers]
+            own: dict[str, int | str] = {"worker": here.options.worker}
+            gauges += [("smidgen_lag_events", {**own, "model": name}, lag) for name, _, lag in known]
+        return here.metrics.text(workers, [(name, counts) for name, counts, _ in known], found, gauges)
+
+    return Response(await asyncio.to_thread(text), media_type="text/plain; version=0.0.4")
+
+
+def _may_read(request: Request) -> bool:
+    """Report whether the caller may read; a probe never fails because that cannot be found out."""
+    try:
+        judge(_READS, service(request).tokens.rights(request.headers.get("authorization")))
+    except SmidgenError:
+        return False
+    return True
+
+
+# Tokens: listed, created, revoked by an admin whose own token is not limited to a model.
+
+
+@call("GET", "/v1/tokens", "listTokens", reply=TokensReply)
+async def list_tokens(request: Request) -> Response:
+    """List the tokens, without their secrets."""
+    here = grant_of(request).here
+    found = await asyncio.to_thread(here.tokens.list)
+    return reply(TokensReply(tokens=[_told(each) for each in found]))
+
+
+@call("POST", "/v1/tokens", "createToken", body=TokenBody, reply=CreatedTokenReply, status=(201,))
+async def create_token(request: Request) -> Response:
+    """Create a token; the reply shows its secret this once.
+
+    From the first token on, every call needs one.
+    """
+    grant = grant_of(request)
+    here = grant.here
+    body = await grant.body(request, TokenBody)
+
+    def create() -> tuple[str, str]:
+        now = here.engine.clock()
+        until = auth.expiry(body.expires, now) if body.expires is not None else None
+        store = here.engine.store
+        return auth.create(store, body.scopes, body.model, now, name=body.name, expires_at=until)
+
+    id, secret = await grant.do(create)
+    told = msgspec.structs.asdict(_told(await _found(here, id)))
+    return reply(CreatedTokenReply(**told, token=secret), 201)
+
+
+@call("DELETE", "/v1/tokens/{id}", "revokeToken", reply=TokenReply)
+async def revoke_token(request: Request) -> Response:
+    """Revoke a token: calls that come later are refused with 401."""
+    grant = grant_of(request)
+    here, id = grant.here, request.path_params["id"]
+    await grant.do(lambda: auth.revoke(here.engine.store, id, here.engine.clock()))
+    return reply(_told(await _found(here, id)))
+
+
+async def _found(here: Service, id: str) -> TokenRow:
+    for row in await asyncio.to_thread(here.tokens.list):
+        if row.id == id:
+            return row
+    raise Unknown(f"there is no token {id!r}", "GET /v1/tokens lists them")
+
+
+def _told(row: TokenRow) -> TokenReply:
+    times = (row.expires_at, row.used_at, row.revoked_at)
+    expires, used, revoked = (None if at is None else stamp(at) for at in times)
+    return TokenReply(
+        id=row.id,
+        name=row.name,
+        scopes=row.scopes.split(","),
+        model=row.model,
+        created_at=stamp(row.created_at),
+        expires_at=expires,
+        last_used_at=used,
+        revoked_at=revoked,
+    )

@@ -1,0 +1,131 @@
+"""Calls: decisions, feedback, examples."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen.errors import SmidgenError
+from smidgen.service.engine.stories import tell
+from smidgen.service.errors import NotAllowed, OutOfScope
+from smidgen.service.http.endpoints import DECISION, MODEL, call
+from smidgen.service.http.errors import detail
+from smidgen.service.http.openapi import decision, decisions, results
+from smidgen.service.http.resources import explained, reply
+from smidgen.service.http.rights import grant_of
+from smidgen.service.loops.registry import loops
+from smidgen.service.schemas import ErrorReply, FeedbackReply, SeveralReply, ShownReply, Story, TaughtReply
+
+# Decisions: asked for, one or many; and their stories.
+
+
+@call("POST", MODEL + "/decisions", "decide", body=lambda: loops.decision, reply=decision, status=(201,), busy=True)
+async def decide(request: Request) -> Response:
+    """Ask for a decision."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, loops.decision)
+    return reply(await grant.do(lambda: here.engine.decide(name, body)), 201)
+
+
+@call(
+    "POST",
+    MODEL + "/decisions:batch",
+    "decideMany",
+    body=lambda: loops.batch,
+    reply=decisions,
+    status=(201,),
+    busy=True,
+)
+async def decide_batch(request: Request) -> Response:
+    """Ask for many decisions."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, loops.batch)
+    asked = here.engine.decide_in_steps(name, body)
+    made = await grant.do(asked)
+    if made is None:
+        async with here.large:  # one at a time: what is decided waits in memory until all is
+            while made is None:
+                made = await grant.do(asked)
+    return reply({"decisions": made}, 201)
+
+
+@call("GET", DECISION, "tellStory", reply=Story)
+async def tell_story(request: Request) -> Response:
+    """A decision's story."""
+    grant = grant_of(request)
+    here = grant.here
+    id = request.path_params["id"]
+    now = here.engine.clock()
+    told = await asyncio.to_thread(tell, here.log, here.engine.slots, id, grant.only, now)
+    return reply(msgspec.structs.replace(told, contributions=await explained(here, id, grant.only)))
+
+
+# Feedback on decisions.
+
+
+@call(
+    "POST",
+    DECISION + "/feedback",
+    "giveFeedback",
+    body=lambda: loops.feedback,
+    reply=FeedbackReply,
+    status=(200, 202),
+    busy=True,
+)
+async def give_feedback(request: Request) -> Response:
+    """Tell what the user did."""
+    grant = grant_of(request)
+    here = grant.here
+    body = await grant.body(request, loops.feedback)
+    id = request.path_params["id"]
+    answer = await grant.do_for(lambda own: here.engine.feedback(id, body, own), [id])
+    here.metrics.count("feedback", answer.status)
+    return reply(answer, 202 if answer.status == "late" else 200)
+
+
+@call("POST", DECISION + "/shown", "showDecision", reply=ShownReply, status=(200, 202))
+async def show(request: Request) -> Response:
+    """Let a decision count that was asked for with activate: false."""
+    grant = grant_of(request)
+    here = grant.here
+    id = request.path_params["id"]
+    answer = await grant.do_for(lambda own: here.engine.shown(id, own))
+    return reply(answer, 202 if answer.status == "late" else 200)
+
+
+@call("POST", "/v1/feedback:batch", "giveMuchFeedback", body=lambda: loops.several, reply=results, busy=True)
+async def give_many(request: Request) -> Response:
+    """Tell what many users did, in one commit."""
+    grant = grant_of(request)
+    here = grant.here
+    body = await grant.body(request, loops.several)
+    commands = [grant.command(partial(here.engine.feedback, one.decision, one)) for one in body.feedback]
+    found: list[FeedbackReply | ErrorReply] = []
+    for answer in await here.writer.do_each(commands, [one.decision for one in body.feedback]):
+        if isinstance(answer, SmidgenError) and not isinstance(answer, NotAllowed | OutOfScope):
+            found.append(ErrorReply(error=detail(answer)))
+            continue
+        if isinstance(answer, Exception):
+            raise answer
+        here.metrics.count("feedback", answer.status)
+        found.append(answer)
+    return reply(SeveralReply(results=found))
+
+
+# Examples whose answers are known, to teach a model.
+
+
+@call("POST", MODEL + "/examples", "teach", body=lambda: loops.examples, reply=TaughtReply)
+async def teach(request: Request) -> Response:
+    """Teach examples whose answers are known."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, loops.examples)
+    answer = await grant.do(lambda: here.engine.teach(name, body))
+    return reply(answer)

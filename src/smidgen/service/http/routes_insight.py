@@ -1,0 +1,136 @@
+"""Calls: what can be read of a model."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from smidgen.errors import SmidgenError
+from smidgen.service.engine.description import committed
+from smidgen.service.engine.model import Served
+from smidgen.service.errors import Impossible
+from smidgen.service.http.endpoints import AFTER, KEY, LIMIT, MODEL, SLOT, call
+from smidgen.service.http.errors import refused
+from smidgen.service.http.resources import reply, whole_number
+from smidgen.service.http.rights import grant_of
+from smidgen.service.monitoring.weights import by_name, taste_of
+from smidgen.service.schemas import HealthReply, TasteReply, WeightsReply
+
+# What is wrong with a model, and the way out.
+
+
+@call("GET", MODEL + "/health", "showHealth", reply=HealthReply)
+async def show_health(request: Request) -> Response:
+    """What is wrong with a model, and the way out, the worst first."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    model, now = here.engine.model(name), here.engine.clock()
+    report = await asyncio.to_thread(here.health.of, here.reading, model, now)
+    return reply(HealthReply(findings=report.findings))
+
+
+# The log of a model, as lines of JSON.
+
+#: How many lines, and how many bytes of them, are read at a time; one more line may come on top.
+LINES, BYTES = 1000, 4 << 20
+
+
+@call("GET", MODEL + "/log", "readLog", query=(SLOT, AFTER), media="application/x-ndjson")
+async def read_log(request: Request) -> Response:
+    """The events as lines of JSON.
+
+    Those after one with ?after=N; of a model with several slots ?slot=I&after=N. The numbers ("seq") of a slot have no
+    gaps. If an event is missing, or cannot be read, the lines of the events before it are followed by one last line
+    {"error": {"code", "message", "hint"}}; if there are none before it, the status is that of the error. An event that
+    is gone is "log_damaged"; one that retention erased while it was to be read is "retained".
+    """
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    after = whole_number(request, "after")
+    parts = _wanted(here.engine.model(name), request)
+    await asyncio.to_thread(committed, here.reading, parts[0])
+
+    lines = itertools.chain.from_iterable(here.log.lines_after(part, after) for part in parts)
+    first = await asyncio.to_thread(_read, lines)
+    if first.refusal is not None and not first.content:
+        raise first.refusal
+
+    async def content(some: _Chunk) -> AsyncIterator[bytes]:
+        yield some.content
+        while not some.is_last:
+            some = await asyncio.to_thread(_read, lines)
+            yield some.content
+        if some.refusal is not None:
+            yield refused(some.refusal)[0] + b"\n"
+
+    return StreamingResponse(content(first), media_type="application/x-ndjson")
+
+
+class _Chunk(NamedTuple):
+    """Some lines; whether they are the last, and why there are no more if not because the log ends."""
+
+    content: bytes
+    is_last: bool
+    refusal: SmidgenError | None = None
+
+
+def _read(lines: Iterator[bytes]) -> _Chunk:
+    """Read the next lines, up to one that cannot be read."""
+    found, size = list[bytes](), 0
+    try:
+        for line in lines:
+            found += [line, b"\n"]
+            size += len(line)
+            if size > BYTES or len(found) >= 2 * LINES:
+                return _Chunk(b"".join(found), is_last=False)
+    except SmidgenError as error:
+        return _Chunk(b"".join(found), is_last=True, refusal=error)
+    return _Chunk(b"".join(found), is_last=True)
+
+
+def _wanted(model: Served, request: Request) -> list[Served]:
+    """The slots whose events are asked for."""
+    count, asked = len(model.parts), request.query_params
+    if "slot" in asked:
+        if (slot := whole_number(request, "slot")) >= count:
+            raise Impossible(f"slot is {slot}, and the model has {count}", f"choose one from 0 to {count - 1}")
+        return [model.parts[slot]]
+    if count > 1 and (after := whole_number(request, "after")):
+        raise Impossible(
+            f"after is {after}, and each of the model's {count} slots counts its own events",
+            "say which slot as well: ?slot=0&after=N",
+        )
+    return model.parts
+
+
+# What a model's users, or one of them, like in a text.
+
+
+@call("GET", MODEL + "/taste", "showTaste", reply=TasteReply, query=(KEY,))
+async def show_taste(request: Request) -> Response:
+    """What people's edits say of their taste, in words and by trait (draft loop)."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    key = request.query_params.get("key")
+    return reply(await grant.do(lambda: taste_of(here.engine, here.engine.entered_for(name, key), key)))
+
+
+# The weights of a model under their names.
+
+#: How many weights are told if nobody says, and at most.
+WEIGHTS, MOST_WEIGHTS = 100, 10_000
+
+
+@call("GET", MODEL + "/weights", "showWeights", reply=WeightsReply, query=(KEY, LIMIT))
+async def show_weights(request: Request) -> Response:
+    """Names and weights, strongest first."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    limit, key = whole_number(request, "limit") or WEIGHTS, request.query_params.get("key")
+    limit = min(limit, MOST_WEIGHTS)
+    return reply(await grant.do(lambda: by_name(here.engine, here.engine.entered_for(name, key), key, limit)))

@@ -1,0 +1,299 @@
+"""Calls: the life of a model."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from smidgen.service.engine import teach
+from smidgen.service.engine.description import at_a_glance, waiting
+from smidgen.service.engine.lifecycle import folded_without, from_learner, from_log
+from smidgen.service.engine.model import Served
+from smidgen.service.engine.rollback import find_to_undo, folded, version_then
+from smidgen.service.engine.undo import Progress
+from smidgen.service.errors import BadRequest
+from smidgen.service.http.endpoints import DECISION, MODEL, call
+from smidgen.service.http.jobs import aside
+from smidgen.service.http.middleware import raw_body
+from smidgen.service.http.resources import PATIENCE_S, Service, reply
+from smidgen.service.http.retention import retain
+from smidgen.service.http.rights import Grant, grant_of
+from smidgen.service.http.workers import at_work
+from smidgen.service.monitoring.compare import compared
+from smidgen.service.schemas import (
+    AmendBody,
+    BestReply,
+    CompareReply,
+    CopyBody,
+    ForgottenReply,
+    ModelBody,
+    ModelReply,
+    ModelsReply,
+    PromotedReply,
+    RenameBody,
+    RetainBody,
+    RetainedReply,
+    RollbackBody,
+    UndoneReply,
+)
+
+# One model at a closer look: what a glance tells, and what takes a look at its learner or at its log.
+
+
+async def closely(here: Service, model: Served) -> ModelReply:
+    """A model's reply in full."""
+    seen = await asyncio.to_thread(_glance, here, model)
+    if seen.undoing is None:
+        seen = msgspec.structs.replace(seen, undoing=at_work(here, model.name))
+    if model.blueprint.loop.knows_best and not model.keyed:
+        seen = msgspec.structs.replace(seen, best=await _best(here, model))
+    if model.blueprint.loop.shows_lists:
+        look = await asyncio.to_thread(here.looking.at, here.reading, model)
+        curve, why_not = look.examination
+        seen = msgspec.structs.replace(seen, perturbation=look.perturbation, examination=curve, unexamined=why_not)
+    return seen
+
+
+def _glance(here: Service, model: Served) -> ModelReply:
+    """What lists tell of it, and how many of its decisions wait for an answer, at one moment."""
+    now = here.engine.clock()
+    with here.reading.moment():
+        open_, pending = waiting(here.reading, model, now)
+        return msgspec.structs.replace(at_a_glance(here.reading, model, now), open=open_, pending=pending)
+
+
+async def _best(here: Service, model: Served) -> BestReply | None:
+    """What its learner thinks best, read between two batches; a reply does not wait long for a writer that is busy."""
+    loop = model.blueprint.loop
+
+    def best() -> BestReply | None:
+        return loop.best(here.engine.learners.get(here.engine.enter(model), None).learner)
+
+    wanted = asyncio.ensure_future(here.writer.do(best))
+    await asyncio.wait([wanted], timeout=PATIENCE_S)
+    return wanted.result() if wanted.done() else None
+
+
+# Models: made, listed, shown, archived.
+
+
+@call("PUT", MODEL, "createModel", body=ModelBody, reply=ModelReply, status=(200, 201))
+async def create_model(request: Request) -> Response:
+    """Create a model."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, ModelBody)
+    new, model = await grant.do(lambda: here.engine.create(name, body))
+    return reply(model, 201 if new else 200)
+
+
+@call("GET", "/v1/models", "listModels", reply=ModelsReply)
+async def list_models(request: Request) -> Response:
+    """List the models."""
+    grant = grant_of(request)
+    here = grant.here
+
+    def look() -> Response:
+        seen = grant.visible(here.models())
+        now = here.engine.clock()
+        return reply({"models": [at_a_glance(here.reading, model, now) for model in seen]})
+
+    return await asyncio.to_thread(look)
+
+
+@call("GET", MODEL, "showModel", reply=ModelReply)
+async def show_model(request: Request) -> Response:
+    """A model at a glance."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    return reply(await closely(here, here.engine.model(name)))
+
+
+@call("DELETE", MODEL, "archiveModel", reply=ModelReply)
+async def archive_model(request: Request) -> Response:
+    """Archive a model."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    return reply(await grant.do(lambda: here.engine.archive(name)))
+
+
+@call("PATCH", MODEL, "amendModel", body=AmendBody, reply=ModelReply)
+async def amend_model(request: Request) -> Response:
+    """Add labels or texts, change the window, defaults and shares."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, AmendBody)
+    return reply(await grant.do(lambda: here.engine.amend(name, body)))
+
+
+# Archived models: let one decide again, or free its name for another.
+
+
+@call("POST", MODEL + ":revive", "reviveModel", reply=ModelReply)
+async def revive_model(request: Request) -> Response:
+    """Let an archived model decide again; it goes on where it was."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    return reply(await grant.do(lambda: here.engine.revive(name)))
+
+
+@call("POST", MODEL + ":rename", "renameModel", body=RenameBody, reply=ModelReply)
+async def rename_model(request: Request) -> Response:
+    """Give an archived model another name, so that its own is free."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, RenameBody)
+    return reply(await grant.do(lambda: here.engine.rename(name, body.to)))
+
+
+# Models from elsewhere: copies, saved learners, exported logs.
+
+#: What can be imported, and what reads it.
+READERS = {"application/octet-stream": from_learner, "application/x-ndjson": from_log}
+#: What an existing model is taught by.
+DSJSON = "application/x-dsjson"
+
+
+@call("POST", MODEL + ":copy", "copyModel", body=CopyBody, reply=ModelReply, status=(201,))
+async def copy_model(request: Request) -> Response:
+    """Make a copy of a model under another name, with or without what it has learnt."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, CopyBody)
+    return reply(await grant.do(lambda: here.engine.copy(name, body)), 201)
+
+
+@call("POST", MODEL + ":import", "importModel", reply=ModelReply, status=(200, 201), takes=(*READERS, DSJSON))
+async def import_model(request: Request) -> Response:
+    """Make a model of a saved learner or an exported log; or teach one what another system has shown."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    media, content = await raw_body(request, (*READERS, DSJSON))
+    if media == DSJSON:
+        return await _teach(grant, content)
+    new = name not in here.engine.models
+    brought = await asyncio.to_thread(READERS[media], content)
+    grant.judge_names(brought.named)
+    told = await grant.do(lambda: here.engine.fill(name, brought, media))
+    return reply(told, 201 if new else 200)
+
+
+async def _teach(grant: Grant, content: bytes) -> Response:
+    """Teach a model what another system has shown; the same content again changes nothing."""
+    here, name = grant.here, grant.name
+    here.engine.model(name)
+    lessons = await asyncio.to_thread(teach.read, content, f"dsjson:{hashlib.sha256(content).hexdigest()}")
+    taught = 0
+    if (body := lessons.body) is not None:
+        taught = (await grant.do(lambda: here.engine.teach(name, body))).taught
+    told = msgspec.to_builtins(await grant.do(lambda: here.engine.describe(name)))
+    return reply({**told, "taught": taught, "passed_over": lessons.passed_over})
+
+
+# Exact forgetting of a key.
+
+#: How often, and every how many seconds, the files are looked after once a key is erased.
+TRIES, PAUSE_S = 40, 0.05
+
+
+@call(
+    "DELETE",
+    MODEL + "/keys/{key:path}",
+    "forget",
+    reply=ForgottenReply,
+    query=(("base", {"type": "string", "enum": ["drop"]}),),
+)
+async def forget(request: Request) -> Response:
+    """Forget a key: its events are erased, and others are as if they had never been.
+
+    Answers when nothing of the key is left in the files; of a large database, parts of erased rows may stay in unused
+    parts of its file until the service is quiet (``fragments``).
+    """
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    key, base = request.path_params["key"], request.query_params.get("base")
+    if base not in (None, "drop"):
+        raise BadRequest(f"base is {base!r}", 'say "drop", or leave it out')
+    model, slots = here.engine.model(name).of(key), dict(here.engine.slots)
+    async with here.past.work(here.engine, model, Progress("forget")) as progress:
+        ready = await aside(progress, lambda: folded_without(here.reading, slots, model, key, progress))
+        answer = await grant.do(
+            lambda: here.engine.forget(name, key, drop_base=base == "drop", allowed=grant.only, ready=ready)
+        )
+        for _ in range(TRIES):  # a reader beside it may be in the way for a moment
+            if not (here.engine.unclean or here.engine.untidy):
+                break
+            await asyncio.sleep(PAUSE_S)
+            await here.writer.do(lambda: None)
+    if here.engine.fragmented:
+        answer.fragments = True
+    return reply(answer)
+
+
+# Retention: old events are folded into a base state and erased.
+
+
+@call("POST", MODEL + ":retain", "retain", body=RetainBody, reply=RetainedReply)
+async def retain_model(request: Request) -> Response:
+    """Fold events of an age into the base state, and erase them."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, RetainBody)
+    return reply(await retain(here, name, body.older_than_s, grant.rights.id))
+
+
+# Undo: take back the feedback of one decision, or go back to an earlier version.
+
+
+@call("POST", DECISION + ":retract", "retract", reply=UndoneReply)
+async def retract(request: Request) -> Response:
+    """Undo the feedback of a decision, by replay."""
+    grant = grant_of(request)
+    here = grant.here
+    id = request.path_params["id"]
+    await here.look()
+    row, model = await asyncio.to_thread(find_to_undo, here.log, here.engine.slots, id, grant.only)
+    ready = None
+    async with here.past.work(here.engine, model, Progress("retract")) as progress:
+        if row.version is not None:
+            ready = await asyncio.to_thread(folded, here.reading, model, ("retracted", row.version), progress)
+        return reply(await grant.do_for(lambda own: here.engine.retract(id, own, ready)))
+
+
+@call("POST", MODEL + ":rollback", "rollBack", body=RollbackBody, reply=UndoneReply)
+async def roll_back(request: Request) -> Response:
+    """Go back to the weights of a version, or of a moment, by replay."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, RollbackBody)
+    model, ready = await grant.do(lambda: here.engine.entered(name)), None
+    version, then = body.version, body.then
+    async with here.past.work_on_all(here.engine, model, Progress("rollback")) as progress:
+        to = version_then(here.reading, model, then) if then is not None and not model.keyed else version
+        if to is not None and to <= model.version:
+            ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", to), progress)
+        return reply(await grant.do(lambda: here.engine.roll_back(name, version, ready, then=then)))
+
+
+# Trust before traffic: how the one beside a champion does, and its promotion.
+
+
+@call("GET", MODEL + "/compare", "compareModel", reply=CompareReply)
+async def compare(request: Request) -> Response:
+    """Whether the challenger or the shadow is better than the champion, and how sure that is."""
+    grant = grant_of(request)
+    grant.judge_partners()
+    here, name = grant.here, grant.name
+    return reply(await asyncio.to_thread(compared, here.reading, here.engine.model(name), here.engine.clock()))
+
+
+@call("POST", MODEL + ":promote", "promoteModel", reply=PromotedReply)
+async def promote(request: Request) -> Response:
+    """Let the champion decide with the settings and the state of this challenger or shadow from now on."""
+    grant = grant_of(request)
+    here, name = grant.here, grant.name
+    return reply(await grant.do(lambda: here.engine.promote(name)))

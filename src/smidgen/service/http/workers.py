@@ -1,0 +1,88 @@
+"""The workers of a store: who lives, who owns which slot, and how far behind this one is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from smidgen.service.engine.description import committed, undoing_told
+from smidgen.service.schemas import UndoingReply
+from smidgen.service.storage.records import pooled
+
+if TYPE_CHECKING:
+    from smidgen.service.http.resources import Note, Service
+    from smidgen.service.storage.records import Counts
+
+#: How often a worker says how it is.
+TELL_S = 0.5
+
+
+def note(here: Service) -> Note:
+    """How this worker is."""
+    told = here.metrics.note(here.engine, here.writer)
+    if (owning := here.engine.owning) is not None:
+        told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.able}
+        models = list(here.engine.slots.values())
+        told["owned"] = sum(here.engine.owns(model.slot) for model in models)
+        told["undoing"] = {each.name: undoing_told(each.undoing) for each in models if each.undoing is not None}
+    return told
+
+
+def notes(here: Service) -> list[Note]:
+    """How the workers of this machine are: this one now, the others as of their last word."""
+    own, board = note(here), here.options.board
+    if board is None:
+        return [own]
+    others = [each for each in board.read() if each["worker"] != here.options.worker]
+    return sorted([own, *others], key=lambda each: int(each["worker"]))
+
+
+def at_work(here: Service, name: str) -> UndoingReply | None:
+    """How far the work on a model's past is that another worker of this machine does."""
+    for each in here.options.board.read() if here.options.board is not None else ():
+        if (told := each.get("undoing", {}).get(name)) is not None:
+            return msgspec.convert(told, UndoingReply)
+    return None
+
+
+async def tell(here: Service) -> None:
+    """Publish the status of this worker, again and again."""
+    while here.engine.store.shared:
+        if (board := here.options.board) is not None:
+            board.write(here.options.worker, note(here))
+        await asyncio.sleep(TELL_S)
+
+
+def lags(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]]:
+    """Of each model: its name, how far it is, and how many events others wrote that this worker has not heeded yet.
+
+    Whoever decides or learns heeds them first; so a lag says how much there is to catch up with, not how old answers
+    are.
+    """
+    found = []
+    for model in here.models():
+        if only in (None, model.name):
+            each = {part.slot: committed(here.reading, part) for part in model.parts}
+            behind = (max(0, each[part.slot].seq - max(part.caught, part.seq)) for part in model.parts)
+            found.append((model.name, pooled(list(each.values())), sum(behind) if here.engine.store.shared else 0))
+    return found
+
+
+def described(here: Service, only: str | None = None) -> dict[str, Any]:
+    """The workers as the pages show them."""
+    seen = [part for model in here.models() if only in (None, model.name) for part in model.parts]
+    slots = {each.slot: each.label for each in seen}
+    owners = {slots[lease.slot]: lease.owner for lease in here.engine.store.leases() if lease.slot in slots}
+    told = [
+        {name: each[name] for name in ("worker", "pid", "name", "able", "commits", "commands")} for each in notes(here)
+    ]
+    return {
+        "worker": here.options.worker,
+        "workers": told,
+        "of": here.options.workers,
+        "owners": owners,
+        "lag": {name: lag for name, _, lag in lags(here, only)},
+    }

@@ -1,1 +1,0 @@
-"""What the log tells people: curves, stories, audits, what-if."""

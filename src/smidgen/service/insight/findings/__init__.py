@@ -1,1 +1,0 @@
-"""The findings of a model's health: one file each, found by being there."""

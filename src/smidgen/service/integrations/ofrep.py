@@ -1,0 +1,158 @@
+"""OpenFeature's remote evaluation (OFREP 0.3): a choose model that keeps its candidates is a flag.
+
+Each evaluation is a decision with ``activate: false``, whose id is in the answer's metadata: a reward for it, given
+when the flag's value has had its effect, implies that it was shown. ``targetingKey`` is the key where the model is
+keyed; all else of the evaluation context is the decision's context.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from smidgen.errors import SmidgenError
+from smidgen.service.engine.model import Served
+from smidgen.service.errors import BadRequest, NotAllowed, OutOfScope
+from smidgen.service.http.endpoints import Endpoint
+from smidgen.service.http.plugins import mount
+from smidgen.service.http.resources import reply, service
+from smidgen.service.http.rights import MATRIX, grant_of, guard
+from smidgen.service.loops.features import lenient_record
+from smidgen.service.loops.registry import loops
+from smidgen.service.schemas import DecisionBody, Variant
+
+PREFIX = "/ofrep/v1/evaluate/flags"
+_BOOLEANS = {"true": True, "false": False}
+
+
+class Evaluation(Struct, kw_only=True):
+    """Whom a flag is evaluated for; fields that we do not know are left alone."""
+
+    context: dict[str, Any] = {}
+
+
+class FlagRefused(SmidgenError):
+    """A refusal by one of the protocol's own codes."""
+
+    def __init__(self, status: int, code: str, problem: str) -> None:
+        super().__init__(problem, "")
+        self.status, self.code = status, code
+
+
+def _protocol(endpoint: Endpoint) -> Endpoint:
+    """Refusals in the protocol's own shape."""
+
+    @functools.wraps(endpoint)
+    async def answering(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except (NotAllowed, OutOfScope):
+            raise
+        except SmidgenError as error:
+            service(request).metrics.count("refused", type(error).__name__)
+            if error.status == 503:
+                raise
+            told = _told(error)
+            if key := request.path_params.get("name"):
+                told = {"key": key, **told}
+            return reply(told, 404 if told["errorCode"] == "FLAG_NOT_FOUND" else 400)
+
+    return answering
+
+
+async def evaluate(request: Request) -> Response:
+    """POST /ofrep/v1/evaluate/flags/{name}."""
+    grant, name = grant_of(request), request.path_params["name"]
+    here = grant.here
+    context = (await grant.body(request, Evaluation)).context
+    if not _is_flag(here.engine.models.get(name)):
+        raise FlagRefused(404, "FLAG_NOT_FOUND", f"there is no choose model {name!r} that keeps its candidates")
+    asked = _asked(here.engine.model(name), context)
+    told = await grant.do(lambda: here.engine.decide(name, asked))
+    return reply(_answer(here.engine.model(name), told))
+
+
+async def evaluate_all(request: Request) -> Response:
+    """POST /ofrep/v1/evaluate/flags: every flag at once; the same answer until a model has learnt."""
+    grant = grant_of(request)
+    here = grant.here
+    context = (await grant.body(request, Evaluation)).context
+    flags = [model for model in grant.visible(here.models()) if _is_flag(model)]
+    answers = []
+    for model in flags:
+        try:
+            asked = _asked(model, context, once=True, now=here.engine.clock())
+            answers.append(_answer(model, await grant.do(functools.partial(here.engine.decide, model.name, asked))))
+        except SmidgenError as error:
+            if error.status == 503 or isinstance(error, NotAllowed | OutOfScope):
+                raise
+            answers.append({"key": model.name, **_told(error)})
+    content = msgspec.json.encode({"flags": answers})
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"etag": tag})
+    return Response(content, headers={"etag": tag}, media_type="application/json")
+
+
+def _told(error: SmidgenError) -> dict[str, str]:
+    """A refusal by the protocol's words."""
+    code = getattr(error, "code", "PARSE_ERROR" if isinstance(error, BadRequest) else "INVALID_CONTEXT")
+    return {"errorCode": code, "errorDetails": "; ".join(part for part in (error.problem, error.hint) if part)}
+
+
+def _is_flag(model: Served | None) -> bool:
+    return model is not None and model.blueprint.body.candidates is not None and model.archived_at is None
+
+
+def _asked(model: Served, context: dict[str, Any], *, once: bool = False, now: float = 0.0) -> DecisionBody:
+    """The request of an evaluation; ``once``: the same for as long as the model has not learnt and its window lasts."""
+    target = context.get("targetingKey")
+    if model.keyed and not (isinstance(target, str) and 0 < len(target) <= 256):
+        raise FlagRefused(400, "TARGETING_KEY_MISSING", f"the flag {model.name!r} has one learner per targetingKey")
+    about = lenient_record({name: value for name, value in context.items() if name != "targetingKey"})
+    id, key = None, target if model.keyed else None
+    if once:
+        moment = int(now // model.blueprint.terms.window_s)
+        whole = msgspec.json.encode([context, model.of(key).version, moment], order="sorted")
+        id = f"ofrep:{hashlib.sha256(whole).hexdigest()}"
+    asked: DecisionBody = loops.decision(id=id, key=key, context=about or None, activate=False)
+    return asked
+
+
+def _answer(model: Served, told: dict[str, Any]) -> dict[str, Any]:
+    """An evaluation as the protocol says it."""
+    kept = model.blueprint.body.candidates or []
+    wanted = ("decision", "model_version", "propensity", "slot")
+    metadata = {name: told[name] for name in wanted if told.get(name) is not None}
+    return {
+        "key": model.name,
+        "value": _values(kept)[str(told["choice"])],
+        "variant": str(told["choice"]),
+        "reason": "SPLIT",
+        "metadata": metadata,
+    }
+
+
+def _values(kept: list[Variant]) -> dict[str, Any]:
+    """The value of each variant: the one it was given, else its id; variants called true and false are that."""
+    truths = all(each.id in _BOOLEANS for each in kept)
+    return {
+        str(each.id): (_BOOLEANS[str(each.id)] if truths else each.id) if each.value is UNSET else each.value
+        for each in kept
+    }
+
+
+mount(
+    "ofrep",
+    [
+        Route(path, _protocol(guard(endpoint, MATRIX[f"POST {path}"])), methods=["POST"])
+        for path, endpoint in ((f"{PREFIX}/{{name}}", evaluate), (PREFIX, evaluate_all))
+    ],
+)

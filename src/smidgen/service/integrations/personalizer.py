@@ -1,0 +1,197 @@
+"""The calls of the retired hosted personalisation service, single slot: an app keeps its SDK and changes the address.
+
+``rank`` is a decision of a choose model that hears rewards, its ``eventId`` the request's id; ``reward`` is feedback,
+``activate`` is `shown`. The model is the token's, else the one that ``--personalizer`` names. The first rank call
+creates it, if no token is needed or the token has the scope admin; else it is unknown (404). Of two rewards for one
+event the first counts, as it did there. As an apprentice (``--apprentice``) it answers with the first action that is
+not left out, which is what the app would have shown, and is taught that.
+"""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from contextlib import suppress
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from smidgen.errors import SmidgenError
+from smidgen.learners import Loop
+from smidgen.service.errors import Conflict, Impossible, OutOfScope, UnknownDecision
+from smidgen.service.http.endpoints import Endpoint
+from smidgen.service.http.plugins import mount
+from smidgen.service.http.resources import Service, reply, service
+from smidgen.service.http.rights import HOSTED_CREATION, MATRIX, Grant, admit, grant_of, guard
+from smidgen.service.loops.features import gathered
+from smidgen.service.loops.registry import loops
+from smidgen.service.schemas import CANDIDATES, Candidate, FeedbackReply, Id, ModelBody, ShownReply
+
+PREFIX = "/personalizer/v1.0"
+#: The model that is made on the first call: the rewards, the silence and the wait that the product had unless told.
+MODEL = ModelBody(
+    loop=Loop.CHOOSE.value, feedback="reward", reward_range=(-1.0, 1.0), default_reward=0.0, window_s=600.0
+)
+_CODES = {401: "Unauthorized", 403: "Forbidden", 404: "ResourceNotFound", 503: "ServiceUnavailable"}
+_Features = list[dict[str, Any]]
+
+
+class Action(Struct, kw_only=True):
+    """One of the things to choose from."""
+
+    id: Id
+    features: _Features = []
+
+
+class RankBody(Struct, kw_only=True, rename="camel"):
+    """What to choose from; fields that we do not know are left alone."""
+
+    actions: Annotated[list[Action], Meta(min_length=1, max_length=CANDIDATES)]
+    context_features: _Features | None = None
+    excluded_actions: list[str] | None = None
+    event_id: Id | None = None
+    defer_activation: bool | None = False
+
+
+class Reward(Struct, kw_only=True):
+    """What the shown action was worth."""
+
+    value: float
+
+
+def hosted(endpoint: Endpoint) -> Endpoint:
+    """Refusals in the product's own shape."""
+
+    @functools.wraps(endpoint)
+    async def answering(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except SmidgenError as error:
+            service(request).metrics.count("refused", type(error).__name__)
+            status = 400 if error.status in (409, 413, 415, 422) else error.status
+            told = {"code": _CODES.get(status, "BadRequest"), "message": f"{error.problem}; {error.hint}"}
+            response = reply({"error": told}, status)
+            if status == 503:
+                response.headers["retry-after"] = "1"
+            return response
+
+    return answering
+
+
+async def rank_actions(request: Request) -> Response:
+    """POST /personalizer/v1.0/rank."""
+    grant = await _model(request, create=True)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, RankBody)
+    event = body.event_id or uuid.uuid4().hex
+    ids = [action.id for action in body.actions]
+    left_out = set(body.excluded_actions or ()) & set(ids)
+    asked = loops.decision(
+        id=event,
+        candidates=[Candidate(id=action.id, features=gathered(action.features)) for action in body.actions],
+        context=gathered(body.context_features) if body.context_features else None,
+        exclude=sorted(left_out) or None,
+        activate=not body.defer_activation,
+        chosen=next((id for id in ids if id not in left_out), None) if here.options.apprentice else None,
+    )
+    told = await grant.do(lambda: here.engine.decide(name, asked))
+    return reply(
+        {
+            "ranking": _ranking(ids, left_out, told["choice"], told.get("propensities", {told["choice"]: 1.0})),
+            "eventId": event,
+            "rewardActionId": told["choice"],
+        },
+        201,
+    )
+
+
+async def reward(request: Request) -> Response:
+    """POST /personalizer/v1.0/events/{eventId}/reward."""
+    grant = await _model(request)
+    here, name = grant.here, grant.name
+    body = await grant.body(request, Reward)
+
+    def act() -> FeedbackReply:
+        return here.engine.feedback(_decision(here, name, request), loops.feedback(reward=body.value), name)
+
+    try:
+        told = await grant.do(act)
+    except Conflict:  # another value for the same event: the first one stays
+        here.metrics.count("feedback", "duplicate")
+    else:
+        here.metrics.count("feedback", told.status)
+    return Response(status_code=204)
+
+
+async def activate(request: Request) -> Response:
+    """POST /personalizer/v1.0/events/{eventId}/activate."""
+    grant = await _model(request)
+    here, name = grant.here, grant.name
+
+    def act() -> ShownReply:
+        return here.engine.shown(_decision(here, name, request), name)
+
+    await grant.do(act)
+    return Response(status_code=204)
+
+
+async def status(request: Request) -> Response:
+    """GET /personalizer/v1.0/status."""
+    grant = await _model(request, required=False)
+    here, name = grant.here, grant.name
+    version = here.engine.model(name).version if name in here.engine.models else 0
+    told = {"service": "smidgen", "apiStatus": "Valid", "apiStatusMessage": "Api Key is valid."}
+    return reply({**told, "model": name, "modelVersion": version})
+
+
+async def _model(request: Request, *, create: bool = False, required: bool = True) -> Grant:
+    """The caller's grant for the model that it means; ``create`` makes one that does not exist, if the caller may."""
+    grant = grant_of(request)
+    here = grant.here
+    if grant.name not in here.engine.models:  # another worker may have made it, or a token
+        grant = await admit(request, grant.rule._replace(quick=False))
+    if grant.name not in here.engine.models and create:
+        with suppress(OutOfScope):
+            operator = await admit(request, HOSTED_CREATION)
+            await operator.do(lambda: here.engine.create(operator.name, MODEL))
+    if grant.name not in here.engine.models and not required:
+        return grant
+    loop = here.engine.model(grant.name).blueprint
+    if loop.loop.name != Loop.CHOOSE or loop.feedback != "reward":
+        raise Impossible(f"the model {grant.name!r} does not choose by rewards", "name another with --personalizer")
+    return grant
+
+
+def _decision(here: Service, name: str, request: Request) -> str:
+    """The decision of an event; to be asked within a command."""
+    event = request.path_params["event"]
+    slots = [part.slot for part in here.engine.entered(name).parts]
+    row = here.engine.store.requested(slots[0], event, *slots[1:])
+    if row is None:
+        raise UnknownDecision(f"there is no event {event!r}", "rank first")
+    return row.id
+
+
+def _ranking(ids: list[str], left_out: set[str], choice: str, shares: dict[str, float]) -> list[dict[str, Any]]:
+    """The chosen one first, then the others by their probability; what was left out keeps its place."""
+    free = sorted((id for id in ids if id not in left_out), key=lambda id: (id != choice, -shares.get(id, 0.0)))
+    others = iter(free)
+    order = [id if id in left_out else next(others) for id in ids]
+    return [{"id": id, "probability": shares.get(id, 0.0)} for id in order]
+
+
+mount(
+    "personalizer",
+    [
+        Route(PREFIX + path, hosted(guard(endpoint, MATRIX[f"{method} {PREFIX}{path}"])), methods=[method])
+        for method, path, endpoint in (
+            ("POST", "/rank", rank_actions),
+            ("POST", "/events/{event}/reward", reward),
+            ("POST", "/events/{event}/activate", activate),
+            ("GET", "/status", status),
+        )
+    ],
+)

@@ -1,0 +1,1 @@
+"""The log: events, their hash chain, their encodings."""

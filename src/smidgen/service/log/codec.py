@@ -1,0 +1,287 @@
+"""Event bodies as MessagePack, and events as lines of JSON.
+
+What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
+
+A decision's body is ``[number, model_version, window_s, ids, record, shared, beside]``; the reply is told anew from the
+record. A feedback's body is ``[feedback, learn, places, problem]``, and so is that of silence; whether it was
+learnt, and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the
+exported line; what a learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from smidgen import records
+from smidgen.decision import Decision
+from smidgen.decoding import UNREADABLE
+from smidgen.errors import InvalidRecord
+from smidgen.learners import Learner
+from smidgen.service.log.events import Event, stamp
+from smidgen.service.schemas import ModelBody
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class DecisionBody(msgspec.Struct, array_like=True):
+    """The body of a decision's event.
+
+    Attributes
+    ----------
+    number
+        The learner's own number of it.
+    model_version
+        The model's version when it was made.
+    window_s
+        How long feedback is learnt.
+    ids
+        The candidates' ids, in the order of their features.
+    record
+        The learner's own record, all that learning needs.
+    shared
+        Of a keyed model, where there is something to say: ``start``, what the key begins with, and ``names``, of
+        columns that it had not told before (`smidgen.features.memory.Carried`).
+    beside
+        The decision that was shown in its place, if another model made that.
+    """
+
+    number: int
+    model_version: int
+    window_s: float
+    ids: Sequence[Any]
+    record: bytes
+    shared: dict[str, Any] | None = None
+    beside: str | None = None
+
+
+class FeedbackBody(msgspec.Struct, array_like=True):
+    """The body of a feedback's event.
+
+    Attributes
+    ----------
+    feedback
+        What the app sent.
+    learn
+        What the learner was told.
+    places
+        Of a keyed model that takes records: where new names of the decision went (`smidgen.features.memory.Places`).
+    problem
+        Why the learner refused it, of silence that was not learnt.
+    """
+
+    feedback: dict[str, Any]
+    learn: bytes
+    places: tuple[list[int], list[int]] | None = None
+    problem: str | None = None
+
+
+_decisions = msgspec.msgpack.Decoder(DecisionBody)
+_feedback = msgspec.msgpack.Decoder(FeedbackBody)
+
+
+def write(body: Any) -> bytes:
+    """A body as bytes."""
+    return _encode(body)
+
+
+def read_decision(body: bytes | None, seq: int) -> DecisionBody:
+    """A decision's body."""
+    try:
+        return _decisions.decode(body or b"")
+    except UNREADABLE as error:
+        raise _unreadable(seq, error) from error
+
+
+def read_feedback(body: bytes | None, seq: int) -> FeedbackBody:
+    """A feedback's body."""
+    try:
+        return _feedback.decode(body or b"")
+    except UNREADABLE as error:
+        raise _unreadable(seq, error) from error
+
+
+def read_fields(body: bytes | None, seq: int) -> dict[str, Any]:
+    """The fields of any other body; one that is no map is one field."""
+    if not body:
+        return {}
+    try:
+        found = msgspec.msgpack.decode(body)
+    except UNREADABLE as error:
+        raise _unreadable(seq, error) from error
+    return found if isinstance(found, dict) else {"body": found}
+
+
+def read_told(event: Event) -> Any:
+    """What a learner is told by an event that changes weights: of most types the field ``learn`` of its body."""
+    if event.type in ("feedback", "expired"):
+        return read_value(read_feedback(event.body, event.seq).learn, event.seq)
+    content = read_fields(event.body, event.seq).get("learn")
+    return read_value(content, event.seq) if isinstance(content, bytes) else None
+
+
+def carried(shared: dict[str, Any] | None, seq: int) -> list[tuple[int, str, int]]:
+    """The names that an event tells again."""
+    if not shared or not (names := shared.get("names")):
+        return []
+    try:
+        return msgspec.convert(names, list[tuple[int, str, int]])
+    except msgspec.ValidationError as error:
+        raise _unreadable(seq, error) from error
+
+
+def recall(learner: Learner, record: bytes, seq: int) -> Decision:
+    """The decision that the learner, or a twin of it, wrote with `Learner.brief`."""
+    try:
+        return learner.recall(record)
+    except InvalidRecord as error:
+        raise _unreadable(seq, error) from error
+
+
+def read_value(content: bytes, seq: int) -> Any:
+    """What a learner was told, as `smidgen.records.encode` wrote it."""
+    try:
+        return records.decode(content)
+    except InvalidRecord as error:
+        raise _unreadable(seq, error) from error
+
+
+def read_answers(learner: Learner, answers: Sequence[tuple[Event, Event]]) -> list[tuple[Decision, FeedbackBody, Any]]:
+    """The decisions of answers, the bodies of the answers, and what the learner was told: many at once, sooner."""
+    heard = [read_feedback(event.body, event.seq) for event, _ in answers]
+    decisions = learner.recall_many([read_decision(made.body, made.seq).record for _, made in answers])
+    return list(zip(decisions, heard, records.decode_many([each.learn for each in heard]), strict=True))
+
+
+def _unreadable(seq: int, error: BaseException) -> InvalidRecord:
+    return InvalidRecord(f"event {seq} cannot be read: {error}", "restore the database from a backup")
+
+
+# One event of a log as a program reads it: a line of JSON, or an event of the store without that way.
+
+_NOTHING = msgspec.Raw(b"null")
+
+
+class Line(msgspec.Struct, kw_only=True, dict=True):
+    """One event as the log says it; which fields there are depends on the type.
+
+    Fields and types that this smidgen does not know are no fault: `more` has the fields.
+
+    Attributes
+    ----------
+    seq, type, decision, key, at, slot
+        The head of every event; ``written_at`` is its time where a line says it, `at` says it always; the slot, of a
+        model that has several.
+    format, model, resolved
+        Of ``created`` and ``base``: the format of the log (None: from before it was fixed), the model's settings, and
+        what was left open in them and settled then.
+    number, reply, ids, record, beside
+        Of ``decision``: see `smidgen.service.engine.log_reader.DecisionEvent`; the record is the learner's own.
+    feedback, status, learn, model_version
+        Of ``feedback`` and ``expired``: see `smidgen.service.engine.log_reader.Answered`. Other events that
+        change weights have ``model_version`` too, and ``learn`` if a learner is told something.
+    version
+        Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone; of ``base`` that
+        of the log's beginning.
+    columns
+        Of ``rolled_back`` and ``retracted``: whether names keep theirs (`smidgen.service.log.events.KEPT`).
+    token_id
+        Of events that operators cause: the token by whose call they were written, if there was one.
+    amendments, decisions, late
+        Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
+    shared, places, names, start, group, hashed
+        What keys share, where names of records went, and names of hashed features (`smidgen.service.log.codec`).
+    """
+
+    seq: int
+    type: str
+    decision: str | None = None
+    key: str | None = None
+    written_at: str = msgspec.field(default="", name="at")
+    slot: int | None = None
+    format: str | None = None
+    model: ModelBody | None = None
+    resolved: dict[str, Any] | None = None
+    number: int = 0
+    reply: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    ids: Sequence[Any] = ()
+    record: msgspec.Raw = _NOTHING
+    beside: str | None = None
+    feedback: dict[str, Any] = msgspec.field(default_factory=dict)
+    status: str | None = None
+    learn: Any = None
+    model_version: int | None = None
+    version: int = 0
+    columns: str | None = None
+    amendments: Sequence[Any] = ()
+    decisions: int = 0
+    late: int = 0
+    shared: dict[str, Any] | None = None
+    places: Any = None
+    names: Sequence[Any] = ()
+    start: str | None = None
+    group: str | None = None
+    hashed: Sequence[str] = ()
+    token_id: str | None = None
+
+    @property
+    def at(self) -> str:
+        """When it happened."""
+        event: Event | None = self.__dict__.get("its event")
+        return self.written_at if event is None or self.written_at else stamp(event.at)
+
+    @property
+    def learnt(self) -> bool:
+        """Whether this is feedback that was learnt."""
+        return self.type == "feedback" and self.status == "learnt"
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes weights."""
+        return self.model_version is not None
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """The fields that a newer smidgen wrote and this one does not know."""
+        fields = msgspec.json.decode(self.__dict__.get("its text", b"{}"))
+        return {name: value for name, value in fields.items() if name not in self.__struct_encode_fields__}
+
+    def made(self) -> Decision:
+        """Of a decision: the learner's own record."""
+        if "its decision" in self.__dict__:
+            decision: Decision = self.__dict__["its decision"]
+            return decision
+        return Decision.from_json(bytes(self.record))
+
+    def told(self) -> Any:
+        """Of feedback: what the learner was told."""
+        if "its feedback" in self.__dict__:
+            return self.__dict__["its feedback"]
+        try:
+            return records.unpack(self.learn)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidRecord(f"event {self.seq} holds no feedback: {error}", "export the log again") from error
+
+
+_lines = msgspec.json.Decoder(Line)
+
+
+def parse(text: bytes, place: str) -> Line:
+    """Read a line of the log; ``place`` is its name in refusals."""
+    try:
+        event = _lines.decode(text)
+        event.__dict__["its text"] = text
+        return event
+    except UNREADABLE as error:
+        raise InvalidRecord(f"{place} is not an event: {error}", "export the log again: smidgen log export") from error
+
+
+def as_bytes(said: str | bytes) -> bytes:
+    """Bytes as an exported line has them, or as they are."""
+    try:
+        return said if isinstance(said, bytes) else base64.b64decode(said, validate=True)
+    except ValueError as error:
+        raise InvalidRecord(f"what keys share cannot be read: {error}", "export the log again") from error

@@ -1,0 +1,232 @@
+"""The event envelope and the hash chain over events; timestamps.
+
+The envelope: what every event has around its body, and the chain that makes a lost or altered event visible.
+
+Each event has a digest of its content, salted, and the chain runs over these digests:
+
+    content_n = H(salt ‖ [type, version, at, decision, key, body])
+    chain_n   = H(chain_{n-1} ‖ seq ‖ content_n)
+
+An erased event keeps ``content_n`` in place of its salt and its body. Without the salt nobody can try out what it was,
+and the chain still holds.
+
+Who is forgotten may be mentioned in events of others. Such an event is rewritten: its salt is a new one followed by the
+``content_n`` that the chain has. The event that ends the forgetting tells the digest of what it says now
+(`present_digest`), so that the chain covers that too.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from smidgen.errors import InvalidRecord
+
+# Times as people and programs read them.
+
+
+def stamp(seconds: float) -> str:
+    """Seconds since 1970 in ISO 8601, UTC, to the millisecond.
+
+    Examples
+    --------
+    >>> from smidgen.service.log.events import stamp
+    >>> stamp(0.25)
+    '1970-01-01T00:00:00.250Z'
+    """
+    part, whole = math.modf(seconds)
+    millions, micros = divmod(round(part * 1e6), 1_000_000)  # as `datetime` rounds
+    return f"{_second(int(whole) + millions)}.{micros // 1000:03}Z"
+
+
+@lru_cache(maxsize=256)
+def _second(seconds: int) -> str:
+    """A whole second; the times of a moment, and the ends of windows that they open, share a few of them."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").removesuffix("+00:00")
+    except (OSError, OverflowError, ValueError) as error:
+        raise InvalidRecord(f"the time {seconds} is out of range", "give seconds since 1970") from error
+
+
+#: The type of an event whose content is gone.
+ERASED = "erased"
+#: The types of events that take back what earlier ones did; their bodies have the field ``version``:
+#: of ``rolled_back`` the version to go back to, of ``retracted`` the one that is undone.
+REWINDS = ("retracted", "rolled_back")
+#: What they say of names: those that are taken back keep their columns. At first none did, and nothing was said.
+KEPT = "kept"
+#: The field of a body that names the token by whose call the event was written.
+AUTHOR = "token_id"
+#: The types of events that operators cause: their bodies are maps, and take that field.
+SIGNED = frozenset(
+    (
+        "created",
+        "amended",
+        "taught",
+        "imported",
+        "promoted",
+        "archived",
+        "revived",
+        "renamed",
+        "retained",
+        ERASED,
+        *REWINDS,
+    )
+)
+#: What the chain of a slot begins with.
+START = bytes(16)
+DIGEST = 16
+
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+class Event(NamedTuple):
+    """One thing that happened.
+
+    Attributes
+    ----------
+    seq
+        1, 2, … within its slot, without gaps.
+    type
+        ``created``, ``decision``, ``feedback``, …; readers pass over those that they do not know.
+    version
+        The format of the body.
+    at
+        Seconds since 1970.
+    decision, key
+        Which decision and whose learner it is about, where it is about any.
+    made
+        The model's version that it made, of an event that changed weights.
+    salt
+        Random bytes, without which the digest of a short body could be guessed; of a rewritten event followed by the
+        digest that the chain has.
+    chain
+        The digest of this event and all before it.
+    body
+        What it says, in a compact binary form; of an erased event the digest of its content.
+    """
+
+    seq: int
+    type: str
+    version: int
+    at: float
+    decision: str | None
+    key: str | None
+    made: int | None
+    salt: bytes | None
+    chain: bytes
+    body: bytes | None
+
+
+class Salts:
+    """Random salts, drawn from the system many at a time."""
+
+    def __init__(self) -> None:
+        self._drawn = b""
+        self._place = 0
+
+    def next(self) -> bytes:
+        """Sixteen bytes that nobody guesses."""
+        if self._place == len(self._drawn):
+            self._drawn, self._place = os.urandom(DIGEST * 256), 0
+        self._place += DIGEST
+        return self._drawn[self._place - DIGEST : self._place]
+
+
+def content(
+    salt: bytes, type: str, version: int, at: float, decision: str | None, key: str | None, body: bytes | None
+) -> bytes:
+    """The salted digest of what an event says."""
+    told = _encode((type, version, at, bytes.fromhex(decision) if decision is not None else None, key, body))
+    return blake2b(salt + told, digest_size=DIGEST).digest()
+
+
+def link(before: bytes, seq: int, digest: bytes) -> bytes:
+    """The chain after an event, from the chain before it and the digest of its content."""
+    return blake2b(before + seq.to_bytes(8, "little") + digest, digest_size=DIGEST).digest()
+
+
+def erased(event: Event) -> Event:
+    """The same event with its content gone; the chain stays as it is."""
+    return event._replace(type=ERASED, version=0, at=0.0, decision=None, key=None, salt=None, body=digest_of(event))
+
+
+def rewritten(event: Event, body: bytes, salt: bytes) -> Event:
+    """The same event with another body; the chain stays as it is."""
+    return event._replace(salt=salt + digest_of(event), body=body)
+
+
+def is_rewritten(event: Event) -> bool:
+    """Whether an event says something else than it did at first."""
+    return event.salt is not None and len(event.salt) > DIGEST
+
+
+def present_digest(event: Event) -> bytes:
+    """The digest of what an event says now."""
+    if event.salt is None:
+        return digest_of(event)
+    return content(event.salt[:DIGEST], event.type, event.version, event.at, event.decision, event.key, event.body)
+
+
+def digest_of(event: Event) -> bytes:
+    """The digest of an event's content that the chain has: kept, if it was erased or rewritten, else made anew."""
+    if event.type == ERASED and event.salt is None:
+        if event.body is None or len(event.body) != DIGEST:
+            raise InvalidRecord(f"event {event.seq} is erased and its digest is gone", "restore the log from a backup")
+        return event.body
+    if event.salt is None:
+        raise InvalidRecord(f"event {event.seq} has no salt", "restore the log from a backup")
+    if is_rewritten(event):
+        return event.salt[DIGEST:]
+    return present_digest(event)
+
+
+class Chain:
+    """Follows the events of a slot and says where the chain breaks.
+
+    Parameters
+    ----------
+    seq, chain
+        Where to begin: the event before the first one, and the chain there.
+
+    Examples
+    --------
+    >>> from smidgen.service.log.events import Chain, Event, START, content, erased, link
+    >>> salt = bytes(16)
+    >>> chain = link(START, 1, content(salt, "created", 1, 0.0, None, None, b"x"))
+    >>> event = Event(1, "created", 1, 0.0, None, None, None, salt, chain, b"x")
+    >>> Chain().follow([event]), Chain().follow([erased(event)]), Chain().follow([event._replace(body=b"y")])
+    (None, None, 'event 1 does not fit the chain')
+    """
+
+    def __init__(self, seq: int = 0, chain: bytes = START) -> None:
+        self.seq = seq
+        self.chain = chain
+
+    def take(self, event: Event) -> str | None:
+        """Take the next event; what is wrong with it, or None."""
+        if event.seq != self.seq + 1:
+            problem = f"event {self.seq + 1} has the number {event.seq}"
+            self.seq, self.chain = event.seq, event.chain
+            return problem
+        try:
+            expected = link(self.chain, event.seq, digest_of(event))
+        except (InvalidRecord, ValueError) as error:
+            self.seq, self.chain = event.seq, event.chain
+            return error.problem if isinstance(error, InvalidRecord) else f"event {event.seq} has no decision's id"
+        self.seq, self.chain = event.seq, event.chain
+        return None if expected == event.chain else f"event {event.seq} does not fit the chain"
+
+    def follow(self, events: Iterable[Event]) -> str | None:
+        """Take events in order; the first problem, or None."""
+        for event in events:
+            if (problem := self.take(event)) is not None:
+                return problem
+        return None

@@ -1,0 +1,488 @@
+"""The Loop class, and the texts of the pages of loops.
+
+What a loop is to the service: all that is known of it, in one file of its own.
+
+A loop turns a request into a context, a decision into an answer, and feedback into what the learner's ``learn`` takes,
+with the figure by which people judge it (the *measure*). It tells decisions as stories, and describes itself to the
+pages, to OpenAPI and to what-if. All else iterates over the loops.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from smidgen.decision import Decision
+from smidgen.errors import NoWeights
+from smidgen.learners import Card, Learner
+from smidgen.service.errors import Impossible, wrong_form
+from smidgen.service.loops.evaluator import Evaluator, Lesson, Terms, same
+from smidgen.service.loops.features import Vectors
+from smidgen.service.schemas import BestReply, DecisionBody, FeedbackBody, ModelBody
+
+# What a loop says of itself to people and to pages: words, figures, examples, and what a hand may answer.
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """A second curve on a model's page.
+
+    Attributes
+    ----------
+    title, note
+        Its heading, and the words below it.
+    of
+        Whether it runs along learnt feedback or along all decisions.
+    lines
+        Which figures of the windows it draws: ``position`` of the learnt, ``explored`` and ``forwarded`` of all.
+    idle
+        What is said in its place while all its lines are zero; empty: they are drawn.
+    """
+
+    title: str
+    note: str
+    of: Literal["learnt", "made"]
+    lines: tuple[str, ...]
+    idle: str = ""
+
+
+class Back(Struct, frozen=True, kw_only=True):
+    """Something that may come back, in the words of an app.
+
+    Attributes
+    ----------
+    title, note
+        What it is called, and what it means.
+    example
+        The feedback that says so; ``"$1"`` and ``"$2"`` stand for candidates of a request, ``"$label"`` for a label.
+    """
+
+    title: str
+    note: str = ""
+    example: dict[str, Any] = {}
+
+
+class Words(Struct, frozen=True, kw_only=True):
+    """What the pages say of a loop.
+
+    Attributes
+    ----------
+    does
+        What it does and what it learns from, in a line.
+    out, about_out
+        What goes out to the app, and what it is for.
+    back
+        What may come back, by the kind of feedback.
+    curve, about_curve
+        The heading of its curve, and the words below.
+    weights, about_weights
+        The same for its weights.
+    waiting
+        What decisions without feedback are.
+    asks
+        What the form for a decision asks for: candidates, the features of one thing, nothing, or the request as JSON.
+    labels
+        Whether a new model is asked for labels.
+    knobs
+        Whether a new model is asked for knobs.
+    tells_exploring
+        Whether lists say of a decision that it explored; not where every one does.
+    """
+
+    does: str
+    out: str = ""
+    about_out: str = ""
+    back: dict[str, Back] = {}
+    curve: str
+    about_curve: str
+    weights: str = "Strongest weights"
+    about_weights: str = "What raises a score (right) and what lowers it (left)."
+    waiting: str = "open"
+    asks: Literal["candidates", "features", "nothing", "json"] = "json"
+    labels: bool = False
+    knobs: bool = False
+    tells_exploring: bool = True
+
+
+class Example(Struct, frozen=True, kw_only=True):
+    """Calls that work one after the other.
+
+    Attributes
+    ----------
+    title
+        What is shown.
+    name, model
+        A model and its settings.
+    request
+        What is asked.
+    feedback
+        What may come back, each with a title; all are possible, one counts.
+    batches
+        Bodies of a batch of two, each with a title.
+    """
+
+    title: str
+    name: str
+    model: dict[str, Any]
+    request: dict[str, Any]
+    feedback: tuple[tuple[str, dict[str, Any]], ...]
+    batches: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+class Option(Struct, frozen=True, kw_only=True):
+    """Something a user may do: what the button says, beside it a hint, and the feedback that it sends."""
+
+    text: str
+    feedback: dict[str, Any]
+    hint: str = ""
+    main: bool = False
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """Something to type in: a number, several numbers, a text, or (without a field) the whole feedback as JSON."""
+
+    label: str
+    field: str = ""
+    many: bool = False
+    text: bool = False
+
+
+class Offered(Struct, frozen=True, kw_only=True):
+    """What a hand may answer to a decision.
+
+    Attributes
+    ----------
+    text
+        What was decided, and what the user is asked.
+    options, ordered
+        The buttons, and whether their order is part of the answer.
+    entry
+        What can be typed in.
+    note
+        Why there is nothing to answer, say.
+    """
+
+    text: str
+    options: list[Option] = []
+    ordered: bool = False
+    entry: Entry | None = None
+    note: str = ""
+
+
+Answer = dict[str, Any]
+#: What a request has in every loop.
+COMMON = DecisionBody.__struct_fields__
+#: How many candidates the rounds before the first have.
+REHEARSED = 5
+
+
+class Reaction(NamedTuple):
+    """Feedback in the learner's own terms.
+
+    Attributes
+    ----------
+    learn
+        What ``learner.learn`` takes.
+    measure
+        The loop's figure: left unchanged (1 or 0), right, relevant, or the loss.
+    position
+        Where in the shown ranking the first clicked or preferred candidate stood, from 1.
+    """
+
+    learn: Any
+    measure: float | None = None
+    position: float | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the app has chosen itself.
+
+    Attributes
+    ----------
+    action
+        In the learner's own terms.
+    agreed
+        Whether the learner would have said the same.
+    lessons
+        What it is taught.
+    """
+
+    action: Any
+    agreed: bool
+    lessons: list[Lesson]
+
+
+class Loop(ABC):
+    """A loop of one model.
+
+    Parameters
+    ----------
+    model
+        The model's settings.
+    vectors
+        How its features become numbers.
+    """
+
+    #: One word, the same everywhere.
+    name: ClassVar[str]
+    #: Other loops whose learners serve this one too.
+    served_by: ClassVar[tuple[str, ...]] = ()
+    #: What a request has beyond ``id`` and ``key``.
+    request: ClassVar[type[DecisionBody]] = DecisionBody
+    #: What the answer has beyond what every answer has; the first field is what goes out.
+    reply: ClassVar[type[msgspec.Struct]]
+    #: What may come back: fields, all of which may be left out.
+    feedback: ClassVar[type[FeedbackBody]]
+    #: Which kind of feedback (a word of the cards) each of these fields is.
+    kinds: ClassVar[Mapping[str, str]]
+    #: The figure by which people judge it, and whether it is a share.
+    measure: str
+    share: bool = True
+    #: What a decision that nobody answered counts for in the measure; None where it cannot be known.
+    silence: float | None = 0.0
+    #: Whether its features may be records.
+    takes_records: ClassVar[bool] = False
+    #: Whether every row of a matrix of features is a request.
+    takes_matrix: ClassVar[bool] = False
+    #: How many features there are, where the loop says so itself.
+    dim: ClassVar[int | None] = None
+    #: Whether requests and feedback hold texts, which a model may be told not to keep.
+    takes_texts: ClassVar[bool] = False
+    #: Settings of a learner that are facts of the model: another learner in its place has them too.
+    facts: ClassVar[tuple[str, ...]] = ("dim",)
+    words: ClassVar[Words]
+    figure: ClassVar[Figure | None] = None
+    example: ClassVar[Example]
+    #: Replays a log through another learner; None where a log says nothing of others.
+    evaluator: type[Evaluator] | None = None
+    #: What a reader of what-if must know.
+    caveats: tuple[str, ...] = ()
+    #: Whether its learners can say what they think best, so that `best` is worth asking.
+    knows_best: ClassVar[bool] = False
+    #: Whether its answers are lists that people read from the top.
+    shows_lists: ClassVar[bool] = False
+
+    #: What is in force of what may change while a model lives: the range of its rewards among it.
+    terms: Terms
+    #: The settings of the model's learner.
+    settings: Mapping[str, Any]
+
+    def __init__(self, model: ModelBody, vectors: Vectors) -> None:
+        self.model = model
+        self.vectors = vectors
+
+    def suit(self, card: Card) -> None:
+        """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
+        return
+
+    def admit(self) -> None:
+        """Refuse settings of a new model that are of other loops."""
+        if self.model.candidates is not None:
+            raise Impossible(f"candidates are not kept in the loop {self.name}", "send them with each request")
+
+    # What goes in and out
+
+    @abstractmethod
+    def context(self, body: Any) -> tuple[Any, Sequence[str]]:
+        """What the learner decides on, and the candidates' ids; ``body`` has the fields of `request`."""
+
+    @abstractmethod
+    def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
+        """What the app is told: the fields of `reply`."""
+
+    @abstractmethod
+    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+        """What the learner is told; ``field`` is one of `feedback`."""
+
+    def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
+        """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
+        raise Impossible(f"the loop {self.name} takes no examples", "let it decide, and send feedback")
+
+    def heard(
+        self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> Lesson | None:
+        """What a learner is taught of the feedback on what another one showed; None where that says nothing to it.
+
+        Parameters
+        ----------
+        learner
+            The one that reads the rows.
+        mine, shown
+            Its own decision on the request, and the one that went out.
+        ids
+            The candidates' ids.
+        field, value
+            The feedback.
+        """
+        return None
+
+    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+        """What the app has chosen itself, in the learner's own terms, and what the learner is taught by it."""
+        raise Impossible(f"the loop {self.name} takes nothing that the app has chosen", "leave chosen out")
+
+    def agrees(self, mine: Decision, other: Any) -> bool | None:
+        """Whether the learner's best guess is the other answer; None where nobody can say."""
+        return same(mine.greedy, other)
+
+    def target(self, mine: Decision, shown: Decision) -> float | None:
+        """The probability with which ``mine`` would have shown what ``shown`` did, where it is known."""
+        return None
+
+    def unanswered(self) -> Reaction:
+        """What the learner is told when a window closes without feedback, where that has a worth."""
+        if self.terms.default_reward is None:
+            raise Impossible("this model learns nothing from silence", "give it a default_reward")
+        return self.rewarded(self.terms.default_reward)
+
+    def rewarded(self, value: float) -> Reaction:
+        """A reward for what was shown; the figure is the app's own number."""
+        return Reaction(self.terms.reward(value), float(value))
+
+    def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
+        """Refuse a request with fields of other loops, or without those of this one; ``but`` may be there."""
+        own = (*self.request.__struct_fields__, *but)
+        for name in body.__struct_fields__:
+            if name not in own and getattr(body, name) is not None:
+                raise Impossible(f"{name} does not belong to the loop {self.name}", self._wanted())
+        for name in self._required():
+            if getattr(body, name) is None:
+                raise Impossible(f"{name} is missing", self._wanted())
+
+    def react(self, learner: Learner, decision: Decision, ids: Sequence[str], given: Mapping[str, Any]) -> Reaction:
+        """What the learner is told, if the fields that were given are of this loop and the learner takes them."""
+        if len(given) != 1:
+            raise Impossible(f"the feedback has {len(given)} fields ({', '.join(given) or 'none'})", self._takes())
+        ((field, value),) = given.items()
+        if field not in self.kinds:
+            raise Impossible(f"{field} is not feedback for the loop {self.name}", self._takes())
+        try:
+            msgspec.convert(given, self.feedback)
+        except msgspec.ValidationError as error:
+            raise wrong_form(error, given) from error
+        card = learner.card
+        if not self.takes(self.kinds[field], card):
+            send = [name for name, kind in self.kinds.items() if self.takes(kind, card)]
+            raise Impossible(
+                f"{type(learner).__name__} learns from {card.feedback_in_words}, not from {field}",
+                f"send {', or '.join(send)}",
+            )
+        return self.reaction(learner, decision, ids, field, value)
+
+    def _takes(self) -> str:
+        return f"the loop {self.name} takes one of: {', '.join(self.kinds)}"
+
+    def kept(self, given: dict[str, Any], reaction: Reaction) -> dict[str, Any]:
+        """What the log keeps of feedback beside what was learnt: the fields as they came, unless a loop says less."""
+        return given
+
+    def takes(self, kind: str, card: Card) -> bool:
+        """Whether a learner with this card can be told this kind of feedback here."""
+        return kind in card.kinds
+
+    @classmethod
+    def fits(cls, card: Card) -> bool:
+        """Whether the service offers a learner with this card for the loop."""
+        return not card.not_served and any(loop in card.loops for loop in (cls.name, *cls.served_by))
+
+    def rehearsal(self, features: Callable[[], Any]) -> dict[str, Any]:
+        """A request as apps send it, for the rounds that are played before anybody waits: the loop's own example.
+
+        ``features`` makes the features of one thing, as this model takes them. Candidates and features of the example
+        are made by it; a loop whose requests hold features under other names says so here.
+        """
+        asked: dict[str, Any] = dict(self.example.request)
+        if "candidates" in asked:
+            asked["candidates"] = [{"id": str(i), "features": features()} for i in range(REHEARSED)]
+            if self.vectors.records:
+                asked["context"] = features()
+        if "features" in asked:
+            asked["features"] = features() if self.vectors.dim is not None else None
+        return asked
+
+    def went_out(self, answer: Answer) -> bool | None:
+        """Whether anybody saw it; None where everything is seen."""
+        return None
+
+    # Told to people
+
+    def best(self, learner: Learner) -> BestReply | None:
+        """What the learner thinks best now, where an answer is the same for everybody; None elsewhere."""
+        return None
+
+    @abstractmethod
+    def asked(self, ids: Sequence[str]) -> str:
+        """What the app asked for."""
+
+    @abstractmethod
+    def brief(self, reply: Mapping[str, Any]) -> str:
+        """What the app was told, in a few words."""
+
+    @abstractmethod
+    def reacted(self, field: str, value: Any) -> str:
+        """What the user did, in a few words."""
+
+    def decided(self, reply: Mapping[str, Any]) -> str:
+        """What the app was told, as part of a sentence."""
+        return f"it proposed {self.brief(reply)}"
+
+    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+        """What a person may answer by hand."""
+        fields = ", ".join(self.kinds)
+        return Offered(
+            text=f"It says: {self.brief(reply)}.", entry=Entry(label=f"What the user did, as JSON (one of {fields})")
+        )
+
+    def weight_name(self, index: int) -> str:
+        """What a weight without a name is called."""
+        return f"column {index}" if self.vectors.hashed else f"feature {index + 1}"
+
+    def without_weights(self, learner: Learner, error: NoWeights) -> str:
+        """Why there are no weights to show."""
+        return f"{error.problem}."
+
+    # What-if
+
+    @abstractmethod
+    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+        """The measure of an answered decision of a log."""
+
+    # Described
+
+    @classmethod
+    def description(cls) -> dict[str, Any]:
+        """What the pages know of the loop."""
+        return {
+            "name": cls.name,
+            "words": cls.words,
+            "measure": cls.measure,
+            "share": cls.share,
+            "figure": cls.figure,
+            "records": cls.takes_records,
+            "own_features": cls.dim is not None,
+            "texts": cls.takes_texts,
+            "request": {name: name in cls._required() for name in cls._fields()},
+            "answer": list(cls.reply.__struct_fields__),
+            "feedback": dict(cls.kinds),
+            "example": cls.example,
+        }
+
+    @classmethod
+    def _fields(cls) -> list[str]:
+        return [name for name in cls.request.__struct_fields__ if name not in COMMON]
+
+    @classmethod
+    def _required(cls) -> tuple[str, ...]:
+        if "_needed" not in cls.__dict__:
+            cls._needed = tuple(field.name for field in msgspec.structs.fields(cls.request) if field.required)
+        return cls._needed
+
+    _needed: ClassVar[tuple[str, ...]]
+
+    def _wanted(self) -> str:
+        fields = ", ".join(self._fields()) or "no fields"
+        return f"a decision of the loop {self.name} takes {fields} (and {', '.join(COMMON)})"

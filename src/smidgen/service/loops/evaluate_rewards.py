@@ -1,0 +1,615 @@
+"""Evaluate other learners on logs of rewards and of labels: IPS, DR, known labels."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from smidgen.decision import Decision, FloatArray
+from smidgen.errors import InvalidArgument
+from smidgen.evaluate.offline.sequence import asymptotic
+from smidgen.features import Row
+from smidgen.features.rows import DenseRows, SparseRows
+from smidgen.learners import Card, Feedback, Learner, Loop, recommended
+from smidgen.learners.choose.base import RewardLearner
+from smidgen.learners.courses import DECIDE, FEWEST, Course, Leg
+from smidgen.learners.follower import Follower
+from smidgen.service.loops.estimates import ALPHA, FEW, N0, Estimate, Overlapping, Point, Weighing, over_time, share
+from smidgen.service.loops.evaluator import (
+    Agenda,
+    Blueprint,
+    Companion,
+    Decided,
+    Evaluator,
+    Mine,
+    Steps,
+    Waiting,
+    chances,
+)
+from smidgen.service.schemas import ModelBody
+from smidgen.structures import Choice
+
+if TYPE_CHECKING:
+    from smidgen.service.log.codec import Line
+
+# A model of the rewards of a log, fitted on the way along it: what candidates may be worth that were not shown.
+
+#: A model of the rewards of labels looks at no more numbers than this in one decision.
+MODELLED = 20_000
+#: So many of the latest decisions are kept whole; of earlier ones only the numbers.
+WHOLE = 4096
+
+
+class RewardModel(Companion):
+    """A ridge regression of the rewards, fitted on the way: asked when a decision was made, told when its reward came.
+
+    It never sees the future of a decision that it is asked about. There is a constant beside the features; each label
+    has weights of its own.
+    """
+
+    listens = True
+
+    def __init__(self) -> None:
+        self._ridge: RewardLearner | None = None
+        self._offers: Waiting[tuple[Decision, Choice | None]] = Waiting(WHOLE)
+
+    def decided(self, event: Line) -> None:
+        """Predict the rewards of all candidates."""
+        self._follow([(event, None)])
+
+    def answered(self, event: Line, made: Decision) -> None:
+        """Learn what the shown one was worth."""
+        self._follow([(event, made)])
+
+    def follow(self, steps: Steps) -> None:
+        """Several decisions and answers, at one go."""
+        self._follow(steps)
+
+    def _follow(self, steps: Sequence[tuple[Line, Decision | None]]) -> None:
+        asked = [event.made() for event, made in steps if made is None]
+        offers = zip(asked, _all_offered(asked), strict=True)
+        legs: list[Leg] = []
+        events: list[Line] = []
+        for event, made in steps:
+            id = event.decision or ""
+            if made is None:
+                kept = next(offers)
+                self._offers.put(id, kept)
+                offer, shown, reward = kept[1], DECIDE, None
+            else:
+                before = self._offers.take(id)
+                offer = before[1] if before is not None and before[0] is made else _offered(made)
+                shown, reward = int(made.action), reward_of(event, made)
+            if offer is None or (made is not None and self._ridge is None):
+                continue
+            if self._ridge is None:
+                made_for = recommended(loop=Loop.CHOOSE, feedback=Feedback.REWARD, dim=offer.dim)
+                if not isinstance(made_for, RewardLearner):
+                    continue
+                self._ridge = made_for
+            if offer.dim == self._ridge.dim:
+                legs.append(Leg(offer, shown, reward))
+                events.append(event)
+        if self._ridge is not None and legs:
+            for event, leg, scores in zip(events, legs, self._ridge.teach_along(Course(legs)), strict=True):
+                if leg.action == DECIDE:
+                    event.__dict__["its rewards"] = scores
+
+    def predicted(self, event: Line, count: int) -> FloatArray | None:
+        """What it predicted for the candidates of a decision."""
+        found: FloatArray | None = event.__dict__.get("its rewards")
+        return found if found is not None and len(found) == count else None
+
+
+def reward_of(event: Line, made: Decision) -> float:
+    """The reward of what was shown, in [0, 1]; right and wrong are 1 and 0."""
+    told = event.told()
+    if "label" in event.feedback and not isinstance(told, bool):
+        return float(told == made.action)
+    return float(told)
+
+
+def _all_offered(many: Sequence[Decision]) -> list[Choice | None]:
+    """What `_offered` gives of each; dense candidates, and rows of one form, are laid out in one pass."""
+    contexts = [made.context for made in many]
+    if contexts and all(type(each) is Choice and type(each.rows) is DenseRows for each in contexts):
+        arrays = [each.rows.array for each in contexts]
+        if len({each.shape[1] for each in arrays}) == 1:
+            rows, cuts = _with_one(np.concatenate(arrays)), np.cumsum([0, *map(len, arrays)]).tolist()
+            return [Choice(DenseRows(rows[a:b])) for a, b in pairwise(cuts)]
+    forms = {(count := _labels(made)) and (count, len(made.context.indices), made.context.dim) for made in many}
+    form = forms.pop() if len(forms) == 1 else 0
+    if form and form[0] * (form[1] + 1) <= MODELLED:
+        indices, values = np.stack([row.indices for row in contexts]), np.stack([row.values for row in contexts])
+        return list(_by_label(indices, values, form[0], form[2]))
+    return list(map(_offered, many))
+
+
+def _offered(made: Decision) -> Choice | None:
+    """The candidates as rows of one matrix, with a constant; of labels, one for each; None if there are none."""
+    context, count = made.context, _labels(made)
+    if isinstance(context, Choice):
+        rows = context.rows
+        return Choice(DenseRows(_with_one(rows.array))) if isinstance(rows, DenseRows) else context  # records have one
+    if not count or count * (len(context.indices) + 1) > MODELLED:
+        return None
+    return next(_by_label(context.indices[None, :], context.values[None, :], count, context.dim))
+
+
+def _labels(made: Decision) -> int:
+    """How many labels a row could be given; 0 if none was labelled."""
+    return len(made.scores) if isinstance(made.context, Row) and made.scores is not None else 0
+
+
+def _with_one(rows: FloatArray) -> FloatArray:
+    """Rows with a constant behind."""
+    out = np.ones((len(rows), rows.shape[1] + 1))
+    out[:, :-1] = rows
+    out.setflags(write=False)
+    return out
+
+
+def _by_label(indices: Any, values: Any, count: int, dim: int) -> Iterator[Choice]:
+    """Of each row so many candidates: the row with a constant, in columns of its own for each label."""
+    many, each = indices.shape[0], indices.shape[1] + 1
+    where, what = np.empty((many, count, each), np.int64), np.ones((many, count, each))
+    where[:, :, :-1], what[:, :, :-1], where[:, :, -1] = indices[:, None, :], values[:, None, :], dim
+    where += (dim + 1) * np.arange(count)[:, None]
+    starts = np.arange(0, count * each + 1, each)
+    for part in (where, what, starts):
+        part.setflags(write=False)
+    for i in range(many):
+        yield Choice(SparseRows(what[i].ravel(), where[i].ravel(), starts, (dim + 1) * count))
+
+
+# Other learners on a log of rewards for what was shown: what each would have earned, by its propensities.
+
+#: So many ids are counted.
+IDS = 10_000
+NOT_DRAWN = (
+    "nothing in this log was drawn at random (no decision has a propensity below 1): what was never shown cannot be "
+    "judged, so no estimate is given; serve with explore or min_share for a while, then replay again"
+)
+TAUGHT = (
+    "it learns along from what the log showed, as a shadow does, not from what it would have shown itself; the figures "
+    "are those of such a learner, round by round, each before it has heard of the round"
+)
+
+
+class Weighed(NamedTuple):
+    """What a learner said to a decision.
+
+    Attributes
+    ----------
+    target
+        Its probability of what was shown.
+    expected, predicted
+        What the model of the rewards expects of it, and of what was shown.
+    shown
+        The name of what was shown, if it has one.
+    """
+
+    target: float
+    expected: float
+    predicted: float
+    shown: Any = None
+
+
+class RewardEvaluator(Evaluator):
+    """What the other learner would have earned: weighted by propensities, by a model of the rewards, and by both."""
+
+    measure = "mean reward"
+    patient = True
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        super().__init__(blueprint)
+        if (why := self.why_not(blueprint.card, blueprint.kind)) is not None:
+            raise InvalidArgument(why, "compare other learners")
+        low, high = blueprint.terms.reward_range
+        self.weighing = Weighing(self.measure, low, high)
+        self._asked: Waiting[Weighed] = self.remember()
+        self._mine: Waiting[Any] = self.remember(WHOLE)  # a decision, or `Mine`; within a course its place
+        self._would: Counter[Any] = Counter()
+        self._shown: Counter[Any] = Counter()
+        self._heard: Counter[Any] = Counter()
+        self._without = self._missed = self._drawn = 0
+
+    @classmethod
+    def companion_of(cls, blueprint: Blueprint) -> Companion:
+        """A model of the rewards."""
+        return RewardModel()
+
+    @classmethod
+    def why_not(cls, card: Card, learner: str) -> str | None:
+        """One that shows pairs, or cannot hear rewards, has nothing to learn from here."""
+        if Feedback.REWARD in card.kinds:
+            return None
+        return f"a {learner} learns from {card.feedback_in_words}, which the log does not hold"
+
+    def decided(self, event: Line) -> None:
+        """Ask the learner, knowing what it knows by now."""
+        made, id = event.made(), event.decision or ""
+        if type(made.action) is not int and np.ndim(made.action):  # two were shown beside each other
+            self.passed(id, answered=False)
+            return
+        mine = self.learner(event.key).decide(made.context)
+        self._mine.put(id, mine)
+        self.ask(event, made, lambda count: chances(mine, count))
+
+    def ask(self, event: Line, made: Decision, mine: Callable[[int], FloatArray]) -> None:
+        """Take note of what the learner would show: how likely each of so many candidates."""
+        ids = self.names(event)
+        count = len(made.propensities) if made.propensities is not None else max(len(ids), 1)
+        mine_p, shown = mine(count), int(made.action)
+        model = self.companion.predicted(event, count) if isinstance(self.companion, RewardModel) else None
+        expected, predicted = (math.nan, math.nan)
+        if model is not None:
+            expected, predicted = min(1.0, max(0.0, float(mine_p @ model))), float(model[shown])
+        name, target = None, float(mine_p[shown])
+        if len(ids) == count:
+            name = ids[shown]
+            self.observe("names", ids[int(mine_p.argmax())], name)
+        self._asked.put(event.decision or "", Weighed(target, expected, predicted, name))
+        if made.propensities is not None:
+            if "never shown" not in event.__dict__:  # once for all learners
+                never = made.propensities <= 0.0
+                event.__dict__["never shown"] = never if never.any() else None
+            never = event.__dict__["never shown"]
+            self.observe("asked", 0.0 if never is None else float(mine_p[never].sum()))
+        elif made.propensity is not None:
+            self.observe("asked", 0.0 if made.propensity < 1.0 else 1.0 - target)
+
+    def follow(self, steps: Steps) -> None:
+        """Several decisions and answers: together, if the learner can; what comes of it is the same."""
+        learners = {key: self.learner(key) for key in steps.whose()}
+        plans = {
+            key: Agenda(key, learner)
+            for key, learner in learners.items()
+            if isinstance(learner, Follower) and self.hears(learner)
+        }
+        if len(steps) < FEWEST or len(plans) < len(learners) or not steps.plain:
+            super().follow(steps)
+            return
+        places: list[int] = []
+        waiting: dict[str, tuple[str | None, int]] = {}  # what is not answered yet
+        for event, made in steps:
+            key, id = event.key, event.decision or ""
+            if made is None:
+                place = plans[key].decide()
+                self._mine.put(id, place)  # until it is known
+                waiting[id] = key, place
+            else:
+                place = plans[key].answer(self._mine.take(id))
+                waiting.pop(id, None)
+            places.append(place)
+        found = {key: plan.follow(steps, self.leg) for key, plan in plans.items()}
+        for (event, made), place in zip(steps, places, strict=True):
+            mine = found[event.key]
+            if made is None:
+                self.ask(event, event.made(), partial(mine.chances, place))
+            else:
+                self.compare(event, made, mine, place)
+        for id, (key, place) in waiting.items():
+            self._mine.settle(id, found[key].mine(place))
+
+    def hears(self, learner: Learner) -> bool:
+        """Whether a learner hears what `leg` says."""
+        return Feedback.REWARD in learner.card.kinds
+
+    def leg(self, event: Line, made: Decision) -> Leg:
+        """What the learner is told by an answer."""
+        p = made.propensity if made.propensity is not None else 1.0
+        return Leg(made.context, made.action, self.told(event, made), p)
+
+    def compare(self, event: Line, made: Decision, mine: Decided, place: int) -> None:
+        """Take note of an answer to the decision of that place."""
+        self.weigh(event, made, reward_of(event, made))
+
+    def _saw_names(self, would: Any, shown: Any) -> None:
+        """What it would show and what was shown, while they are few enough to count."""
+        if len(self._would) < IDS:
+            self._would[would] += 1
+            self._shown[shown] += 1
+
+    def _saw_asked(self, impossible: float) -> None:
+        self.weighing.ask(impossible)
+
+    def answered(self, event: Line, made: Decision) -> None:
+        """Weigh the reward, then learn it."""
+        self.weigh(event, made, reward_of(event, made))
+        self.hear(event, made, self.mine(event, made))
+
+    def mine(self, event: Line, made: Decision) -> Decision | None:
+        """What it decided, if it is remembered."""
+        mine, learner = self._mine.take(event.decision or ""), self.learner(event.key)
+        return (
+            mine.decision(learner, made.context) if isinstance(mine, Mine) and isinstance(learner, Follower) else mine
+        )
+
+    def weigh(self, event: Line, made: Decision, reward: float) -> None:
+        """Take note of what came of what was shown."""
+        asked = self._asked.take(event.decision or "")
+        if asked is None:
+            self.observe("missed")
+        else:
+            self.observe("weighed", reward, made.propensity, *asked)
+
+    def _saw_missed(self) -> None:
+        self._missed += 1
+
+    def _saw_weighed(
+        self, reward: float, p: float | None, target: float, expected: float, predicted: float, shown: Any
+    ) -> None:
+        """A reward, its propensity, and what `Weighed` says of the decision."""
+        if len(self._heard) < IDS or shown in self._heard:
+            self._heard[shown] += 1
+        if p is None:
+            self._without += 1
+            return
+        self.weighing.add(reward, p, target, expected, predicted)
+        self._drawn += p < 1.0
+        before = self.curve[-1] if self.curve else 0.0
+        self.curve.append(before + (reward * target / p - before) / (len(self.curve) + 1))
+
+    def hear(self, event: Line, made: Decision, mine: Decision | None) -> None:
+        """Let the learner learn what the log heard of what it showed."""
+        mine = self.anew(event.key, mine, made)
+        p = made.propensity if made.propensity is not None else 1.0
+        told = msgspec.structs.replace(mine, action=made.action, propensity=p)
+        self.learner(event.key).learn(told, self.told(event, made))
+
+    def told(self, event: Line, made: Decision) -> Any:
+        """What the learner is told."""
+        return reward_of(event, made)
+
+    def names(self, event: Line) -> Sequence[Any]:
+        """The names of what can be shown."""
+        return event.ids
+
+    def figures(self) -> list[Estimate]:
+        """The estimates that this log allows."""
+        if not self._drawn:
+            self.notes.append(NOT_DRAWN)
+            return []
+        self.notes.append(TAUGHT)
+        if self._without:
+            self.notes.append(f"{self._without} answered decisions have no propensity and are left out")
+        if self._missed:
+            self.notes.append(f"{self._missed} answers came too late to be compared, and were only learnt from")
+        if not self.weighing.modelled:
+            self.notes.append(
+                "there is no model of the rewards here: the doubly robust and direct figures are left out"
+            )
+        return self.weighing.estimates()
+
+    @property
+    def main(self) -> str:
+        """Which of the figures is shown over time."""
+        return f"{self.measure} (self-normalised)"
+
+    def band(self) -> list[Point]:
+        """The self-normalised figure over time."""
+        return self.weighing.curve() if self._drawn else []
+
+    def overlapping(self) -> Overlapping | None:
+        """The weights, and what they hang on."""
+        return self.weighing.overlapping(self._rare()) if self._drawn else None
+
+    def _rare(self) -> list[str]:
+        """What it would show far more often than the log did, if the estimate hangs on that."""
+        would, shown = sum(self._would.values()), sum(self._shown.values())
+        if not would:
+            return []
+        name = max(self._would, key=lambda each: self._would[each] / would - self._shown[each] / shown)
+        wanted, had = self._would[name] / would, self._shown[name] / shown
+        if wanted < 2.0 * had or wanted < 0.05:
+            return []
+        return [
+            f"It prefers {name} in {_percent(wanted)} of the decisions, and the log shows {name} in {_percent(had)}: "
+            f"for these the estimate hangs on {self._heard[name]} answered decisions."
+        ]
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 or share == 0.0 else f"{share:.1%}"
+
+
+# Other learners on a log of labels: a run of their own where the right label is known, else by propensities.
+
+
+def label_names(model: ModelBody, added: Sequence[str] = ()) -> list[str]:
+    """The labels of a label model, those that were added last; their numbers, if they have no names."""
+    return [*model.labels, *added] if model.labels else _numbers(int(model.params["n_classes"]))
+
+
+@lru_cache(maxsize=16)
+def _numbers(count: int) -> list[str]:
+    return [str(i) for i in range(count)]
+
+
+class RewardedLabels(RewardEvaluator):
+    """The same on labels: every label is a candidate."""
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        super().__init__(blueprint)
+        self._labels = label_names(blueprint.body, blueprint.terms.labels)
+
+    def names(self, event: Line) -> list[Any]:
+        """The labels."""
+        return self._labels
+
+    def labelled(self, labels: Sequence[int], names: Sequence[str]) -> None:
+        """Labels were added."""
+        super().labelled(labels, names)
+        self._labels = [*self._labels, *names]
+
+
+class LabelEvaluator(RewardedLabels):
+    """How accurate the other learner would have been.
+
+    Where the right label is known, it plays a run of its own and hears what it would have heard. Where only the shown
+    label was judged, its accuracy is known for sure where it says what was shown, and (as wrong) where what was shown
+    was right and it says otherwise; the rest gives bounds. Where the shown label was drawn, propensities give an
+    estimate.
+    """
+
+    measure = "accuracy"
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        super().__init__(blueprint)
+        self._played = array("d")
+        self._sure = self._unknown = 0.0
+        self._where = self._right_there = self._judged = self._untaught = 0
+
+    @classmethod
+    def why_not(cls, card: Card, learner: str) -> str | None:
+        """All that name labels can be asked."""
+        return None
+
+    @classmethod
+    def about(cls, blueprint: Blueprint) -> list[str]:
+        """Whether the log's rows are scaled; of records it holds the values themselves."""
+        unit = blueprint.card.unit_rows
+        if unit is None or not unit(blueprint.settings) or blueprint.features is not None:
+            return []
+        name = blueprint.kind
+        return [f"this log's {name} scales features to unit length, and so the log holds them: others see that"]
+
+    def answered(self, event: Line, made: Decision) -> None:
+        """Compare, then learn."""
+        mine = self.anew(event.key, self.mine(event, made), made)
+        if (true := self._plays(event, made)) is not None:
+            self._asked.take(event.decision or "")
+            self._play(event, made, mine, true)
+            return
+        self._judge(event, made, chances(mine, len(self._labels)))
+        self.hear(event, made, mine)
+
+    def compare(self, event: Line, made: Decision, mine: Decided, place: int) -> None:
+        """Compare, once all is learnt."""
+        if (true := self._plays(event, made)) is not None:
+            self._asked.take(event.decision or "")
+            self.observe("played", mine.action(place) == true)
+        else:
+            self._judge(event, made, mine.chances(place, len(self._labels)))
+
+    def _judge(self, event: Line, made: Decision, mine_p: FloatArray) -> None:
+        right, _ = self._truth(event.feedback, made.action)
+        self.observe("judged", float(mine_p[made.action]), right)
+        self.weigh(event, made, float(right))
+
+    def _plays(self, event: Line, made: Decision) -> int | None:
+        """The right label, where it plays a round of its own."""
+        _, true = self._truth(event.feedback, made.action)
+        return true if "label" in event.feedback or len(self._labels) == 2 else None
+
+    def hears(self, learner: Learner) -> bool:
+        """Right or wrong, and nothing but that."""
+        return Feedback.BIT in learner.card.kinds and Feedback.LABEL not in learner.card.kinds
+
+    def leg(self, event: Line, made: Decision) -> Leg:
+        """Right or wrong, of what was shown, or of its own label where the right one is known."""
+        if (true := self._plays(event, made)) is not None:
+            return Leg(made.context, -2 - true)
+        return super().leg(event, made)
+
+    def _play(self, event: Line, made: Decision, mine: Decision, true: int) -> None:
+        """A round of its own: it says its label, and hears what it would have heard."""
+        learner, right = self.learner(event.key), bool(mine.action == true)
+        self.observe("played", right)
+        told = true if Feedback.LABEL in learner.card.kinds else right
+        learner.learn(mine, told)
+
+    def _saw_judged(self, p: float, right: bool) -> None:
+        """How likely it says what was shown, and whether that was right."""
+        self._judged += 1
+        self._where += p >= 0.5
+        self._right_there += p >= 0.5 and right
+        self._sure += p * right
+        self._unknown += 0.0 if right else 1.0 - p
+
+    def _saw_played(self, right: bool) -> None:
+        self._played.append(float(right))
+        before = self.curve[-1] if self.curve else 0.0
+        self.curve.append(before + (right - before) / (len(self.curve) + 1))
+
+    def _saw_untaught(self) -> None:
+        self._untaught += 1
+
+    def hear(self, event: Line, made: Decision, mine: Decision | None) -> None:
+        """Right or wrong of what was shown; those that need the right label learn only where it is known."""
+        learner = self.learner(event.key)
+        if mine is None or Feedback.BIT in learner.card.kinds:
+            super().hear(event, made, mine)
+        elif (true := self._truth(event.feedback, made.action)[1]) is not None:
+            learner.learn(mine, true)
+        else:
+            self.observe("untaught")
+
+    def told(self, event: Line, made: Decision) -> Any:
+        """Right or wrong."""
+        return self._truth(event.feedback, made.action)[0]
+
+    def figures(self) -> list[Estimate]:
+        """The accuracy of a run of its own; else the estimates that this log allows, and what is sure."""
+        found: list[Estimate] = []
+        if self._played:
+            found += progressive(self._played)
+            self.notes.append(
+                "where the right label is known it plays a run of its own: its own labels, its own feedback, no guess"
+            )
+        if not self._judged:
+            return found
+        if self._drawn:
+            found += super().figures()
+        else:
+            self.notes.append("the labels of this log were not drawn at random: only bounds on the accuracy are known")
+        n = self._judged
+        low, high = self._sure / n, (self._sure + self._unknown) / n
+        found.append(Estimate(measure="accuracy, sure bounds", value=None, low=low, high=high, of=n))
+        found.append(share("accuracy where it says what was shown", self._right_there, self._where))
+        if self._untaught:
+            self.notes.append(
+                f"{self.blueprint.kind} needs the right label, and {self._untaught} of {n} answers only said "
+                "that the shown one was wrong: it did not learn from them"
+            )
+        return found
+
+    @property
+    def main(self) -> str:
+        """Which of the figures is shown over time."""
+        return super().main if self._judged else self.measure
+
+    def band(self) -> list[Point]:
+        """The accuracy over time."""
+        if not self._played or self._judged:
+            return super().band()
+        return over_time(len(self._played), lambda n: progressive(self._played[:n])[0])
+
+    def _truth(self, feedback: dict[str, Any], shown: int) -> tuple[bool, int | None]:
+        """Whether the shown label was right, and which one is, if that is known."""
+        if "label" in feedback:
+            true = self._labels.index(feedback["label"])
+            return true == shown, true
+        right = bool(feedback.get("correct", feedback.get("reward", 0.0) >= 0.5))
+        return right, shown if right else 1 - shown if len(self._labels) == 2 else None
+
+
+def progressive(right: Any) -> list[Estimate]:
+    """The accuracy of a run, and its error, with an interval that allows to look at any time."""
+    found = asymptotic(np.array(right, np.float64), ALPHA, N0)
+    value, few = found.value, found.n < FEW
+    low, high = (None, None) if few else (max(0.0, found.low), min(1.0, found.high))
+    wrong = (None, None) if low is None or high is None else (1.0 - high, 1.0 - low)
+    return [
+        Estimate(measure="accuracy", value=value, low=low, high=high, of=found.n),
+        Estimate(measure="progressive error", value=1.0 - value, low=wrong[0], high=wrong[1], of=found.n),
+    ]

@@ -1,1 +1,0 @@
-"""Models at work: settings, learners, decisions, feedback, one writer."""

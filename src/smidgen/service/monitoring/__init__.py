@@ -1,0 +1,1 @@
+"""Health checks, learning curves, comparisons, weights and stories of models."""

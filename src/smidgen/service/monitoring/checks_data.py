@@ -1,0 +1,319 @@
+"""Health checks of features and answers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+
+from smidgen.features import Encoded
+from smidgen.learners import Feedback
+from smidgen.service.monitoring.evidence import Check, Evidence, Step, lines, percent
+from smidgen.service.schemas import Finding
+
+# Numbers that lie so far out that they are cut.
+
+#: So many decisions with numbers (of records), or feedbacks (of rows), are enough.
+CLIPPED_AFTER = 20
+#: At least so many numbers were cut, or so many rows, and at least this share.
+CLIPPED_NUMBERS, CLIPPED_ROWS, CLIPPED_SHARE = 3, 1, 0.005
+#: From this share on it is a warning.
+CLIPPED_WARNING = 0.05
+
+
+class Clipped(Check):
+    """Of records: numbers more than four standard deviations from their mean. Of rows: rows scaled down by the guard.
+
+    The latest 100 decisions of models that take records, the latest 100 feedbacks of others.
+    """
+
+    code = "clipped"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say how many, if they are more than a few."""
+        if evidence.model.blueprint.features is not None:
+            records = [d.context for d in evidence.decisions if isinstance(d.context, Encoded) and len(d.context.raw)]
+            cut, of = sum(each.clipped for each in records), sum(len(each.raw) for each in records)
+            if len(records) < CLIPPED_AFTER or cut < CLIPPED_NUMBERS:
+                return None
+            return self._told(
+                cut,
+                of,
+                "numbers lay more than four standard deviations out, and were cut there",
+                "Send such a number on a scale of its own (its logarithm, a rank, a band as a string), or mend the "
+                "rows that are wrong.",
+            )
+        steps = evidence.steps
+        cut, of = sum(step.scaled for step in steps), len(steps)
+        if of < CLIPPED_AFTER or cut < CLIPPED_ROWS:
+            return None
+        return self._told(
+            cut,
+            of,
+            "feedbacks had features ten times as long as the usual, and were scaled down",
+            "Look for rows in other units, or with a broken number; take logarithms of what spans several sizes.",
+        )
+
+    def _told(self, cut: int, of: int, what: str, hint: str) -> Finding | None:
+        share = cut / of
+        if share < CLIPPED_SHARE:
+            return None
+        return self.found(
+            "warning" if share >= CLIPPED_WARNING else "info",
+            f"{cut} of {of:,} {what} ({percent(share)}).",
+            hint,
+            {"clipped": cut, "of": of, "share": share},
+        )
+
+
+# Features that tell nothing apart.
+
+#: So many decisions are enough.
+CONSTANT_AFTER = 20
+#: From this share of columns that never vary on it is a warning.
+CONSTANT_WARNING = 0.5
+#: So many columns are named.
+CONSTANT_NAMED = 5
+
+#: Where this comes back, a constant is an offset.
+OFFSET_WANTED = {Feedback.BIT, Feedback.LABEL, Feedback.RELEVANCE, Feedback.REWARD}
+
+
+class Constant(Check):
+    """Columns that never vary: among the candidates of a decision, or from one decision without candidates to the next.
+
+    Where answers are judged one by one (labels, filters, rewards) one column of a fixed value is wanted, as an offset:
+    if it is the only one, it is told, and that is all. Of hashed names and of records single columns are not looked at,
+    only whether rows differ at all.
+    """
+
+    code = "constant"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Name the columns, or say that all rows are the same."""
+        seen = evidence.table
+        if seen.decisions < CONSTANT_AFTER or not seen.compared:
+            return None
+        if seen.alike == seen.compared:
+            return self.found(
+                "problem",
+                f"In all of the last {seen.compared} decisions the features are the same: nothing can be told apart.",
+                "Send what differs from one candidate, or one thing, to the next.",
+                {"decisions": seen.compared, "constant": len(seen.columns), "of": len(seen.columns)},
+            )
+        dim = evidence.model.blueprint.dim
+        if evidence.model.blueprint.features is not None or evidence.loop.vectors.hashed or dim is None:
+            return None
+        varying = {int(c) for c in seen.columns[seen.varies]}
+        still = [column for column in range(dim) if column not in varying]
+        offsets = [int(c) for c in seen.columns[seen.fixed]]
+        if not still:
+            return None
+        if still == offsets[:1] and evidence.kinds.keys() & OFFSET_WANTED:
+            return self.found(
+                "info",
+                f"One of {dim} features never varies in the last {seen.decisions} decisions: "
+                f"{evidence.column(still[0])}.",
+                "As an offset it is welcome. If it was meant to tell something, check where the app takes it from.",
+                {"constant": 1, "of": dim, "decisions": seen.decisions, "first": evidence.column(still[0])},
+            )
+        told = ", ".join(evidence.column(column) for column in still[:CONSTANT_NAMED])
+        more = f" and {len(still) - CONSTANT_NAMED} more" if len(still) > CONSTANT_NAMED else ""
+        many = len(still) >= CONSTANT_WARNING * dim
+        return self.found(
+            "warning" if many else "info",
+            f"{len(still)} of {dim} features never vary in the last {seen.decisions} decisions: {told}{more}.",
+            "Leave them out, or check where the app takes them from; what is the same for all candidates of a decision "
+            'belongs into "context" of a model that takes records.',
+            {"constant": len(still), "of": dim, "decisions": seen.decisions, "first": evidence.column(still[0])},
+        )
+
+
+# Features out of scale: one speaks a thousand times louder than another.
+
+#: So many decisions are enough.
+SCALE_AFTER = 20
+#: How many times larger the largest column may be than the smallest; from the second on it is a problem.
+SCALE_WARNING, SCALE_PROBLEM = 30.0, 1000.0
+
+
+class Scale(Check):
+    """Columns of very different size, by the root of their mean square where they are not zero.
+
+    Of records the numbers are brought to comparable size by the model itself; there is nothing to find.
+    """
+
+    code = "scale"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Name the largest and the smallest column, if they are far apart."""
+        if evidence.model.blueprint.features is not None:
+            return None
+        seen = evidence.table
+        sizes = seen.size
+        if seen.decisions < SCALE_AFTER or len(sizes) < 2:
+            return None
+        big, small = int(np.argmax(sizes)), int(np.argmin(sizes))
+        ratio = float(sizes[big] / sizes[small])
+        if ratio < SCALE_WARNING:
+            return None
+        largest, smallest = (evidence.column(int(seen.columns[place])) for place in (big, small))
+        return self.found(
+            "problem" if ratio >= SCALE_PROBLEM else "warning",
+            f"Features out of scale: {largest} is about {sizes[big]:.3g}, {smallest} about {sizes[small]:.3g}, "
+            f"{ratio:,.0f} times smaller.",
+            'Divide each feature by what it usually is; or send records (leave "features" out), whose numbers the '
+            "model brings to one size by itself.",
+            {
+                "ratio": ratio,
+                "largest": largest,
+                "largest_size": float(sizes[big]),
+                "smallest": smallest,
+                "smallest_size": float(sizes[small]),
+            },
+        )
+
+
+# Numbers beyond the bound that the model was made with.
+
+#: One feedback is enough.
+BOUND_AFTER = 1
+#: From this share of feedbacks beyond the bound on it is a problem.
+BOUND_PROBLEM = 0.1
+#: By how much a number may pass the bound, for rounding.
+BOUND_TOLERANCE = 1e-9
+
+
+class OutOfBound(Check):
+    """Losses beyond ``loss_bound``, gradients longer than ``gradient_bound``, features beyond ``bound``.
+
+    What the model was promised does not hold; its steps are too long, or cut, and its theorem is silent.
+    """
+
+    code = "out_of_bound"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say which bound, how many pass it, and by how much."""
+        for name, kind, what in (
+            ("loss_bound", Feedback.LOSS, "losses"),
+            ("gradient_bound", Feedback.GRADIENT, "gradients"),
+        ):
+            if (bound := evidence.model.blueprint.settings.get(name)) is not None:
+                sizes = [_size(step.value) for step in evidence.steps if step.kind == kind]
+                return self._told(name, float(bound), what, sizes)
+        bound = evidence.model.blueprint.settings.get("bound")
+        if bound is None or not len(evidence.table.size):
+            return None
+        sizes = [float(np.abs(context_values(step.decision.context)).max(initial=0.0)) for step in evidence.steps]
+        return self._told("bound", float(bound), "feedbacks with features", sizes)
+
+    def _told(self, name: str, bound: float, what: str, sizes: list[float]) -> Finding | None:
+        beyond = [size for size in sizes if size > bound * (1.0 + BOUND_TOLERANCE)]
+        if len(beyond) < BOUND_AFTER:
+            return None
+        share, largest = len(beyond) / len(sizes), max(beyond)
+        return self.found(
+            "problem" if share >= BOUND_PROBLEM else "warning",
+            f"{len(beyond)} of the last {len(sizes)} {what} lie beyond {name} = {bound:g} ({percent(share)}); the "
+            f"largest is {largest:.4g}.",
+            f"Make the model with a {name} of at least {largest:.4g}, or divide what you send by a fixed number.",
+            {"beyond": len(beyond), "of": len(sizes), "share": share, "bound": bound, "largest": largest},
+        )
+
+
+def context_values(context: Any) -> Any:
+    """All numbers of a decision's features."""
+    found = lines(context)
+    return found.values if found is not None else np.zeros(0)
+
+
+def _size(value: Any) -> float:
+    """A loss as it is, a gradient by its length."""
+    numbers = np.asarray(value, dtype=np.float64)
+    return math.sqrt(float(np.square(numbers).sum())) if numbers.ndim else abs(float(numbers))
+
+
+# The same question, answered both ways.
+
+#: So many answers to questions that were asked before are enough.
+CONTRADICTION_AFTER = 20
+#: From this share of pairs of answers to one question that disagree; answers at random disagree in half of them.
+CONTRADICTION_SHARE = 0.45
+
+
+class Contradiction(Check):
+    """Answers to one and the same question that disagree.
+
+    A question is which of two candidates is the better one, among the same candidates with the same features; or
+    whether the same features have the same label, or are relevant. An answer that leaves what was shown as it was says
+    that it is better than those that were preferred to it elsewhere. Rewards, losses and clicks are noisy by nature,
+    and no contradiction.
+    """
+
+    code = "contradiction"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say how often two answers to one question disagree."""
+        asked: defaultdict[Hashable, Counter[Hashable]] = defaultdict(Counter)
+        for question, answer in _answers(evidence.steps):
+            asked[question][answer] += 1
+        again = [answers for answers in asked.values() if answers.total() > 1]
+        n = sum(answers.total() for answers in again)
+        if n < CONTRADICTION_AFTER:
+            return None
+        pairs = sum(answers.total() * (answers.total() - 1) // 2 for answers in again)
+        agreeing = sum(count * (count - 1) // 2 for answers in again for count in answers.values())
+        share = 1.0 - agreeing / pairs
+        if share < CONTRADICTION_SHARE:
+            return None
+        questions = "one question was" if len(again) == 1 else f"{len(again)} questions were"
+        return self.found(
+            "warning",
+            f"Feedback contradicts itself: {questions} answered {n} times, and {percent(share)} of the pairs of "
+            "answers to one question disagree.",
+            'Different people may want different things: make a model with "keyed": true, or add features that tell '
+            "them apart. If the answer is a matter of chance, send it as a reward.",
+            {"questions": len(again), "answers": n, "share": share},
+        )
+
+
+def _answers(steps: list[Step]) -> Iterator[tuple[Hashable, Hashable]]:
+    """Questions and answers; none where answers are a matter of chance, or nothing is known of what was asked."""
+    rivals: defaultdict[Hashable, set[tuple[int, int]]] = defaultdict(set)
+    kept: list[tuple[Hashable, int]] = []
+    for step in steps:
+        if (features := _features(step.decision.context)) is None:
+            continue
+        place: Hashable = (step.key, features)
+        if step.kind == Feedback.BETTER:
+            better, shown = _first(step.told, step.decision.action)
+            if better == shown:
+                kept.append((place, shown))
+                continue
+            pair = (min(better, shown), max(better, shown))
+            rivals[place].add(pair)
+            yield (place, pair), better
+        elif step.kind == Feedback.BIT:
+            yield (place, str(step.decision.action)), bool(step.told)
+        elif step.kind in (Feedback.LABEL, Feedback.RELEVANCE):
+            yield place, str(step.value)
+    for place, shown in kept:
+        for pair in rivals[place]:
+            if shown in pair:
+                yield (place, pair), shown
+
+
+def _first(told: Any, action: Any) -> tuple[int, int]:
+    """The first of what is better and of what was shown; of two that were shown, the better one and the other."""
+    if isinstance(action, tuple):
+        return int(np.ravel(action[told])[0]), int(np.ravel(action[1 - told])[0])
+    better = told.order if hasattr(told, "order") else told
+    return int(np.ravel(better)[0]), int(np.ravel(action)[0])
+
+
+def _features(context: Any) -> Hashable | None:
+    found = lines(context)
+    return (found.starts.tobytes(), found.columns.tobytes(), found.values.tobytes()) if found is not None else None

@@ -1,0 +1,301 @@
+"""Health checks of feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from smidgen.decision import Decision
+from smidgen.learners import Feedback
+from smidgen.service.monitoring.evidence import Check, Evidence, percent
+from smidgen.service.monitoring.stories import duration
+from smidgen.service.schemas import Finding
+
+# Most decisions are never answered.
+
+#: So many decisions whose window is over are enough.
+SILENCE_AFTER = 20
+#: From this share of silence on it is told, from this one on as a warning, and from this one on as a problem.
+SILENCE_TOLD, SILENCE_WARNING, SILENCE_PROBLEM = 0.2, 0.5, 0.9
+
+
+class Silence(Check):
+    """The share of decisions that nobody answered within their window; answers that came too late count as answers.
+
+    Models that learn silence (``default_reward``) have none to complain of.
+    """
+
+    code = "silence"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say how many, if they are many."""
+        rows = evidence.ended
+        if len(rows) < SILENCE_AFTER or evidence.learns_silence:
+            return None
+        silent = sum(row.silent for row in rows)
+        late = sum(row.version is None and not row.silent for row in rows)
+        share = silent / len(rows)
+        if share < SILENCE_TOLD:
+            return None
+        return self.found(
+            "problem" if share >= SILENCE_PROBLEM else "warning" if share >= SILENCE_WARNING else "info",
+            f"{percent(share)} of the last {len(rows)} decisions whose window is over were never answered.",
+            "Nothing is learnt from them. If silence means that it was not good, make the model with "
+            '"feedback": "reward" and "default_reward": 0; if answers come later than the window, give it a longer '
+            '"window_s".',
+            {"closed": len(rows), "silent": silent, "late": late, "share": share},
+        )
+
+
+# Every answer is the same one: nothing to learn from.
+
+#: So many answers that are all the same are enough.
+SAME_AFTER = 30
+#: After so many decisions, of which at least half are unanswered, this many answers of nothing but good news are.
+GOOD_NEWS_DECISIONS, GOOD_NEWS_FEW = 40, 5
+#: What an answer may say that can be the same again and again.
+KINDS = {Feedback.BIT, Feedback.REWARD, Feedback.RELEVANCE, Feedback.LOSS}
+
+
+class SameAnswer(Check):
+    """Rewards that are always 1, bits that are always right, losses that never differ.
+
+    The first and the latest answers all have the same figure. What was good cannot be told from what was not.
+    """
+
+    code = "nothing_to_learn"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say so if the answers have one value."""
+        kinds, measures = evidence.kinds, evidence.measures
+        if not kinds or not kinds.keys() <= KINDS or not measures or min(measures) < max(measures):
+            return None
+        if evidence.learns_silence and not evidence.ended:  # what it is worth comes with the end of the first window
+            return None
+        n, value, shown = len(measures), measures[0], evidence.shown
+        unanswered = sum(row.silent for row in shown)
+        good = value == evidence.best
+        few = good and len(shown) >= GOOD_NEWS_DECISIONS and 2 * unanswered >= len(shown)
+        if n < (GOOD_NEWS_FEW if few else SAME_AFTER) or not evidence.beginning.all_are(value):
+            return None
+        what = _said(kinds, value)
+        others = (
+            f", and {percent(unanswered / len(shown))} of the latest decisions have no answer" if unanswered else ""
+        )
+        still = all(step.moved == 0.0 for step in evidence.steps)
+        return self.found(
+            "problem" if still or (good and 2 * unanswered >= len(shown)) else "warning",
+            f"Nothing to learn from: all of {n} answers say the same, {what}{others}.",
+            'Report what was not good, too. Where silence means "no", a reward model learns it by itself with '
+            '"default_reward": 0.'
+            if good
+            else "Report what differs between one answer and another, or check what the app sends.",
+            {"answered": n, "value": value, "unanswered": unanswered, "decisions": len(shown)},
+        )
+
+
+def _said(kinds: Iterable[str], value: float) -> str:
+    names = {
+        Feedback.BIT: ("wrong", "right"),
+        Feedback.RELEVANCE: ("not relevant", "relevant"),
+        Feedback.LOSS: (f"loss {value:.4g}",) * 2,
+    }
+    for kind in kinds:
+        if kind in names and (value in (0.0, 1.0) or kind == Feedback.LOSS):
+            return names[Feedback(kind)][value == 1.0]
+    return f"reward {value:.4g}"
+
+
+# Everything that was answered left the answer as it was: nothing to learn from.
+
+#: So many answers are enough to say that no answer ever changes anything.
+UNCHANGED_AFTER = 10
+#: After so many decisions, of which at least half are unanswered, this many answers are enough.
+UNCHANGED_DECISIONS, UNCHANGED_FEW = 40, 3
+
+
+class Unchanged(Check):
+    """An app that reports a click as "the shown one was right", and nothing else, teaches nothing.
+
+    Looks at models that learn from something better, or from clicks: the first and the latest answers all left
+    what was shown as it was, and no step of the twin moved its weights. A model that has learnt, and is right now, was
+    corrected once.
+    """
+
+    code = "nothing_to_learn"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say so if no answer has ever changed anything."""
+        kinds, measures = evidence.kinds, evidence.measures
+        if not kinds or not kinds.keys() <= {Feedback.BETTER, Feedback.CLICKS}:
+            return None
+        n, unanswered = len(measures), sum(row.silent for row in evidence.shown)
+        few = len(evidence.shown) >= UNCHANGED_DECISIONS and 2 * unanswered >= len(evidence.shown)
+        if n < (UNCHANGED_FEW if few else UNCHANGED_AFTER) or min(measures) < 1.0:
+            return None
+        if not evidence.beginning.all_are(1.0) or any(step.moved for step in evidence.steps):
+            return None
+        silence = unanswered / len(evidence.shown)
+        others = f", and {percent(silence)} of the latest decisions have no answer" if unanswered else ""
+        return self.found(
+            "problem",
+            f"Nothing to learn from: all of {n} answers left what was shown as it was{others}. No weight has moved.",
+            'If a click means "this was good" and silence "it was not", make the model with "feedback": "reward", send '
+            '{"reward": 1} for a click, and give it "default_reward": 0; or name the better candidate when there is '
+            "one.",
+            {"answered": n, "unchanged": n, "unanswered": unanswered, "decisions": len(evidence.shown)},
+        )
+
+
+# Keys without enough feedback to have learnt anything.
+
+#: So many decisions are enough.
+FEW_AFTER = 40
+#: A key needs about so many feedbacks; below the second number of them it is a problem.
+FEW_WARNING, FEW_PROBLEM = 5.0, 1.0
+
+
+class FewPerKey(Check):
+    """Of keyed models: the feedbacks learnt, divided by the keys that have had a decision."""
+
+    code = "few_per_key"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say how many there are for each key, if they are few."""
+        counts = evidence.counts
+        if not evidence.model.keyed or counts.decisions < FEW_AFTER or not counts.keys:
+            return None
+        each = counts.version / counts.keys
+        if each >= FEW_WARNING:
+            return None
+        return self.found(
+            "problem" if each < FEW_PROBLEM else "warning",
+            f"Keys have little to learn from: {counts.version:,} feedbacks for {counts.keys:,} keys, {each:.2g} each.",
+            'Let new keys begin with what others have taught ("shared_start": true), or make one model for all, with '
+            "what is known of the user among the features.",
+            {"feedback": counts.version, "keys": counts.keys, "per_key": each},
+        )
+
+
+# The first window is still open: all that is known comes from those who have answered.
+
+#: So many decisions are enough.
+OPEN_AFTER = 20
+#: From this share of unanswered decisions on.
+OPEN_SHARE = 0.5
+#: If answers of this share or more are good news, it is a warning.
+GOOD_SHARE = 0.9
+
+
+class FirstWindow(Check):
+    """How much is known only of good news.
+
+    Until the first window ends no silence counts: the figures rest on the decisions that were answered, and those who
+    like something are the quicker to say so.
+    """
+
+    code = "silence"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say how many are open, as long as no window has ended."""
+        rows = evidence.shown
+        first = evidence.latest[0].expires_at if evidence.latest else evidence.now
+        if evidence.ended or len(rows) < OPEN_AFTER or first < evidence.now:
+            return None
+        unanswered = sum(row.silent for row in rows)
+        share, measures = unanswered / len(rows), evidence.measures
+        if share < OPEN_SHARE:
+            return None
+        good = None
+        if measures and evidence.best is not None:
+            good = sum(measure == evidence.best for measure in measures) / len(measures)
+        news = f", and {percent(good)} of the answers are good news" if good is not None else ""
+        return self.found(
+            "warning" if good is not None and good >= GOOD_SHARE else "info",
+            f"{percent(share)} of {len(rows)} decisions are not answered yet{news}; the first window ends in "
+            f"{duration(first - evidence.now)}, and until then no silence counts.",
+            'Believe the figures when the first window is over; a shorter "window_s" tells sooner.',
+            {
+                "decisions": len(rows),
+                "open": unanswered,
+                "share": share,
+                "good": good,
+                "ends_in_s": first - evidence.now,
+            },
+        )
+
+
+# Only what is shown is heard of, and nothing but the favourite is ever shown.
+
+#: So many decisions are enough.
+EXPLORATION_AFTER = 40
+#: Answers that speak of nothing but what was shown.
+PARTIAL = {Feedback.CLICKS, Feedback.BIT, Feedback.REWARD, Feedback.RELEVANCE}
+
+
+class NoExploration(Check):
+    """Feedback that speaks of the shown answer only, and a learner that never tries another.
+
+    A decision explores if it is not the greedy one, or if its action was drawn, so that another had a chance. A learner
+    that goes by confidence explores as long as it is unsure; if it draws nothing beside that, what others would
+    have done cannot be told from its log. A filter that drops everything hears of nothing.
+    """
+
+    code = "no_exploration"
+
+    def look(self, evidence: Evidence) -> Finding | None:
+        """Say so if neither the latest decisions nor the first ones explored."""
+        rows, kinds = evidence.latest, evidence.kinds
+        if len(rows) < EXPLORATION_AFTER or not kinds or not kinds.keys() <= PARTIAL:
+            return None
+        if rows[0].forwarded is not None:
+            return self._filter(evidence)
+        offered = [decision for decision in evidence.decisions if _options(evidence, decision) > 1]
+        if not offered or any(_drawn(decision) for decision in offered):
+            return None
+        explored = evidence.beginning.explored + sum(row.explored for row in rows)
+        unsure = any(decision.widths is not None for decision in offered)
+        figures: dict[str, float | int | str | None] = {"decisions": len(rows), "explored": explored}
+        if unsure and all(decision.propensities is not None for decision in offered):
+            return self.found(
+                "info",
+                f"Nothing is left to chance: of the last {len(offered)} decisions each had one possible answer.",
+                'Give "explore" a small share, 0.02 say: then every answer has a known probability, and other models '
+                "can be judged by this log.",
+                figures,
+            )
+        if explored or unsure:
+            return None
+        return self.found(
+            "warning",
+            f"No exploration: all of the last {len(rows)} decisions showed the favourite, and feedback speaks only of "
+            "what is shown.",
+            'Take a learner that tries others: leave "learner" out, and the recommended one is taken.',
+            figures,
+        )
+
+    def _filter(self, evidence: Evidence) -> Finding | None:
+        rows = evidence.latest[-EXPLORATION_AFTER:]
+        if any(row.forwarded or row.answer is not None for row in rows):
+            return None
+        return self.found(
+            "problem",
+            f"All of the last {len(rows)} items were dropped: nobody sees them, so nothing can be learnt any more.",
+            'Make the model with a filter that explores ("explore": "sparing" where the learner has it), or with a '
+            "constant feature.",
+            {"decisions": len(rows), "forwarded": 0, "explored": 0},
+        )
+
+
+def _drawn(decision: Decision) -> bool:
+    """Whether another answer had a chance."""
+    if decision.propensities is not None:
+        return float(decision.propensities.max()) < 1.0
+    return decision.log_propensity is not None or (decision.propensity is not None and decision.propensity < 1.0)
+
+
+def _options(evidence: Evidence, decision: Decision) -> int:
+    """Among how many answers it could choose."""
+    context, settings = decision.context, evidence.model.blueprint.settings
+    if hasattr(context, "candidates") or hasattr(context, "rows"):
+        return len(context) if getattr(context, "candidates", True) else int(settings.get("n_classes") or 2)
+    return int(settings.get("n_classes") or 2)

@@ -1,0 +1,324 @@
+"""Compare a champion with its challenger or shadow.
+
+A champion and the one beside it: whether that one is better, how sure that is, and how long it will take.
+
+A challenger answers a random share of the requests, so the means of both arms can be compared as they are, each with a
+confidence sequence at half of the error. A shadow is never shown: what it would have earned comes from the champion's
+log, where the champion draws its answers, by inverse propensities. Everything may be looked at as often as one likes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from smidgen.decision import FloatArray
+from smidgen.evaluate.offline.betting import mean_between
+from smidgen.evaluate.offline.policies import effective_sample_size
+from smidgen.evaluate.offline.sequence import FEW, asymptotic
+from smidgen.learners import Feedback
+from smidgen.service.engine.model import Served
+from smidgen.service.errors import Unknown
+from smidgen.service.schemas import Agreement, Arm, CompareReply, Difference
+from smidgen.service.storage.protocol import Reading
+
+# What a comparison comes to, in words.
+
+_SURE = "95 % sure, however often you look"
+
+
+def told(found: CompareReply, *, exact: bool, lower: bool) -> str:
+    """Whether the other one is better, with how much certainty, and how long to wait; in two or three sentences.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+    exact
+        Whether the log can say what the other one would have earned.
+    lower
+        Whether less is better.
+    """
+    other, parts = found.challenger or found.shadow or "", []
+    if not exact:
+        parts.append(_unknown(found, other))
+    elif not found.difference.enough:
+        parts.append(_too_few(found, other))
+    elif found.verdict == "not yet":
+        parts.append(
+            f"It is not yet known whether {other} is better: the difference in {found.measure} is {_interval(found)}."
+        )
+        parts.append(_wait(found.decisions_to_go, "If the difference stays so,", "will tell"))
+    else:
+        less_or_more = "more" if found.difference.value > 0 else "less"
+        good = "so it is better and can be promoted" if found.verdict == "better" else "so it is worse"
+        parts.append(
+            f"{other} brings {less_or_more} than {found.champion}, {good}: the difference in {found.measure} is "
+            f"{_interval(found)}; {_SURE}."
+        )
+    if lower and exact:
+        parts.append("Less is better here.")
+    if found.agreement is not None:
+        share, of = found.agreement.value, found.agreement.of
+        parts.append(f"It would have said the same as {found.champion} in {share:.0%} of {of:,} decisions.")
+    if (open_ := sum(arm.open for arm in found.arms.values())) > found.difference.n:
+        parts.append(f"{open_:,} decisions are still open: what comes of them may change this.")
+    return " ".join(part for part in parts if part)
+
+
+def _interval(found: CompareReply) -> str:
+    gap = found.difference
+    return f"{gap.value:+.3g} (between {gap.low:+.3g} and {gap.high:+.3g}, {gap.n:,} decisions)"
+
+
+def _wait(more: int | None, before: str, after: str) -> str:
+    if more is None:
+        return "How long it takes nobody can say: the two are too close."
+    return f"{before} about {more:,} more decisions {after}."
+
+
+def _too_few(found: CompareReply, other: str) -> str:
+    if found.challenger is None:
+        return (
+            f"There is not enough to tell whether {other} is better: {FEW} decisions are needed that it might have "
+            f"made too and that brought something."
+        )
+    fewest = min(found.arms.values(), key=lambda arm: arm.of)
+    begun = f"There is not enough to tell whether {other} is better: {FEW} closed decisions of each are needed, and one"
+    wait = (
+        _wait(found.decisions_to_go, "That takes", "")
+        if found.decisions_to_go is not None
+        else ("One of them gets no traffic.")
+    )
+    return f"{begun} has {fewest.of}. {wait}".replace(" .", ".")
+
+
+def _unknown(found: CompareReply, other: str) -> str:
+    return (
+        f"What {other} would have brought cannot be known from this log: {found.champion} does not draw its answers "
+        f"with known probabilities. Let {found.champion} explore, or make {other} a challenger."
+    )
+
+
+#: The interval misses the true difference with this probability, at whatever moments one looks.
+ALPHA = 0.05
+#: The intervals of the arms are narrowest after about so many decisions.
+NARROWEST = 100
+#: How many decisions of each arm are compared at most: the first ones since both stand together.
+MOST = 100_000
+#: Beyond so many decisions to go nobody waits.
+PATIENCE = 10_000_000
+
+Verdict = Literal["better", "worse", "not yet"]
+
+
+class _Row(NamedTuple):
+    """A decision that lies beside another, and the one that went out."""
+
+    seq: int
+    agreed: int | None
+    target: float | None
+    chance: float | None
+    slot: int
+    shown_seq: int
+    expires_at: float
+    shown: int
+    forwarded: int | None
+    chosen: int | None
+    feedback_seq: int | None
+    measure: float | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether somebody saw it, and the model's own answer."""
+        return bool(self.shown) and self.forwarded not in (0, False) and self.chosen is None
+
+
+class _Scale(NamedTuple):
+    """How measures become numbers from 0 to 1."""
+
+    low: float
+    width: float
+    silence: float | None
+    lower_is_better: bool
+
+    def value(self, row: _Row, now: float) -> float | None:
+        """What came of it, in the app's own units; None while it is open, or if nobody can know."""
+        if row.measure is not None:
+            return row.measure
+        return self.silence if row.feedback_seq is None and row.expires_at < now else None
+
+    def open(self, row: _Row, now: float) -> bool:
+        """Whether something may still come of it."""
+        return row.feedback_seq is None and row.expires_at >= now
+
+
+def compared(reading: Reading, model: Served, now: float) -> CompareReply:
+    """The comparison of a model with its champion, or with the one beside it."""
+    champion, other = sides(model)
+    loop, shadow = champion.blueprint.loop, other.blueprint.body.shadow_of is not None
+    scale = _scale(champion)
+    with reading.moment():
+        beside = _pairs(reading, other)
+        answered = [] if shadow else _pairs(reading, champion)
+    since = {part.slot: part.since for part in champion.parts}
+    ours = [row for row in beside if row.shown_seq > since.get(row.slot, row.shown_seq)]
+    arms = {champion.name: _arm(ours, scale, now)}
+    if shadow:
+        difference, exact = _by_weights(ours, scale, now)
+    else:
+        slots = {part.slot for part in other.parts}
+        theirs = [row for row in answered if row.slot in slots]
+        arms[other.name] = _arm(theirs, scale, now)
+        difference, exact = _by_arms(_values(ours, scale, now), _values(theirs, scale, now), scale), True
+    verdict = _verdict(difference, lower=scale.lower_is_better)
+    share = other.blueprint.terms.share
+    to_go = _to_go(difference, verdict, [arm.of for arm in arms.values()], share)
+    says = [bool(row.agreed) for row in ours if row.agreed is not None]
+    found = CompareReply(
+        champion=champion.name,
+        challenger=None if shadow else other.name,
+        shadow=other.name if shadow else None,
+        measure=loop.measure,
+        difference=difference,
+        verdict=verdict,
+        decisions_to_go=to_go,
+        arms=arms,
+        agreement=Agreement(value=sum(says) / len(says), of=len(says)) if says else None,
+        in_words="",
+    )
+    found.in_words = told(found, exact=exact, lower=scale.lower_is_better)
+    return found
+
+
+def sides(model: Served) -> tuple[Served, Served]:
+    """The champion, and the one beside it: its challenger, if it has one, else its shadow."""
+    if model.leader is not None:
+        return model.leader, model
+    other = model.challenger or model.shadow
+    if other is None:
+        raise Unknown(
+            f"the model {model.name!r} has neither a shadow nor a challenger",
+            f'make one: PUT /v1/models/NAME with "challenger_of": {{"model": "{model.name}", "share": 0.1}}',
+        )
+    return model, other
+
+
+def _pairs(reading: Reading, model: Served) -> list[_Row]:
+    """What lies beside others since the present settings are in force, of all slots, as it was shown in time."""
+    most = MOST // len(model.parts)
+    found = [reading.look("pairs", part.slot, after=part.since, limit=most) for part in model.parts]
+    rows = heapq.merge(*([_Row(*row) for row in each] for each in found), key=lambda row: row.expires_at)
+    return [row for row in rows if row.counts]
+
+
+def _scale(champion: Served) -> _Scale:
+    loop = champion.blueprint.loop
+    if Feedback.LOSS in loop.kinds.values():
+        return _Scale(0.0, 1.0, None, lower_is_better=True)
+    if loop.share:
+        return _Scale(0.0, 1.0, loop.silence, lower_is_better=False)
+    low, high = loop.terms.reward_range
+    return _Scale(low, high - low, low, lower_is_better=False)
+
+
+def _values(rows: Sequence[_Row], scale: _Scale, now: float) -> FloatArray:
+    found = (scale.value(row, now) for row in rows)
+    return np.array([value for value in found if value is not None], dtype=np.float64)
+
+
+def _arm(rows: Sequence[_Row], scale: _Scale, now: float) -> Arm:
+    values = _values(rows, scale, now)
+    open_ = sum(scale.open(row, now) for row in rows)
+    return Arm(value=float(values.mean()) if len(values) else None, of=len(values), open=open_)
+
+
+def _nothing(n: int, width: float) -> Difference:
+    return Difference(value=0.0, low=-width, high=width, effective=0.0, n=n, enough=False)
+
+
+def _by_arms(ours: FloatArray, theirs: FloatArray, scale: _Scale) -> Difference:
+    """The difference of two means, each with a sequence at α/2."""
+    n, m = len(ours), len(theirs)
+    low, width = scale.low, scale.width
+    if scale.lower_is_better and n and m:  # losses have no range of their own
+        low = float(min(ours.min(), theirs.min()))
+        width = float(max(ours.max(), theirs.max())) - low or 1.0
+    if not n or not m:
+        return _nothing(n + m, width)
+    value, effective = float(theirs.mean() - ours.mean()), 4.0 * n * m / (n + m)
+    if min(n, m) < FEW:
+        return Difference(value=value, low=-width, high=width, effective=effective, n=n + m, enough=False)
+    ends = []
+    for values in (ours, theirs):
+        found = asymptotic(np.clip((values - low) / width, 0.0, 1.0), ALPHA / 2.0, NARROWEST)
+        ends.append((max(0.0, found.low), min(1.0, found.high)))
+    (our_low, our_high), (their_low, their_high) = ends
+    return Difference(
+        value=value,
+        low=(their_low - our_high) * width,
+        high=(their_high - our_low) * width,
+        effective=effective,
+        n=n + m,
+        enough=True,
+    )
+
+
+def _by_weights(rows: Sequence[_Row], scale: _Scale, now: float) -> tuple[Difference, bool]:
+    """What the shadow would have earned beyond what was earned, by inverse propensities; whether the log can say it.
+
+    The terms are (w − 1)·r with w = π/p, the shadow's probability of what was shown over the champion's, and r in
+    [0, 1]; (w − 1)·r + 1 lies in [0, W], W the largest weight there can be.
+    """
+    if scale.lower_is_better:
+        return _nothing(len(rows), scale.width), False
+    known = [
+        (row.target / row.chance, value, row.chance)
+        for row in rows
+        if row.target is not None and row.chance is not None and (value := scale.value(row, now)) is not None
+    ]
+    if not known:
+        drawn = any(row.chance is not None for row in rows)
+        return _nothing(0, scale.width), drawn or not rows
+    weights, values, chances = np.array(known, dtype=np.float64).T
+    most = 1.0 / float(chances.min())
+    rewards = np.clip((values - scale.low) / scale.width, 0.0, 1.0)
+    terms = (weights - 1.0) * rewards
+    n, effective = len(terms), effective_sample_size(weights)
+    value = float(terms.mean()) * scale.width
+    if int(np.count_nonzero(weights * rewards)) < FEW:
+        return (
+            Difference(value=value, low=-scale.width, high=scale.width, effective=effective, n=n, enough=False),
+            True,
+        )
+    low, high = mean_between(np.clip((terms + 1.0) / most, 0.0, 1.0), ALPHA)
+    ends = [max(-1.0, min(1.0, end * most - 1.0)) * scale.width for end in (low, high)]
+    return Difference(value=value, low=ends[0], high=ends[1], effective=effective, n=n, enough=True), True
+
+
+def _verdict(difference: Difference, *, lower: bool) -> Verdict:
+    """Whether the interval lies on one side of nothing."""
+    if not difference.enough or difference.low <= 0.0 <= difference.high:
+        return "not yet"
+    return "better" if (difference.low > 0.0) != lower else "worse"
+
+
+def _to_go(difference: Difference, verdict: Verdict, of: list[int], share: float | None) -> int | None:
+    """How many more decisions it takes, if the difference stays what it is: an interval shrinks like 1/√n."""
+    if verdict != "not yet":
+        return 0
+    if not difference.enough:
+        if len(of) == 1:
+            return FEW
+        if not share or share >= 1.0:
+            return None
+        return math.ceil(max((FEW - of[0]) / (1.0 - share), (FEW - of[1]) / share, 1.0))
+    gap, radius = abs(difference.value), 0.5 * (difference.high - difference.low)
+    if gap * math.sqrt(PATIENCE) <= radius:
+        return None
+    more = math.ceil(difference.n * max((radius / gap) ** 2 - 1.0, 0.0))
+    return max(1, more) if more <= PATIENCE else None

@@ -1,0 +1,218 @@
+"""Learning curves and live bounds.
+
+Learning curves: sums over small blocks of the log, read once, kept, and merged into as many windows as a page shows.
+
+What has been learnt never changes, so a block is read once. A million decisions are read in steps that are short enough
+to let other requests through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smidgen.decision import FloatArray, IntArray
+from smidgen.service.engine.description import committed
+from smidgen.service.engine.model import Served
+from smidgen.service.loops.estimates import mean
+from smidgen.service.monitoring.health import Checked
+from smidgen.service.storage.protocol import Question, Reading
+from smidgen.theory.guarantees import Guarantee, Rounds, promised
+
+BLOCK = 5
+STEP = 5_000
+PATIENCE_S = 0.7
+
+
+class Kind(NamedTuple):
+    """What a block sums up.
+
+    Attributes
+    ----------
+    question
+        What the store is asked, by after, upto and block; it gives the block's number, then the columns.
+    columns
+        The names of the sums.
+    last
+        The count of a model that says how far the numbers go.
+    """
+
+    question: Question
+    columns: tuple[str, ...]
+    last: str
+
+
+#: By learnt feedback. The lag is how many events, and so updates, came between a decision and its feedback, at most.
+LEARNT = Kind("learnt_blocks", ("n", "measured", "measure", "squares", "placed", "position", "lag"), "version")
+#: By events; those that are no decisions leave their blocks emptier.
+MADE = Kind("made_blocks", ("n", "explored", "asked", "forwarded"), "seq")
+
+
+class Sums(NamedTuple):
+    """The blocks of a model so far.
+
+    Attributes
+    ----------
+    rows
+        One row per block, the last one perhaps not full; the columns of the kind.
+    complete
+        Whether the whole log has been read; if not, ask again.
+    """
+
+    rows: FloatArray
+    complete: bool
+
+
+#: The last event that took something back, the last one that forgot a key, and up to where the log is erased.
+Past = tuple[int, int, int]
+NOTHING = Sums(np.zeros((0, 0)), True)
+
+
+class Curves:
+    """The blocks of all models that somebody has looked at; what was taken back or erased since lets them go."""
+
+    def __init__(self) -> None:
+        self._full: dict[tuple[int, str], tuple[Past, FloatArray]] = {}
+
+    async def sums(self, reading: Reading, model: Served, kind: Kind) -> Sums:
+        """The blocks up to now, or as far as a moment's patience goes; of all slots, as if they had grown evenly."""
+        began = time.monotonic()
+        found = [await self._sums(reading, part, kind, began) for part in model.parts]
+        if len(found) == 1:
+            return found[0]
+        places = [np.arange(len(each.rows)) / max(1, len(each.rows)) for each in found]
+        order = np.argsort(np.concatenate(places), kind="stable")
+        return Sums(np.concatenate([each.rows for each in found])[order], all(each.complete for each in found))
+
+    async def _sums(self, reading: Reading, model: Served, kind: Kind, began: float) -> Sums:
+        """The same of one slot."""
+        place = (model.slot, kind.last)
+        past = await asyncio.to_thread(_past, reading, model.slot)
+        start = self._known(place, past, np.zeros((0, len(kind.columns))))
+        parts, done = [start], len(start) * BLOCK
+        while True:
+            read, last, done = await asyncio.to_thread(_read, reading, model, kind, done)
+            parts.append(read)
+            if done == last or time.monotonic() - began > PATIENCE_S:
+                break
+        rows = np.concatenate(parts)
+        if done // BLOCK > len(self._known(place, past, start)):
+            self._full[place] = past, rows[: done // BLOCK]
+        return Sums(rows, done == last)
+
+    def _known(self, place: tuple[int, str], past: Past, fresh: FloatArray) -> FloatArray:
+        """The blocks of a past that is still what it was."""
+        before, rows = self._full.get(place, (past, fresh))
+        return rows if before == past else fresh
+
+
+def _past(reading: Reading, slot: int) -> Past:
+    """What has been done to the past of a slot, by whomever."""
+    rewinds, base = reading.rewinds(slot), reading.base(slot)
+    return rewinds[-1].seq if rewinds else 0, reading.forgotten(slot), base.erased if base is not None else 0
+
+
+def _read(reading: Reading, model: Served, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
+    last = int(getattr(committed(reading, model), kind.last))
+    upto = min(last, after + STEP)
+    out = np.zeros((math.ceil((upto - after) / BLOCK), len(kind.columns)))
+    for block, *sums in reading.look(kind.question, model.slot, after=after, upto=upto, block=BLOCK):
+        out[block - after // BLOCK] = sums
+    return out, last, upto
+
+
+def windows(rows: FloatArray, at_most: int) -> tuple[FloatArray, IntArray]:
+    """Merge blocks into at most so many windows of 1, 2, 5, 10, … blocks; the windows, and where each begins.
+
+    A last window that is less than half full joins the one before: two answers alone would look like a leap.
+    """
+    size, steps = 1, (2.0, 2.5, 2.0)
+    turn = 0
+    while math.ceil(len(rows) / size) > at_most:
+        size, turn = int(size * steps[turn % 3]), turn + 1
+    starts = np.arange(0, len(rows), size)
+    if len(starts) > 1 and 2 * rows[starts[-1] :, 0].sum() < rows[starts[-2] : starts[-1], 0].sum():
+        starts = starts[:-1]
+    return (np.add.reduceat(rows, starts, axis=0) if len(rows) else rows), starts
+
+
+def learnt_points(rows: FloatArray, span: tuple[float, float] | None) -> list[dict[str, Any]]:
+    """The loop's figure and the mean position per window of learnt feedback; ``span`` is the range of the figure."""
+    merged, starts = windows(rows, _enough(rows))
+    lags = np.maximum.accumulate(np.maximum.reduceat(rows[:, 6], starts)) if len(rows) else rows[:, 6]
+    points, done = [], 0
+    for (n, measured, total, squares, placed, position, _), lag in zip(merged.tolist(), lags.tolist(), strict=True):
+        if not n:  # all of it was erased
+            continue
+        value, low, high = mean(int(measured), total, squares, span)
+        points.append(
+            {
+                "from": done + 1,
+                "to": done + int(n),
+                "n": int(measured),
+                "value": value,
+                "low": low,
+                "high": high,
+                "position": position / placed if placed else None,
+                "lag": int(lag),
+            }
+        )
+        done += int(n)
+    return points
+
+
+def made_points(rows: FloatArray) -> list[dict[str, Any]]:
+    """The shares of explored and of forwarded decisions, per window of decisions."""
+    points, done = [], 0
+    for n, explored, asked, forwarded in windows(rows, _enough(rows))[0].tolist():
+        if n:
+            points.append(
+                {
+                    "from": done + 1,
+                    "to": done + int(n),
+                    "explored": explored / n,
+                    "forwarded": forwarded / asked if asked else None,
+                }
+            )
+        done += int(n)
+    return points
+
+
+def _enough(rows: FloatArray) -> int:
+    """Few windows while there is little to average over, more when there is plenty."""
+    return 15 if len(rows) < 400 else 50
+
+
+# What theory promises about a served model, from what the service knows and has observed of it.
+
+
+def guarantee(model: Served, points: Rounds, conditions: Checked) -> Guarantee:
+    """The bound after so many rounds, if the data refute none of its conditions.
+
+    Parameters
+    ----------
+    model
+        The model.
+    points
+        Rounds, and by how many updates the deciding weights were behind at most until then.
+    conditions
+        What the data say of the conditions.
+    """
+    promise = _promised(model, points)
+    if promise.why_not is not None:
+        return promise
+    if conditions.fails is not None:
+        return Guarantee(theorem=promise.theorem, why_not=conditions.fails)
+    return promise._replace(checked=conditions.holds)
+
+
+def _promised(model: Served, points: Rounds) -> Guarantee:
+    """What theory says, if all conditions hold."""
+    if model.keyed:
+        return Guarantee(why_not="Every key has a learner of its own, with its own rounds; theory speaks of each.")
+    card = model.blueprint.card
+    return promised(card.theorem, card.bound, model.blueprint.settings, points)

@@ -1,0 +1,305 @@
+"""Run the health checks of a model.
+
+The conditions of a model's theorem, as far as its data can tell: which were checked, and which one fails.
+
+A bound is a promise under conditions. Those that the log can refute are looked at here; a bound is drawn only if none
+of them fails. What no log can show (that losses are convex, say) stands beside the bound as an assumption.
+
+A model's health: what its log says of it, in findings, the worst first.
+
+The checks are the classes of ``checks_data``, ``checks_feedback`` and ``checks_learning``. Judging costs a
+bounded look at the log (see `Evidence`), in a thread of its own; what was found stays until the log has grown, and a
+model under load is judged no more often than that takes a third of one core.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import NamedTuple, get_args
+
+import msgspec
+import numpy as np
+
+from smidgen.decision import FloatArray
+from smidgen.errors import SmidgenError
+from smidgen.learners import Feedback
+from smidgen.service.engine.model import Served
+from smidgen.service.monitoring import checks_data, checks_feedback, checks_learning
+from smidgen.service.monitoring.evidence import Check, Evidence, Step, percent
+from smidgen.service.schemas import Code, Finding, Severity
+from smidgen.service.storage.protocol import Reading
+from smidgen.structures import Choice, Clicks, Ranking
+
+# Feedback as comparisons: what was better, less what was shown, and whether one taste agrees with all of them.
+
+#: How often the differences are gone through in search of a taste that agrees with all.
+EPOCHS = 100
+#: So many numbers may the differences be.
+NUMBERS = 2_000_000
+
+
+def compared(step: Step) -> FloatArray | None:
+    """φ(better) − φ(shown) of a feedback; None where nothing is compared."""
+    context, shown, told = step.decision.context, step.decision.action, step.told
+    if not isinstance(context, Ranking | Choice) or isinstance(told, float):
+        return None
+    if isinstance(shown, tuple):  # two were shown, and the index of the better one came back
+        better, shown = shown[told], shown[1 - told]
+    else:
+        better = told.better(shown) if isinstance(told, Clicks) else told
+    difference: FloatArray = context.difference(better, shown)
+    return difference
+
+
+def agreeing(differences: Sequence[FloatArray]) -> bool | None:
+    """Whether some weights w have w·Δ > 0 for all of them; None if none was found and that says nothing.
+
+    The perceptron finds such weights if there are any, after at most (R/margin)² mistakes (Novikoff 1962). After so
+    many epochs without an end the answer is no: if there are any, their margin is too small to be called agreement.
+    Large differences are brought to unit length, which changes no sign.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen.service.monitoring.health import agreeing
+    >>> agreeing([np.array([1.0, 0.0]), np.array([1.0, 1.0])]), agreeing([np.array([1.0, 0.0]), np.array([-1.0, 0.0])])
+    (True, False)
+    """
+    given = [each for each in differences if each.any()]
+    if not given:
+        return True
+    if len(given) * len(given[0]) > NUMBERS:
+        return None
+    D = np.stack(given)
+    D /= np.sqrt(np.square(D).sum(axis=1, keepdims=True))
+    gram = D @ D.T  # w is a sum of differences: all that is needed of it
+    gains = np.zeros(len(D))
+    for _ in range(EPOCHS):
+        mistakes = 0
+        for i in range(len(D)):
+            if gains[i] <= 1e-12:
+                gains += gram[i]
+                mistakes += 1
+        if not mistakes:
+            return True
+    return False
+
+
+#: From this share of silent decisions on the rounds that theory counts are not the decisions that were made.
+SILENT_SHARE = 0.05
+
+
+class Checked(NamedTuple):
+    """What the data say.
+
+    Attributes
+    ----------
+    fails
+        The first condition that does not hold, as a sentence; None if all hold.
+    holds
+        What was checked and holds, as a sentence.
+    """
+
+    fails: str | None = None
+    holds: str = ""
+
+
+def checked(evidence: Evidence, findings: Sequence[Finding]) -> Checked:
+    """Look at the conditions that data can refute."""
+    if evidence.card.theorem is None or not evidence.answers:
+        return Checked()
+    n = len(evidence.steps)
+    found = {finding.code: finding for finding in findings}
+    for code in ("nothing_to_learn", "out_of_bound", "contradiction"):
+        if code in found:
+            return Checked(fails=f"A condition of the theorem fails. {found[code].message}")
+    if (silence := _silence(evidence)) is not None:
+        return Checked(fails=silence)
+    if (scaled := sum(step.scaled for step in evidence.steps)) > 0:
+        return Checked(fails=f"The theorem is for steps on features as they come; {scaled} of {n} were scaled down.")
+    held = [f"no number beyond its bound in the last {n} feedbacks", "no silence to speak of"]
+    if evidence.kinds.keys() & {Feedback.BETTER, Feedback.CLICKS}:
+        if evidence.kinds.get(Feedback.CLICKS):
+            return Checked(fails="The theorem is for corrections; clicks are none: nobody clicks what he has not seen.")
+        agree = _one_taste(evidence)
+        if agree is None:
+            return Checked(fails="Whether one taste agrees with all answers could not be checked: too many features.")
+        if not agree:
+            return Checked(
+                fails=f"Feedback without slack is a condition, and no one taste agrees with all of the last {n}."
+            )
+        held[0] = f"one taste agrees with all of the last {n} answers"
+    return Checked(holds=f"Checked on the data: {', '.join(held)}.")
+
+
+def _silence(evidence: Evidence) -> str | None:
+    rows = evidence.ended
+    silent = sum(row.silent for row in rows)
+    if not rows or silent < SILENT_SHARE * len(rows) or silent == 0:
+        return None
+    share = percent(silent / len(rows))
+    return f"The theorem counts every round, and {share} of the last {len(rows)} decisions were never answered."
+
+
+def _one_taste(evidence: Evidence) -> bool | None:
+    differences = []
+    for step in evidence.steps:
+        try:
+            difference = compared(step)
+        except SmidgenError:
+            continue
+        if difference is not None:
+            differences.append(difference)
+    return agreeing(differences)
+
+
+#: For so many seconds what was found holds, if nothing has happened since: windows end.
+HOLDS_S = 1.0
+#: A model is not judged again before so many times the time has passed that it took.
+REST = 2.0
+#: So long the figures of many models may take to be brought up to date in one call, and so old they may be.
+BUDGET_S, OLD_S = 0.25, 5.0
+#: So old they may be if nothing has happened to a model since: only windows may have ended.
+IDLE_S = 60.0
+SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "info")
+
+
+class Report(NamedTuple):
+    """What was found about a model at a moment.
+
+    Attributes
+    ----------
+    findings
+        The worst first.
+    conditions
+        What the data say of the conditions of its theorem.
+    """
+
+    findings: list[Finding]
+    conditions: Checked
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severity of the worst finding."""
+        return self.findings[0].severity if self.findings else None
+
+
+def checks() -> list[Check]:
+    """All checks, in the order of their codes."""
+    found = [check() for module in (checks_data, checks_feedback, checks_learning) for check in _defined(module)]
+    order = get_args(Code)
+    return sorted(found, key=lambda check: order.index(check.code))
+
+
+def _defined(module: ModuleType) -> list[type[Check]]:
+    mine = [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
+    return [each for each in mine if issubclass(each, Check) and each is not Check]
+
+
+CHECKS = checks()
+
+
+def diagnose(reading: Reading, model: Served, now: float) -> Report:
+    """Look for everything once; of checks with one code the first that finds something speaks."""
+    evidence = Evidence(reading, model, now)
+    first: dict[Code, Finding] = {}
+    for check in CHECKS:
+        if check.code not in first and (finding := check.look(evidence)) is not None:
+            first[check.code] = finding
+    found = list(first.values())
+    found.sort(key=_rank)
+    return Report(found, checked(evidence, found))
+
+
+def together(reports: Sequence[Report]) -> Report:
+    """What was found about the slots of a model: each code once, the worst of them, with how many slots have it."""
+    if len(reports) == 1:
+        return reports[0]
+    found: dict[Code, list[Finding]] = {}
+    for finding in (each for report in reports for each in report.findings):
+        found.setdefault(finding.code, []).append(finding)
+    worst = [min(each, key=_rank) for each in found.values()]
+    said = [
+        msgspec.structs.replace(one, message=f"{one.message} (In {len(found[one.code])} of {len(reports)} slots.)")
+        for one in sorted(worst, key=_rank)
+    ]
+    return Report(said, reports[0].conditions)
+
+
+def _rank(finding: Finding) -> int:
+    return SEVERITIES.index(finding.severity)
+
+
+class _Known(NamedTuple):
+    seq: int
+    at: float
+    took: float
+    report: Report
+
+
+class Health:
+    """The reports of all models that somebody has asked for, kept as long as they hold."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Known] = {}
+        self._locks: dict[int, threading.Lock] = {}
+
+    def of(self, reading: Reading, model: Served, now: float) -> Report:
+        """The report of a model, made anew if need be; one with several slots is judged slot by slot."""
+        return together([self._of(reading, part, now) for part in model.parts])
+
+    def _of(self, reading: Reading, model: Served, now: float) -> Report:
+        """The same of one slot; while somebody is at it, others have the last one."""
+        lock, known = self._locks.setdefault(model.slot, threading.Lock()), self._known.get(model.slot)
+        if not lock.acquire(blocking=known is None) and known is not None:
+            return known.report
+        try:
+            return self._judged(reading, model, now)
+        finally:
+            lock.release()
+
+    def _judged(self, reading: Reading, model: Served, now: float) -> Report:
+        known, counts, began = self._known.get(model.slot), reading.counts(model.slot), time.monotonic()
+        seq = counts.seq if counts is not None else 0
+        if known is not None:
+            age = began - known.at
+            if age < REST * known.took or (seq == known.seq and age < HOLDS_S):
+                return known.report
+        report = diagnose(reading, model, now)
+        ended = time.monotonic()
+        self._known[model.slot] = _Known(seq, ended, ended - began, report)
+        return report
+
+    def figures(self, reading: Reading, models: Iterable[Served], now: float) -> list[tuple[str, Finding]]:
+        """Models and what was found about them: those that were judged longest ago anew, as far as the time goes.
+
+        A service with very many models is judged round by round; archived ones are not.
+        """
+        living = [model for model in models if model.archived_at is None]
+        began = time.monotonic()
+        for part in sorted((part for model in living for part in model.parts), key=self._judged_at):
+            if time.monotonic() > began + BUDGET_S or self._judged_at(part) > began - OLD_S:
+                break
+            if not self._idle(reading, part, began):
+                self._of(reading, part, now)
+        return [(model.name, finding) for model in living if self.looked(model) for finding in self._found(model)]
+
+    def _found(self, model: Served) -> list[Finding]:
+        return together([self._known[part.slot].report for part in model.parts]).findings
+
+    def looked(self, model: Served) -> bool:
+        """Whether the model has been judged; an archived one need not be."""
+        return model.archived_at is not None or all(part.slot in self._known for part in model.parts)
+
+    def _idle(self, reading: Reading, model: Served, now: float) -> bool:
+        """Whether nothing has happened to the model since it was judged, not long ago."""
+        known, counts = self._known.get(model.slot), reading.counts(model.slot)
+        return known is not None and counts is not None and known.seq == counts.seq and known.at > now - IDLE_S
+
+    def _judged_at(self, model: Served) -> float:
+        known = self._known.get(model.slot)
+        return known.at if known is not None else -math.inf

@@ -1,0 +1,271 @@
+"""Examination curve and cost of perturbation of rank models."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smidgen.decision import Decision, FloatArray, IntArray
+from smidgen.evaluate import examination
+from smidgen.learners import Feedback
+from smidgen.service.engine.description import all_committed
+from smidgen.service.engine.model import Served
+from smidgen.service.loops.estimates import FEW, mean_of
+from smidgen.service.monitoring.evidence import Clicked, Lists
+from smidgen.service.schemas import ExaminationReply, PerturbationReply
+from smidgen.service.storage.protocol import Reading
+
+# How far people look: the examination curve of a rank model, from the latest lists that were clicked.
+
+#: How many places the curve tells of, at most.
+PLACES = 10
+#: The curve waits for so many lists with a click.
+CLICKED = 30
+
+
+class Examined(NamedTuple):
+    """The curve, or why there is none."""
+
+    curve: ExaminationReply | None
+    why_not: str | None = None
+
+
+def examined(shown: Sequence[Decision], lists: Sequence[Clicked], settings: Mapping[str, Any]) -> Examined:
+    """The curve with its interval, as far as the clicks tell it; else the reason in words.
+
+    Parameters
+    ----------
+    shown
+        The latest lists of a model.
+    lists
+        Lists and their clicks.
+    settings
+        Those of its learner.
+    """
+    if any(each.log_propensity is None or each.scores is None for each in (*shown, *(one.decision for one in lists))):
+        return Examined(
+            None,
+            "This learner does not draw its lists by chances that are known, so clicks cannot tell how far people look "
+            "from how good things are. Others can: the one, say, that a model without a learner gets.",
+        )
+    if settings.get("alternate") is False:
+        return Examined(
+            None,
+            "Pairs are fixed, (1, 2), (3, 4), …: nothing relates places 2 and 3. Make the model with "
+            '"alternate": true in params.',
+        )
+    if not lists:
+        return Examined(None, "No clicks have been learnt yet: how far people look comes from clicks on lists.")
+    swap = float(settings.get("swap", 0.5))
+    if swap in (0.0, 1.0):
+        return Examined(None, f"Pairs are swapped with probability {swap:g}: only swaps by chance can tell.")
+    hits = sum(len(each.clicks) > 0 for each in lists)
+    if hits < CLICKED:
+        return Examined(None, f"{hits} of the last {len(lists)} answered lists had a click; it takes {CLICKED}.")
+    places = max(2, min(PLACES, max(len(each.decision.action) for each in lists)))
+    found = examination(lists, places=places, swap=swap)
+    known = int(np.isfinite(found.read + found.low + found.high).sum())
+    if known < 2:
+        return Examined(None, "No clicks came from places that were exchanged: more clicks will tell.")
+    return Examined(
+        ExaminationReply(
+            places=list(range(1, known + 1)),
+            value=found.read[:known].tolist(),
+            low=found.low[:known].tolist(),
+            high=found.high[:known].tolist(),
+            n=found.rounds,
+        )
+    )
+
+
+# How much a rank model perturbs what it shows, and what that costs: by its own scores, and by clicks.
+
+#: How many of the first places are compared.
+#: A click counts for the best guess at most so many times what it counts where it came from.
+MOST = 10.0
+
+
+def perturbing(
+    shown: Sequence[Decision], clicked: Sequence[Clicked], curve: ExaminationReply | None, *, clicks: bool
+) -> PerturbationReply | None:
+    """Figures and a sentence; None as long as nothing was shown.
+
+    Parameters
+    ----------
+    shown
+        The latest lists.
+    clicked
+        The latest lists that were clicked.
+    curve
+        How far people look, if that is known.
+    clicks
+        Whether the model learns from clicks.
+    """
+    if not shown:
+        return None
+    pairs = [(np.asarray(each.action), np.asarray(each.greedy)) for each in shown]
+    differs = float(np.mean([_differs(*pair) for pair in pairs]))
+    figures: dict[str, float | int | None] = {
+        "lists": len(shown),
+        "places": PLACES,
+        "differs": differs,
+        "displacement": float(np.mean([_displacement(*pair) for pair in pairs])),
+        "worth": _worth(shown, pairs),
+        **_clicks(clicked, curve),
+    }
+    return PerturbationReply(sentence=_sentence(figures, clicks=clicks), figures=figures)
+
+
+def _differs(action: IntArray, greedy: IntArray) -> bool:
+    """Whether the first places are others than those of the best guess."""
+    return bool((action[:PLACES] != greedy[:PLACES]).any())
+
+
+def _displacement(action: IntArray, greedy: IntArray) -> float:
+    """How many places the first documents stand from where the best guess has them, on average."""
+    first = action[:PLACES]
+    return float(np.abs(_places(greedy)[first] - np.arange(len(first))).mean())
+
+
+def _places(order: IntArray) -> IntArray:
+    """The place of each document."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def _worth(shown: Sequence[Decision], pairs: Sequence[tuple[IntArray, IntArray]]) -> float | None:
+    """What the lists are worth by the model's own scores, as a share of the best guesses: nDCG over the first places.
+
+    The gain of a document is its score, brought to 0 (the worst of the list) to 1 (the best).
+    """
+    got = best = 0.0
+    for decision, (action, greedy) in zip(shown, pairs, strict=True):
+        if decision.scores is None:
+            return None
+        gains = _gains(np.asarray(decision.scores, dtype=np.float64))
+        fade = 1.0 / np.log2(np.arange(2, min(len(action), PLACES) + 2))
+        got += float(gains[action[:PLACES]] @ fade)
+        best += float(gains[greedy[:PLACES]] @ fade)
+    return got / best if best > 0.0 else 1.0
+
+
+def _gains(scores: FloatArray) -> FloatArray:
+    low, high = float(scores.min()), float(scores.max())
+    return (scores - low) / (high - low) if high > low and math.isfinite(high - low) else np.zeros(len(scores))
+
+
+def _clicks(clicked: Sequence[Clicked], curve: ExaminationReply | None) -> dict[str, float | int | None]:
+    """Clicks per list, and how many more the best guess would have had, page by page, by the examination curve.
+
+    A click at place k stands for read[k']/read[k] clicks at the place k' that the best guess would have given the
+    document (Joachims, Swaminathan & Schnabel 2017). Beyond the last place that the curve knows people are taken to
+    look as they do there.
+    """
+    per_list = float(np.mean([len(each.clicks) for each in clicked])) if clicked else None
+    told: dict[str, float | int | None] = {"clicked_lists": len(clicked), "clicks": per_list}
+    if curve is None or len(clicked) < FEW:
+        return told | {"lost": None, "lost_low": None, "lost_high": None}
+    read = np.array(curve.value)
+    lost = [_lost(each, read) for each in clicked]
+    value, low, high = mean_of(lost, None)
+    return told | {"lost": value, "lost_low": low, "lost_high": high}
+
+
+def _lost(each: Clicked, read: FloatArray) -> float:
+    """How many more clicks the best guess would have had on one list."""
+    documents, last = each.clicks.documents, len(read) - 1
+    here = read[np.minimum(_places(np.asarray(each.decision.action))[documents], last)]
+    there = read[np.minimum(_places(np.asarray(each.decision.greedy))[documents], last)]
+    return float((np.minimum(there / here, MOST) - 1.0).sum())
+
+
+def _sentence(figures: dict[str, float | int | None], *, clicks: bool) -> str:
+    lists, differs = figures["lists"], figures["differs"] or 0.0
+    if differs == 0.0:
+        told = f"All of the last {lists} lists were the best guess: nothing is perturbed, and nothing lost by trying. "
+        end = "But then clicks cannot tell merit from place." if clicks else "Where people edit lists that is right."
+        return told + end
+    told = (
+        f"{differs:.0%} of the last {lists} lists differed from the best guess within the first {PLACES} places; a "
+        f"document stood {figures['displacement']:.1f} places from where the best guess has it."
+    )
+    if figures["worth"] is not None:
+        told += f" By the model's own scores these lists were worth {figures['worth']:.1%} of the best guess."
+    if figures["lost"] is not None:
+        told += (
+            f" By {figures['clicked_lists']} clicked lists and how far people look, the best guess would have had "
+            f"{figures['lost']:+.3f} clicks per list ({figures['lost_low']:+.3f} to {figures['lost_high']:+.3f}); "
+            f"there were {figures['clicks']:.2f}."
+        )
+    return told
+
+
+# What takes a look at the lists of a rank model, kept until its log has grown: perturbation and examination.
+
+#: A model is not looked at again before so many times the time has passed that it took.
+REST = 5.0
+
+
+class Look(NamedTuple):
+    """What the lists of a model say.
+
+    Attributes
+    ----------
+    perturbation
+        How much is perturbed, and what that costs.
+    examination
+        How far people look, or why nobody knows.
+    """
+
+    perturbation: PerturbationReply | None
+    examination: Examined
+
+
+class _Looked(NamedTuple):
+    seq: int
+    at: float
+    took: float
+    look: Look
+
+
+class Looking:
+    """The looks at all models that somebody has asked for; one at a time is taken of each."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Looked] = {}
+        self._locks: dict[int, threading.Lock] = {}
+
+    def at(self, reading: Reading, model: Served) -> Look:
+        """The last look, or a new one if the log has grown and the last is old enough for what it cost."""
+        lock, known = self._locks.setdefault(model.slot, threading.Lock()), self._known.get(model.slot)
+        if not lock.acquire(blocking=known is None) and known is not None:
+            return known.look
+        try:
+            return self._taken(reading, model)
+        finally:
+            lock.release()
+
+    def _taken(self, reading: Reading, model: Served) -> Look:
+        known, began = self._known.get(model.slot), time.monotonic()
+        seq = all_committed(reading, model).seq
+        if known is not None and (seq == known.seq or began - known.at < REST * known.took):
+            return known.look
+        look = taken(reading, model)
+        ended = time.monotonic()
+        self._known[model.slot] = _Looked(seq, ended, ended - began, look)
+        return look
+
+
+def taken(reading: Reading, model: Served) -> Look:
+    """Look once."""
+    lists, blueprint = [Lists(reading, part) for part in model.parts], model.blueprint
+    shown, clicked = [each for one in lists for each in one.shown()], [each for one in lists for each in one.clicked()]
+    found = examined(shown, clicked, blueprint.settings)
+    clicks = blueprint.feedback == Feedback.CLICKS
+    return Look(perturbing(shown, clicked, found.curve, clicks=clicks), found)

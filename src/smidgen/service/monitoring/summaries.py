@@ -1,0 +1,107 @@
+"""The models at a glance, sorted: what the first page shows of each, kept as long as nothing has happened to it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from smidgen.service.engine.description import at_a_glance, committed
+from smidgen.service.engine.model import Served
+from smidgen.service.errors import BadRequest
+from smidgen.service.log.events import stamp
+from smidgen.service.monitoring.health import SEVERITIES
+from smidgen.service.schemas import Finding, ModelReply
+from smidgen.service.storage.protocol import Reading
+
+#: For so many seconds a glance holds if nothing has happened since; windows end, so not for ever.
+HOLDS_S = 10.0
+
+
+class Glance(NamedTuple):
+    """A model as the first page shows it.
+
+    Attributes
+    ----------
+    model, reply
+        The model, and what is said of it.
+    active_at
+        When its last event was.
+    findings
+        What was found about it, the worst first.
+    judged
+        Whether anybody has looked for findings yet; archived models need no look.
+    """
+
+    model: Served
+    reply: ModelReply
+    active_at: float
+    findings: Sequence[Finding] = ()
+    judged: bool = True
+
+    @property
+    def severity(self) -> int:
+        """How ill it is: 0 for the worst; beyond all severities if nothing was found."""
+        return SEVERITIES.index(self.findings[0].severity) if self.findings else len(SEVERITIES)
+
+    def told(self) -> dict[str, Any]:
+        """As JSON has it."""
+        out: dict[str, Any] = msgspec.to_builtins(self.reply)
+        return {
+            **out,
+            "last_activity_at": stamp(self.active_at),
+            "findings": list(self.findings),
+            "judged": self.judged,
+        }
+
+
+def _quality(glance: Glance) -> float:
+    """A share or a reward, the most first; a loss, the least first."""
+    quality = glance.reply.quality
+    if quality.value is None:
+        return float("inf")
+    return quality.value if glance.model.blueprint.loop.silence is None else -quality.value
+
+
+#: How the list may be sorted; those that are equal come in the order of their names.
+ORDERS: dict[str, Callable[[Glance], Any]] = {
+    "created": lambda glance: (-glance.model.created_at, -glance.model.id),
+    "name": lambda glance: (),
+    "loop": lambda glance: glance.reply.loop,
+    "decisions": lambda glance: -glance.reply.decisions,
+    "activity": lambda glance: -glance.active_at,
+    "quality": lambda glance: (glance.reply.quality.value is None, glance.reply.quality.measure, _quality(glance)),
+    "health": lambda glance: glance.severity,
+}
+
+
+def ordered(glances: Sequence[Glance], order: str) -> list[Glance]:
+    """In one of the orders; archived models last, whatever it is."""
+    if order not in ORDERS:
+        raise BadRequest(f"sort is {order!r}", f"choose among {', '.join(ORDERS)}")
+    by = ORDERS[order]
+    return sorted(glances, key=lambda each: (each.model.archived_at is not None, by(each), each.model.name.lower()))
+
+
+class Glances:
+    """What was last seen of each model."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, float, ModelReply, float]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, reading: Reading, model: Served, now: float) -> Glance:
+        """The model as it is now, or as it was a moment ago, if nothing has happened to it."""
+        ends = {part.slot: committed(reading, part).seq for part in model.parts}
+        seen, began = (ends, model.archived_at, model.name), time.monotonic()
+        with self._lock:
+            known = self._known.get(model.slot)
+        if known is None or known[0] != seen or began - known[1] > HOLDS_S:
+            last = [event.at for slot, seq in ends.items() if (event := reading.event(slot, seq)) is not None]
+            known = (seen, began, at_a_glance(reading, model, now), max(last, default=model.created_at))
+            with self._lock:
+                self._known[model.slot] = known
+        return Glance(model, known[2], known[3])

@@ -1,0 +1,228 @@
+"""Weights by name, contributions to an answer, taste in texts."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from smidgen.decision import Decision
+from smidgen.errors import NoWeights, SmidgenError
+from smidgen.features import DenseRows, Encoded, Row
+from smidgen.learners import Learner
+from smidgen.learners.coactive import Coactive
+from smidgen.learners.records.around import inside
+from smidgen.learners.records.front import explained
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.model import Served
+from smidgen.service.errors import Impossible, Unknown
+from smidgen.service.schemas import Contributions, TasteReply, TraitReply, Weight, WeightsReply
+from smidgen.service.storage.protocol import Reading
+from smidgen.structures import Choice, Ranking, structured
+from smidgen.structures.structure import vector
+
+# What a model goes by: its strongest weights, under their names.
+
+
+def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> list[str]:
+    """Keys of a model that begin so, in order; each found by one step in the index."""
+    if not model.keyed:
+        return []
+    rows = [reading.look("keys", part.slot, prefix=prefix, limit=limit) for part in model.parts]
+    return [key for (key,) in itertools.islice(heapq.merge(*rows), limit)]
+
+
+def namer(engine: Engine, model: Served, learner: Learner) -> Callable[[int], str]:
+    """What the columns are called: as the records have them, as the model's settings name them, or by number."""
+    if (features := engine.learners.table(model, learner)) is not None:
+        known = dict(features.named_columns())
+        return lambda index: known.get(index, f"#{index}")
+    names, hashed, numbered = model.blueprint.names, model.hashed, model.blueprint.loop.weight_name
+    if hashed is not None:
+        return lambda index: hashed.called(index) or numbered(index)
+    return names.__getitem__ if names is not None else numbered
+
+
+def _signed(model: Served, weights: Any) -> Any:
+    """Weights as they count for the names of their columns: a hash may turn the sign."""
+    if model.hashed is None:
+        return weights
+    return weights * model.hashed.signs()
+
+
+def known_names(engine: Engine, model: Served, most: int = 400) -> list[str]:
+    """Names of columns that records have had so far, in the order in which they came; of a keyed model, of one key."""
+    key = next(iter(keys(engine.store, model, limit=1)), None)
+    if model.keyed and key is None:
+        return []
+    model = engine.enter(model.of(key))
+    features = engine.learners.table(model, engine.learners.get(model, key).learner)
+    return [] if features is None else [name for _, name in itertools.islice(features.named_columns(), most)]
+
+
+def learner_of(engine: Engine, model: Served, key: str | None) -> Learner:
+    """The learner of a model, or of one of its keys, if it has any and this is one."""
+    if model.keyed and key is None:
+        raise Impossible("key is missing", "this model has one learner per key: say ?key=…")
+    if not model.keyed and key is not None:
+        raise Impossible("this model has no keys", "leave key out")
+    if key is not None and key not in keys(engine.store, model, key, 1):
+        raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
+    return engine.learners.get(model, key).learner
+
+
+def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:
+    """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out."""
+    learner = learner_of(engine, model, key)
+    weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
+    labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
+    found = []
+    point = model.blueprint.knobs is not None  # values in units of their own are no stronger or weaker
+    for place in range(min(limit, width)) if point else _strongest(weights.ravel(), limit).tolist():
+        row, column = divmod(place, width)
+        label = labels[row] if labels is not None else None
+        found.append(Weight(name=name(column), weight=float(weights.ravel()[place]), label=label))
+    return WeightsReply(model_version=model.version, weights=found)
+
+
+def largest_weights(engine: Engine, model: Served, key: str | None, label: str | None, top: int = 20) -> dict[str, Any]:
+    """The strongest weights of a model, or of one of its keys, or why there are none to show."""
+    if model.keyed and key is None:
+        seen = keys(engine.store, model, limit=1)
+        if not seen:
+            return _none("No key has been seen yet.")
+        key = seen[0]
+    if not model.keyed:
+        key = None
+    elif key not in keys(engine.store, model, key or "", 1):
+        raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
+    model = engine.enter(model.of(key))
+    learner = engine.learners.get(model, key).learner
+    try:
+        weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
+    except NoWeights as error:
+        return {**_none(model.blueprint.loop.without_weights(learner, error)), "key": key}
+    labels = _labels(model, weights)
+    if label is not None and label not in (labels or ()):
+        raise Unknown(f"there is no label {label!r}", f"choose among {', '.join(labels or ['none'])}")
+    row = weights if weights.ndim == 1 else weights[(labels or []).index(label) if label is not None else 0]
+    strongest, name = _strongest(row, top), namer(engine, model, learner)
+    if model.blueprint.knobs is not None:
+        strongest = range(min(top, len(row)))
+    return {
+        "key": key,
+        "label": (label or labels[0]) if labels else None,
+        "labels": labels,
+        "rounds": learner.rounds,
+        "dim": len(row),
+        "norm": float(np.linalg.norm(row)),
+        "weights": [{"name": name(int(i)), "weight": float(row[i])} for i in strongest],
+        "why_not": None,
+    }
+
+
+def _none(why: str) -> dict[str, Any]:
+    empty: dict[str, Any] = {"key": None, "label": None, "labels": None, "rounds": 0, "dim": 0, "norm": 0.0}
+    return {**empty, "weights": [], "why_not": why}
+
+
+def _labels(model: Served, weights: Any) -> list[str] | None:
+    if weights.ndim == 1:
+        return None
+    return model.blueprint.labels or [str(i) for i in range(len(weights))]
+
+
+def _strongest(row: Any, top: int) -> Any:
+    size = np.abs(row)
+    some = np.argpartition(-size, top - 1)[:top] if len(row) > top else np.arange(len(row))
+    order = some[np.lexsort((some, -size[some]))]
+    return order[size[order] > 0.0]
+
+
+# Why an answer: what each feature adds to its score under the present weights, by name.
+
+#: How many are told of one answer, and how many of them in words.
+MOST, TOLD = 100, 5
+
+
+def contributions(engine: Engine, model: Served, key: str | None, decision: Decision) -> Contributions | None:
+    """What the features of the answer add to its score, strongest first; None where no weights say so."""
+    learner = engine.learners.get(model, key).learner
+    found: list[tuple[str, float]] | None
+    try:
+        table = engine.learners.table(model, learner)
+        if table is not None and isinstance(decision.context, Encoded):
+            found = explained(table, inside(learner), decision).contributions
+        else:
+            found = _by_row(model, learner, decision, namer(engine, model, learner))
+    except SmidgenError:  # a learner without weights
+        return None
+    if found is None:
+        return None
+    items = sorted(((name, value) for name, value in found if value), key=lambda each: (-abs(each[1]), each[0]))
+    return Contributions(version=model.version, items=items[:MOST])
+
+
+def in_words(found: Contributions | None) -> str | None:
+    """The strongest of them as a sentence."""
+    if found is None or not found.items:
+        return None
+    told = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:TOLD])
+    return f"By the weights of version {found.version:,} this speaks for it, or against: {told}."
+
+
+def _by_row(
+    model: Served, learner: Learner, decision: Decision, name: Callable[[int], str]
+) -> list[tuple[str, float]] | None:
+    row = _answered_row(learner, decision)
+    if row is None:
+        return None
+    weights = np.asarray(learner.weights, dtype=np.float64)
+    if weights.ndim == 2:
+        weights = weights[int(decision.action)]
+    columns, values = row
+    if len(columns) and columns.max() >= len(weights):
+        return None
+    return [(name(int(c)), float(weights[c] * v)) for c, v in zip(columns, values, strict=True)]
+
+
+def _answered_row(learner: Learner, decision: Decision) -> tuple[Any, Any] | None:
+    """Columns and values of the row that was labelled, forwarded, chosen, or ranked first; φ of any other object."""
+    context = decision.context
+    if isinstance(context, Row):
+        return np.asarray(context.indices, dtype=np.int64), np.asarray(context.values, dtype=np.float64)
+    if not isinstance(context, Ranking | Choice):
+        return _described(decision)
+    first = int(np.ravel(np.asarray(decision.action))[0])
+    seen = getattr(learner, "seen_rows", None)  # some scale the features of a query
+    rows = context.rows if seen is None else seen(context)
+    if isinstance(rows, DenseRows):
+        return np.arange(rows.shape[1]), rows.array[first]
+    part = slice(rows.indptr[first], rows.indptr[first + 1])
+    return rows.indices[part], rows.data[part]
+
+
+def _described(decision: Decision) -> tuple[Any, Any] | None:
+    """All columns and φ of what was shown, of a structure of others; of two that were shown, the first."""
+    known = structured(decision.context)
+    if known is None:
+        return None
+    values = vector(known.phi(decision.greedy))
+    return np.arange(len(values)), values
+
+
+# What the edits of a model's users say of their taste.
+
+
+def taste_of(engine: Engine, model: Served, key: str | None) -> TasteReply:
+    """The taste of a model's users, or of one key, in words and by trait."""
+    if not model.blueprint.loop.takes_texts:
+        raise Impossible(f"a model of the loop {model.blueprint.loop.name} has no taste", "see /weights")
+    learner = learner_of(engine, model, key)
+    if not isinstance(learner, Coactive):
+        return TasteReply(taste=[], traits=[])
+    traits = [TraitReply(name=w.name, shown=w.shown, wanted=w.wanted, edits=w.edits) for w in learner.taste]
+    return TasteReply(taste=learner.in_words(), traits=traits)

@@ -1,0 +1,1 @@
+"""Replay and off-policy evaluation of logs."""

@@ -1,0 +1,731 @@
+"""Replay one log through other learners.
+
+What if another learner had stood here? A log, replayed through other learners and settings.
+
+A log knows what its users did with what they were shown, and nothing of what they would have done with something else.
+How far it can answer depends on the loop: see the evaluators in `smidgen.service.loops`, and what `WhatIf.notes` says.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import re
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+from smidgen.decision import Decision, FloatArray
+from smidgen.decoding import UNREADABLE
+from smidgen.errors import InvalidArgument, InvalidRecord
+from smidgen.evaluate.offline.sequence import asymptotic
+from smidgen.features import Encoded
+from smidgen.features.memory import Carried
+from smidgen.learners import Learner
+from smidgen.learners.records.around import rows_of
+from smidgen.learners.records.front import as_context
+from smidgen.service.engine.blueprint import Blueprint, labels_of
+from smidgen.service.engine.recordings import Recording
+from smidgen.service.engine.registry import recorded
+from smidgen.service.engine.replay import STEPS, Change, Kept, Undone, begin, keep, take
+from smidgen.service.engine.shared_state import Group
+from smidgen.service.log.codec import Line, as_bytes
+from smidgen.service.log.events import ERASED, REWINDS
+from smidgen.service.loops.estimates import ALPHA, FEW, N0, Estimate, Overlapping, Point, mean_of, share
+from smidgen.service.loops.evaluate_clicks import ClickedPages
+from smidgen.service.loops.evaluator import Companion, Evaluator, Lesson, Steps
+from smidgen.service.loops.registry import loops
+from smidgen.service.schemas import ModelBody
+from smidgen.service.storage import formats
+
+__all__ = ["ExaminedPlaces", "Outcome", "WhatIf", "other_body", "plot", "what_if"]
+
+# The records of a log whose learners have vectorizers of their own, as rows: other learners read the same.
+
+
+class RowsOfRecords:
+    """The records of a log as the rows that its own vectorizers made of them: others read the same.
+
+    The log's own learners are learnt again beside the others, so that names get the columns that they had.
+    """
+
+    def __init__(self, own: Blueprint) -> None:
+        self._own = own
+        self._learners: dict[str | None, Learner] = {}
+        self._amendments: list[Line] = []
+
+    def of(self, key: str | None, made: Decision) -> Decision:
+        """A decision on rows as the vectorizer makes them: each learner scales them as it does its own."""
+        return structs.replace(made, context=self.context(key, made.context))
+
+    def context(self, key: str | None, context: Any) -> Any:
+        """The context of an example on rows."""
+        return rows_of(self._learner(key), context)
+
+    def keep(self, event: Line, made: Decision | None, names: Carried) -> None:
+        """Let names keep their columns that an event told and that was taken back."""
+        keep(self._learner(event.key), Change(event.type, made, event.told()))
+
+    def take(self, event: Line, made: Decision | None, names: Carried = ()) -> None:
+        """Learn what the log's own learner has learnt."""
+        wide = event.type == "amended"
+        if wide:
+            self._amendments.append(event)
+        for key in list(self._learners) if wide else [event.key]:
+            learner = self._learner(key)
+            decision = None if made is None else learner.adopt(made)
+            self._learners[key] = take(learner, event.type, event.seq, decision, event.told(), key)
+
+    def _learner(self, key: str | None) -> Learner:
+        if key not in self._learners:
+            made = self._own.learner(key)
+            for event in self._amendments:
+                made = take(made, event.type, event.seq, None, event.told(), key)
+            self._learners[key] = made
+        return self._learners[key]
+
+
+# The records of a log whose keys share names, as the rows that were made of them: other learners read the same.
+
+#: What is to be said of learners that are compared on such a log.
+ALONE = "newcomers among the keys began with what the others shared; of other learners every key begins with nothing"
+
+
+class SharedRows:
+    """Follows the table of names along a log.
+
+    Parameters
+    ----------
+    own
+        The log's own settings.
+    """
+
+    def __init__(self, own: Blueprint) -> None:
+        self._own = own
+        self._group = Group(own)
+
+    def of(self, key: str | None, made: Decision) -> Decision:
+        """A decision on rows, with new names in the columns that they would get now; each learner scales them."""
+        return structs.replace(made, context=self.context(key, made.context))
+
+    def context(self, key: str | None, context: Any) -> Any:
+        """The context of an example on rows."""
+        table = self._group.table
+        if table is None or not isinstance(context, Encoded):
+            return context
+        return as_context(context, table.planned(context)[1])
+
+    def keep(self, event: Line, made: Decision | None, names: Carried) -> None:
+        """Let names keep their columns that an event told and that was taken back."""
+        if event.type == ERASED:
+            self._group.reserve(event.places)
+        elif event.group is not None:
+            self._group.keep_all(as_bytes(event.group), f"event {event.seq}")
+        else:
+            self._group.keep(Change(event.type, made, event.told(), event.places, names))
+
+    def take(self, event: Line, made: Decision | None, names: Carried = ()) -> None:
+        """Learn the names that the log's own learners have learnt."""
+        if event.type == "amended":
+            self._group.amend(event.told())
+        elif event.type == ERASED:
+            self._group.reserve(event.places)
+        elif event.group is not None:
+            self._group = Group.from_bytes(as_bytes(event.group), self._own, f"event {event.seq}")
+        else:
+            self._group.take(Change(event.type, made, event.told(), event.places, names))
+
+
+# Other learners as people write them: a name, and settings behind a colon.
+
+#: What belongs to the log's own learner, or to its place beside another.
+_ALONE: dict[str, Any] = dict.fromkeys(("explore", "min_share", "shadow_of", "challenger_of"))
+
+
+def other_body(body: ModelBody, spec: str) -> ModelBody:
+    """The model's settings with another learner, which explores as its own settings say.
+
+    Examples
+    --------
+    >>> from smidgen.service.schemas import ModelBody
+    >>> from smidgen.service.ope.whatif import other_body
+    >>> model = ModelBody(loop="label", learner="Banditron", params={"dim": 2, "gamma": 0.1}, labels=["a", "b"])
+    >>> other_body(model, "Confidit:eta=0.1,covariance=full").params
+    {'dim': 2, 'eta': 0.1, 'covariance': 'full'}
+    """
+    name, _, rest = spec.partition(":")
+    facts = loops.find(body.loop).facts
+    params: dict[str, Any] = {key: value for key, value in body.params.items() if key in facts}
+    for part in re.split(r",(?=\s*\w+\s*=)", rest) if rest.strip() else ():
+        key, equals, text = (each.strip() for each in part.partition("="))
+        if not equals or not key.isidentifier():
+            raise InvalidArgument(f"the learner is {spec!r}", 'write it as "Name:argument=value,argument=value"')
+        params[key] = _value(text)
+    return msgspec.structs.replace(body, learner=name.strip(), params=params, **_ALONE)
+
+
+def _value(text: str) -> Any:
+    """A number, a list, true, false or null as JSON says it; anything else is a word."""
+    try:
+        return msgspec.json.decode(text)
+    except UNREADABLE:
+        return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+# All learners on the way along one log: each event is read once, and told to each of them.
+
+#: The log's own learner.
+OWN = "as logged"
+#: So many of the latest decisions are kept, so that they need not be looked up again.
+RECENT = 4096
+#: So many events are told together at most.
+TOGETHER = 512
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Which of a log's keys are looked at: those that hash to one part of several."""
+
+    part: int = 0
+    of: int = 1
+
+    def __contains__(self, key: str | None) -> bool:
+        return self.of == 1 or crc32((key or "").encode()) % self.of == self.part
+
+
+class Bench:
+    """The learners that are compared, and what the log has told them so far.
+
+    Parameters
+    ----------
+    own
+        The log's own settings.
+    others
+        Other learners, as people write them.
+    recording
+        The log, for decisions long ago, and for what was taken back.
+    own_too
+        Whether the log's own learner is among those compared.
+    looked
+        Whose decisions are looked at.
+
+    Attributes
+    ----------
+    own
+        The log's own settings.
+    evaluators
+        By what was asked for; the log's own first.
+    companion
+        What they share.
+    decisions, answered
+        How many there were.
+    measures
+        The loop's own figure of each answered decision.
+    tape
+        Where these figures go if they are to be counted elsewhere; None keeps them here.
+    back, elsewhere
+        How many answers were taken back, and how often the log's learner was replaced.
+    """
+
+    def __init__(
+        self,
+        own: Blueprint,
+        others: Sequence[str],
+        recording: Recording,
+        *,
+        own_too: bool = True,
+        looked: Looked | None = None,
+    ) -> None:
+        self.own = own
+        self._recording = recording
+        self._looked = Looked() if looked is None else looked
+        self._whole = self._looked.of == 1
+        self._undone: dict[int | None, tuple[Undone, Kept]] = {}
+        self.tape: Callable[[str, tuple[Any, ...]], None] | None = None
+        self._recent: OrderedDict[str, Line] = OrderedDict()
+        self.evaluators, self._about = _evaluators(own, others)
+        if not own_too:
+            self.evaluators.pop(OWN, None)
+        evaluator = own.loop.evaluator
+        self.companion = Companion() if evaluator is None else evaluator.companion_of(own)
+        for each in self.evaluators.values():
+            each.companion, each.moves = self.companion, own.features is not None
+        self._tables: dict[int | None, RowsOfRecords | SharedRows] = {}
+        self.decisions = self.answered = self.back = self.elsewhere = self._labels = 0
+        self.measures = array("d")
+        self._steps = Steps()
+        self._patient = evaluator is not None and evaluator.patient and own.features is None
+
+    def take(self, event: Line) -> None:
+        """Take the next event; evaluators may hear of it later, with others (`settle`)."""
+        type = event.type
+        if type == "decision":
+            self._decided(event)
+            return
+        heard = type in ("feedback", "expired")
+        if not heard:
+            self.settle()
+        if type == "amended":
+            self._amended(event)
+        elif event.model_version is None:
+            return
+        elif event.model_version in self._gone(event.slot)[0]:
+            self.back += heard
+            self._taken_back(event)
+        elif heard:
+            self._answered(event)
+        elif type == "taught":
+            self._taught(event)
+        elif type in ("imported", "promoted") or (type == ERASED and event.places is not None):
+            self.elsewhere += type != ERASED
+            if type in STEPS and (rows := self._rows(event.slot)) is not None:
+                rows.take(event, None)
+
+    def _gone(self, slot: int | None) -> tuple[Undone, Kept]:
+        """What was taken back of a slot, and what stays of it."""
+        if slot not in self._undone:
+            undone = self._recording.undone(slot)
+            self._undone[slot] = undone, Kept(undone)
+        return self._undone[slot]
+
+    def _taken_back(self, event: Line) -> None:
+        """Let names keep their columns that an event told and that was taken back."""
+        kept, rows = self._gone(event.slot)[1], self._rows(event.slot)
+        if kept.has(event.type, event.model_version or 0) and rows is not None:
+            line, made = self._made(event)
+            rows.keep(event, made, _names(event, line))
+
+    def _made(self, event: Line) -> tuple[Line | None, Decision | None]:
+        """The decision that an event is about, if any."""
+        if event.decision is None or event.type in REWINDS:
+            return None, None
+        line = self._recent.get(event.decision) or self._recording.decision(event.decision)
+        return line, None if line is None else line.__dict__.get("as it was made") or line.made()
+
+    def _rows(self, slot: int | None) -> RowsOfRecords | SharedRows | None:
+        """The rows of a slot's records, if the log has records."""
+        if self.own.features is None:
+            return None
+        if slot not in self._tables:
+            self._tables[slot] = SharedRows(self.own) if self.own.shared.names else RowsOfRecords(self.own)
+        return self._tables[slot]
+
+    def settle(self) -> None:
+        """Let the evaluators hear of all events that were taken."""
+        if not self._steps:
+            return
+        steps, self._steps = self._steps, Steps()
+        self.companion.follow(steps)
+        for evaluator in self.evaluators.values():
+            evaluator.follow(steps)
+
+    def _tell(self, event: Line, made: Decision | None) -> None:
+        """Let the evaluators hear of a decision, or of an answer to one, at once if somebody counts elsewhere."""
+        self._steps.append((event, made))
+        if not self._patient or self.tape is not None or len(self._steps) >= TOGETHER:
+            self.settle()
+
+    def notes(self) -> list[str]:
+        """What is to be said of the log."""
+        found = [*self._about, *([ALONE] if self.own.shared.start else [])]
+        if self.back:
+            found.append(f"{self.back} answers were taken back later (retracted, or rolled back) and are left out")
+        if self.elsewhere:
+            found.append(
+                "the log's learner was once replaced by one from elsewhere; others know nothing of what it knew"
+            )
+        return found
+
+    @property
+    def _hears_all(self) -> bool:
+        """Whether decisions of other keys must be read too: for what all keys share."""
+        return self.companion.listens or (self.own.features is not None and self.own.shared.names)
+
+    def _decided(self, event: Line) -> None:
+        if event.beside is not None:  # nobody saw it
+            return
+        self.decisions += 1
+        looked = self._whole or event.key in self._looked
+        if not looked:
+            for evaluator in self.evaluators.values():
+                evaluator.passed(event.decision or "", answered=False)
+            if not self._hears_all:
+                return
+        made = event.made()
+        event.__dict__["its decision"] = made
+        event.__dict__["as it was made"] = made
+        if (rows := self._rows(event.slot)) is not None:
+            event.__dict__["its decision"] = rows.of(event.key, made)
+        self._recent[event.decision or ""] = event
+        if len(self._recent) > RECENT:
+            self._recent.popitem(last=False)
+        if not looked:
+            self.settle()
+            self.companion.decided(event)
+            return
+        if event.shared is not None and (start := event.shared.get("start")) is not None and OWN in self.evaluators:
+            self.settle()
+            begin(self.evaluators[OWN].learner(event.key), as_bytes(start))
+        self._tell(event, None)
+
+    def _answered(self, event: Line) -> None:
+        looked = self._whole or event.key in self._looked
+        if not looked:
+            for evaluator in self.evaluators.values():
+                evaluator.passed(event.decision or "", answered=True)
+            if not self._hears_all:
+                self.answered += 1
+                return
+        decision = self._recent.pop(event.decision or "", None)
+        if decision is None:
+            decision = self._recording.decision(event.decision or "")
+        if decision is None:
+            raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
+        made: Decision = decision.__dict__.get("as it was made") or decision.made()
+        said = event.told()
+        told = event.__dict__["its feedback"] = _plain(said)
+        self.answered += 1
+        measure = self._measure(event, made, told, decision) if looked else None
+        if measure is not None and self.tape is not None:
+            self.tape("measure", (measure,))
+        elif measure is not None:
+            self.measures.append(measure)
+        rows = self._rows(event.slot)
+        shown = made if rows is None else rows.of(event.key, made)
+        if looked:
+            self._tell(event, shown)
+        else:
+            self.settle()
+            self.companion.answered(event, shown)
+        if rows is not None:
+            event.__dict__["its feedback"] = said
+            rows.take(event, made, _names(event, decision))
+
+    def _measure(self, event: Line, made: Decision, told: Any, decision: Line) -> float | None:
+        if event.type == "expired":
+            return float(event.feedback.get("default_reward", told))
+        return self.own.loop.logged(made, told, event.feedback, decision.reply)
+
+    def _taught(self, event: Line) -> None:
+        told, (line, made) = event.told(), self._made(event)
+        rows = self._rows(event.slot)
+        shown = made if made is None or rows is None else rows.of(event.key, made)
+        for evaluator in self.evaluators.values() if event.key in self._looked else ():
+            if isinstance(told, Lesson):
+                evaluator.given(event.key, told, shown)
+            else:
+                read = [each if rows is None else rows.context(event.key, each) for each, _ in told]
+                evaluator.taught(event.key, list(zip(read, (answer for _, answer in told), strict=True)))
+        if rows is not None:
+            rows.take(event, made, _names(event, line))
+
+    def _amended(self, event: Line) -> None:
+        told = event.told()
+        if isinstance(told, dict) and told.get("labels") is not None:
+            names = event.more.get("changes", {}).get("add_labels", [])
+            numbers = list(labels_of(told))
+            if numbers and numbers[0] >= self._labels:  # each slot tells of them
+                self._labels = numbers[-1] + 1
+                for evaluator in self.evaluators.values():
+                    evaluator.labelled(numbers, names[-len(numbers) :])
+        if (rows := self._rows(event.slot)) is not None:
+            rows.take(event, None)
+
+
+def _names(event: Line, made: Line | None) -> Carried:
+    """The names that an event tells again, or the decision that it is about."""
+    return event.names if made is None else (made.shared or {}).get("names", ())
+
+
+def _plain(told: Any) -> Any:
+    """What a learner was told; of a lesson about what others have shown, what came of it."""
+    if not isinstance(told, Lesson):
+        return told
+    return told.answer[1] if isinstance(told.answer, tuple | list) and len(told.answer) == 2 else told.answer
+
+
+def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:
+    """An evaluator for each learner, where the loop has any, and what is to be said of the log's own learner."""
+    bare = own.bare()
+    blueprints = {spec: Blueprint(other_body(bare.body, spec)) for spec in others}  # refuses what makes no sense
+    for blueprint in blueprints.values():
+        blueprint.guarded = bare.guarded
+    if (evaluator := bare.loop.evaluator) is None:
+        return {}, []
+    found: dict[str, Evaluator] = {}
+    notes = evaluator.about(own)
+    if (why := evaluator.why_not(bare.card, bare.kind)) is None:
+        found[OWN] = evaluator(bare)
+    else:
+        notes.append(f"the log's own learner is not among those compared: {why}")
+    return found | {spec: evaluator(blueprint) for spec, blueprint in blueprints.items()}, notes
+
+
+POINTS = 400  # of a curve
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """What can be said of one learner.
+
+    Attributes
+    ----------
+    learner
+        As it was asked for; ``"as logged"`` is the log's own.
+    settings
+        Its name and arguments.
+    measure
+        What the curve shows.
+    main
+        Which of the figures the band shows.
+    figures
+        Estimates with 95 % intervals; without a value where there is too little to say one.
+    curve
+        Pairs (observations so far, the running figure), at most 400.
+    band
+        The main figure over time with its interval, where it has one that allows to look at any time.
+    overlap
+        How much of the log bears on it, where decisions are weighed by propensities.
+    verdict
+        Whether it would have been better than what was shown, in words; empty where the log cannot tell.
+    notes
+        What a reader of these figures must know.
+    """
+
+    learner: str
+    settings: str
+    measure: str
+    main: str = ""
+    figures: list[Estimate]
+    curve: list[tuple[int, float]]
+    band: list[Point] = []
+    overlap: Overlapping | None = None
+    verdict: str = ""
+    notes: list[str]
+
+
+class ExaminedPlaces(msgspec.Struct, kw_only=True):
+    """How likely people look at each place of a ranking, the first place first.
+
+    Attributes
+    ----------
+    read, low, high
+        The curve and its interval; all the same if it was given.
+    rounds
+        How many answered rankings it comes from; 0 if it was given.
+    """
+
+    read: list[float]
+    low: list[float]
+    high: list[float]
+    rounds: int
+
+
+class WhatIf(msgspec.Struct, kw_only=True):
+    """A log and what other learners would have made of it.
+
+    Attributes
+    ----------
+    log, loop
+        Which log.
+    decisions, answered
+        How many decisions it holds, and how many of them were learnt from.
+    logged
+        What really happened: the loop's own figure over the whole log.
+    outcomes
+        The log's own learner first, then the others.
+    examined
+        Of rankings: how far people look, where the log tells or the caller knows.
+    notes
+        What cannot be known, and why.
+    """
+
+    log: str
+    loop: str
+    decisions: int
+    answered: int
+    logged: Estimate
+    outcomes: list[Outcome]
+    examined: ExaminedPlaces | None = None
+    notes: list[str]
+
+
+def what_if(
+    recording: Recording,
+    others: Sequence[str],
+    *,
+    examined: FloatArray | None = None,
+    progress: Callable[[int], None] | None = None,
+    own_too: bool = True,
+) -> WhatIf:
+    """Replay a log through other learners.
+
+    Parameters
+    ----------
+    recording
+        The log.
+    others
+        Learners as ``"Name"`` or ``"Name:argument=value,…"``; the features and labels are those of the log's model.
+    examined
+        Of rankings: how likely each place is looked at; estimated from the log, where it can be, if left out.
+    progress
+        Called now and then with the number of events that were read.
+    own_too
+        Whether the log's own learner is among those compared.
+
+    Returns
+    -------
+    What can be said of each, with intervals; the log's own learner comes first.
+    """
+    bench, lines = begun(recording, others, examined, own_too=own_too)
+    for seq in followed(bench, lines):
+        if progress is not None:
+            progress(seq)
+    return found_by(bench, recording.name)
+
+
+def begun(
+    recording: Recording,
+    others: Sequence[str],
+    examined: FloatArray | None = None,
+    *,
+    own_too: bool = True,
+    looked: Looked | None = None,
+) -> tuple[Bench, Iterator[Line]]:
+    """The learners at the beginning of a log, and the events that follow its settings."""
+    lines = iter(recording.lines())
+    first = next(lines, None)
+    if first is None or first.model is None:
+        raise InvalidRecord(
+            f"{recording.name} does not begin with the model's settings", "export the log from its start"
+        )
+    formats.check(first.format, recording.name)
+    own = recorded(first.model, first.resolved)
+    bench = Bench(own, others, recording, own_too=own_too, looked=looked)
+    if isinstance(bench.companion, ClickedPages):
+        bench.companion.given = examined
+    elif examined is not None:
+        raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
+    return bench, lines
+
+
+def followed(bench: Bench, lines: Iterable[Line]) -> Iterator[int]:
+    """Follow a log to its end; now and then the number of the event is given."""
+    over = set[int | None]()
+    gc.freeze()  # many short-lived objects come now: the collector need not look at all that stays, again and again
+    try:
+        for count, event in enumerate(lines):
+            if event.slot in over:
+                continue
+            bench.take(event)
+            if event.type == "promoted":  # what follows was decided by the learner of another model
+                over.add(event.slot)
+                if event.slot is None:
+                    break
+            if count % 500 == 0:
+                yield event.seq
+        bench.settle()
+    finally:
+        gc.unfreeze()
+
+
+def found_by(bench: Bench, name: str) -> WhatIf:
+    """What the learners of a bench have found in the log of this name."""
+    own = bench.own
+    logged = _logged(own, bench.measures)
+    seen = bench.companion.examination() if isinstance(bench.companion, ClickedPages) else None
+    curve = None
+    if seen is not None:
+        curve = ExaminedPlaces(
+            read=seen.read.tolist(), low=seen.low.tolist(), high=seen.high.tolist(), rounds=seen.rounds
+        )
+    return WhatIf(
+        log=name,
+        loop=own.body.loop,
+        decisions=bench.decisions,
+        answered=bench.answered,
+        logged=logged,
+        outcomes=[_outcome(spec, each, logged) for spec, each in bench.evaluators.items()],
+        examined=curve,
+        notes=[*own.loop.caveats, *bench.notes()],
+    )
+
+
+def plot(found: WhatIf, path: str | os.PathLike[str]) -> None:
+    """Draw the running figures of all learners; the ending of the path says the format."""
+    from smidgen.history.plots import COLOURS, figure_type
+
+    figure = figure_type()(figsize=(7.5, 4.6), layout="constrained")
+    axes = figure.subplots()
+    for i, outcome in enumerate(found.outcomes):
+        if outcome.curve:
+            counts, values = zip(*outcome.curve, strict=True)
+            colour, style = COLOURS[i % len(COLOURS)], "--" if outcome.learner == "as logged" else "-"
+            label = f"{found.log} itself" if outcome.learner == "as logged" else outcome.learner
+            axes.plot(counts, values, style, color=colour, linewidth=2, label=label)
+    measure = found.outcomes[0].measure if found.outcomes else found.logged.measure
+    axes.set(xlabel="feedback", ylabel=f"{measure}, running")
+    axes.set_title(f"{found.log}: what if", loc="left", fontsize=11)
+    axes.grid(visible=True, alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.lines:
+        axes.legend(frameon=False, fontsize=9)
+    figure.savefig(path, dpi=140)
+
+
+def _outcome(spec: str, evaluator: Evaluator, logged: Estimate) -> Outcome:
+    figures = evaluator.figures()
+    return Outcome(
+        learner=spec,
+        settings=repr(evaluator.blueprint.learner(None)),
+        measure=evaluator.measure,
+        main=evaluator.main,
+        figures=figures,
+        curve=_thinned(evaluator.curve),
+        band=evaluator.band(),
+        overlap=evaluator.overlapping(),
+        verdict="" if spec == OWN else _verdict(figures, logged),
+        notes=evaluator.remarks(),
+    )
+
+
+def _verdict(figures: list[Estimate], logged: Estimate) -> str:
+    """Better, worse, or not known, by the intervals of the weighted figure and of what happened."""
+    mine = next((each for each in figures if each.measure.endswith("(self-normalised)")), None)
+    if mine is None or not mine.measure.startswith(logged.measure) or logged.low is None or logged.high is None:
+        return ""
+    if mine.value is None or mine.low is None or mine.high is None:
+        return "too little of the log bears on it to say anything"
+    if mine.low > logged.high:
+        return "better than what was shown, and that is certain"
+    if mine.high < logged.low:
+        return "worse than what was shown, and that is certain"
+    likely = "likely better" if mine.value > (logged.value or 0.0) else "likely no better"
+    return f"not certain yet ({likely}): the intervals overlap"
+
+
+def _thinned(curve: Sequence[float]) -> list[tuple[int, float]]:
+    step = max(1, math.ceil(len(curve) / POINTS))
+    counts = list(range(len(curve), 0, -step))[::-1]
+    return [(count, curve[count - 1]) for count in counts]
+
+
+def _logged(own: Blueprint, values: array[float]) -> Estimate:
+    loop = own.loop
+    if loop.share or not values:
+        return share(loop.measure, int(sum(values)), len(values))
+    low, high = own.terms.reward_range
+    if len(values) < FEW or min(values) < low or max(values) > high:  # no rewards, but losses, say
+        value, below, above = mean_of(list(values), None)
+        return Estimate(measure=loop.measure, value=value, low=below, high=above, of=len(values))
+    found = asymptotic((np.array(values) - low) / (high - low), ALPHA, N0)
+    ends = (low + (high - low) * end for end in (found.value, max(0.0, found.low), min(1.0, found.high)))
+    value, below, above = ends
+    return Estimate(measure=loop.measure, value=value, low=below, high=above, of=len(values))

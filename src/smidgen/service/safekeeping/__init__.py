@@ -1,1 +1,0 @@
-"""Loss that is noticed and made good: checks of a data folder, backups, and the way back."""

@@ -1,0 +1,1 @@
+"""Stores: SQLite and PostgreSQL behind one protocol, snapshots, the data folder."""

@@ -1,0 +1,319 @@
+"""Readers, leases and vacuum on PostgreSQL."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from smidgen.service.errors import StorageFailed
+from smidgen.service.storage.postgres_address import Address
+from smidgen.service.storage.postgres_connection import Batch, Rows, Sent, Wire, Wires, call
+from smidgen.service.storage.postgres_schema import refuse_other
+from smidgen.service.storage.records import LeaseRow, State
+from smidgen.service.storage.snapshots import MARK
+from smidgen.service.storage.sql import SQLReads
+
+# Reading from PostgreSQL: connections of their own for readers, one snapshot for a moment, long answers in parts.
+
+_PAGE = "SELECT * FROM ({sql}) AS page LIMIT {size}"
+_MOMENT = call("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_END = call("COMMIT")
+_SEQS = "SELECT seq FROM states WHERE slot = ? ORDER BY seq DESC"
+_STATE = "SELECT seq, state, mark, at FROM states WHERE slot = ? AND seq = ?"
+#: About how many bytes are fetched at once of a long answer, and how many rows at least and at most.
+_PART, _FEWEST, _MOST = 4 << 20, 16, 2048
+_names = itertools.count()
+
+Asking = Callable[..., Rows]
+
+
+class PostgresReads(SQLReads):
+    """What the writer and the readers have in common: states are rows."""
+
+    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+        if key is not None:
+            yield from self._states_of_key(slot, key)
+            return
+        for (seq,) in self._rows(_SEQS, (slot,)):
+            if (row := self._row(_STATE, (slot, seq))) is not None:
+                _, content, mark, at = row
+                own = mark[:MARK].hex() == self._mark(slot, seq)
+                yield State(seq, content, f"the state after event {seq}", own, len(content), at)
+
+
+class PostgresReader(PostgresReads):
+    """A store to be looked at beside a running service, all of it as of the moment when it was opened.
+
+    Parameters
+    ----------
+    address
+        Where; tables are not made, and those of another smidgen are refused.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._wire = Wire(address, reading=True, statement_s=None, idle_s=None)
+        self._lock = threading.RLock()
+        try:
+            refuse_other(self._wire)
+            _begin(self._wire)
+        except BaseException:
+            self._wire.close()
+            raise
+
+    def moment(self) -> AbstractContextManager[None]:
+        """It is one."""
+        return nullcontext()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._wire.close()
+
+    def _ask(self, *calls: Sent) -> Rows:
+        with self._lock:
+            return self._wire.ask(calls)
+
+    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+        return self._ask(call(sql, values))[0]
+
+    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        return in_parts(self._ask, sql, values, size)
+
+
+class PostgresReaders(PostgresReads):
+    """The questions, for many threads: whoever asks has a connection of his own meanwhile.
+
+    Parameters
+    ----------
+    address
+        Where.
+    most
+        How many connections there may be at once.
+    """
+
+    def __init__(self, address: Address, most: int = 8) -> None:
+        self.address = address
+        self._wires = Wires(address, most)
+        self._own = threading.local()
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Answer all questions of this thread within the block as of one moment."""
+        if getattr(self._own, "wire", None) is not None:
+            yield
+            return
+        with self._taken() as wire:
+            self._own.wire = wire
+            try:
+                _begin(wire)
+                yield
+            finally:
+                self._own.wire = None
+                if wire.open:
+                    wire.ask([_END])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._wires.close()
+
+    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+        return self._ask(call(sql, values))[0]
+
+    def _ask(self, *calls: Sent) -> Rows:
+        held: Wire | None = getattr(self._own, "wire", None)
+        if held is not None:
+            return held.ask(calls)
+        while True:
+            with self._taken() as wire:
+                used = wire.trips > 1
+                try:
+                    return wire.ask(calls)
+                except StorageFailed:
+                    if wire.open or not used:
+                        raise
+            # it had died since it was last used, and nothing was changed over it: ask another
+
+    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        if getattr(self._own, "wire", None) is not None:
+            yield from in_parts(self._ask, sql, values, size)
+            return
+        if len(rows := self._rows(page(sql, size), values)) < size:
+            yield from rows
+            return
+        with self._taken() as wire:
+            _begin(wire)
+            try:
+                yield from _fetched(lambda *calls: wire.ask(calls), sql, values, size)
+            finally:
+                if wire.open:
+                    wire.ask([_END])
+
+    @contextmanager
+    def _taken(self) -> Iterator[Wire]:
+        wire = self._wires.take()
+        try:
+            yield wire
+        finally:
+            self._wires.give(wire)
+
+
+def page(sql: str, size: int) -> str:
+    """A statement for the first rows only."""
+    return _PAGE.format(sql=sql, size=size)
+
+
+def in_parts(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
+    """The rows of a statement within a transaction: the first ones at once, and if there are more, some at a time."""
+    (rows,) = ask(call(page(sql, size), values))
+    if len(rows) < size:
+        yield from rows
+    else:
+        yield from _fetched(ask, sql, values, size)
+
+
+def _fetched(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
+    name, asked = f"part{next(_names)}", call(sql, values)
+    declared = Sent(f"DECLARE {name} NO SCROLL CURSOR FOR {asked.sql}", asked.values, asked.formats, plain=True)
+    _, rows = ask(declared, _fetch(name, size))
+    while rows:
+        yield from rows
+        if len(rows) < size:
+            break
+        bytes_of = sum(len(value) for row in rows for value in row if isinstance(value, bytes)) + 64 * len(rows)
+        size = max(_FEWEST, min(_MOST, _PART * len(rows) // bytes_of))
+        (rows,) = ask(_fetch(name, size))
+    ask(Sent(f"CLOSE {name}", [], [], plain=True))
+
+
+def _fetch(name: str, count: int) -> Sent:
+    return Sent(f"FETCH {count} FROM {name}", [], [], plain=True)
+
+
+def _begin(wire: Wire) -> None:
+    wire.ask([_MOMENT, call("SELECT 1 FROM catalogue")])
+
+
+# Who owns which slot, by the clock of the database: leases with epochs.
+
+_NOW = "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
+_SLOTS = "CAST(string_to_array(?3, ',') AS BIGINT[])"
+# Rows are locked in the order of slots, so that nobody waits in a ring.
+_RENEWAL = """
+    WITH held AS (
+        SELECT slot FROM leases WHERE slot = ANY ({slots}) AND owner = ?1 AND until > {now} ORDER BY slot FOR UPDATE
+    ) UPDATE leases SET until = {now} + ?2 FROM held WHERE leases.slot = held.slot RETURNING leases.slot, epoch
+"""
+_RENEW = _RENEWAL.format(now=_NOW, slots=_SLOTS)
+_GRANTING = """
+    INSERT INTO leases AS l SELECT wanted, ?1, 1, {now} + ?2 FROM unnest({slots}) AS wanted WHERE NOT EXISTS (
+        SELECT 1 FROM leases WHERE slot = wanted AND owner <> ?1 AND until > {now}
+    ) ORDER BY wanted
+    ON CONFLICT (slot) DO UPDATE
+        SET owner = excluded.owner, until = excluded.until,
+            epoch = l.epoch + CASE WHEN l.owner = excluded.owner THEN 0 ELSE 1 END
+    WHERE l.owner = excluded.owner OR l.until <= {now} RETURNING slot, epoch
+"""
+_GRANT = _GRANTING.format(now=_NOW, slots=_SLOTS)
+_LEAVING = """
+    WITH held AS (SELECT slot FROM leases WHERE slot = ANY ({slots}) AND owner = ?1 ORDER BY slot FOR UPDATE)
+    UPDATE leases SET until = ?2 FROM held WHERE leases.slot = held.slot
+"""
+_LEAVE = _LEAVING.format(slots=_SLOTS)
+
+
+class Leases:
+    """The leases, over a connection of their own: they last at once, whatever batch is open.
+
+    Parameters
+    ----------
+    side
+        The connection.
+    """
+
+    def __init__(self, side: Batch) -> None:
+        self._side = side
+
+    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
+        """Own slots, or go on owning them, for so long; those that somebody else owns are left out."""
+        if not slots:
+            return {}
+        given = (owner, float(seconds), _told(slots))
+        renewing = (call("BEGIN"), call("SET LOCAL synchronous_commit = off"), call(_RENEW, given), call("COMMIT"))
+        *_, renewed, _ = self._side.ask(*renewing)  # a renewal that a crash forgets does no harm
+        epochs = dict(renewed)
+        if rest := [slot for slot in slots if slot not in epochs]:
+            epochs |= dict(self._side.ask(call(_GRANT, (owner, float(seconds), _told(rest))))[0])
+        return epochs
+
+    def leases(self) -> list[LeaseRow]:
+        """Who owns which slot until when, by slot."""
+        (rows,) = self._side.ask(call("SELECT slot, owner, epoch, until FROM leases WHERE until > 0 ORDER BY slot"))
+        return [LeaseRow(*row) for row in rows]
+
+    def leave(self, owner: str, *slots: int) -> None:
+        """Own slots no more."""
+        self._side.ask(call(_LEAVE, (owner, 0.0, _told(slots))))
+
+
+def _told(slots: Sequence[int]) -> str:
+    return ",".join(map(str, slots))
+
+
+# Taking what was erased out of PostgreSQL's tables: a vacuum aside, by one worker for all.
+
+_log = logging.getLogger("smidgen.service")
+_LOCK = 0x73766163
+_TABLES = ("events", "decisions", "calls", "states", "key_states", "base_states", "carried")
+
+
+class Cleansing:
+    """Vacuums the tables after something was erased; it may take long, so it happens in a thread of its own.
+
+    Parameters
+    ----------
+    side
+        A connection for questions.
+    """
+
+    def __init__(self, side: Batch) -> None:
+        self._side = side
+        self._thread: threading.Thread | None = None
+
+    def done(self) -> bool:
+        """Whether nothing is left to do; else it is begun, or goes on."""
+        if self._thread is not None and self._thread.is_alive():
+            return False
+        (((unclean,),),) = self._side.ask(call("SELECT unclean FROM catalogue"))
+        if not unclean:
+            return True
+        self._thread = threading.Thread(target=self._vacuum, args=(unclean,), name="smidgen vacuum", daemon=True)
+        self._thread.start()
+        return False
+
+    def close(self) -> None:
+        """Wait a little for a vacuum that is under way; else the server goes on alone."""
+        if self._thread is not None:
+            self._thread.join(1.0)
+
+    def _vacuum(self, unclean: int) -> None:
+        try:
+            wire = Wire(self._side.address, statement_s=None)
+        except StorageFailed as error:
+            _log.warning("what was erased is still in the tables: %s", error)
+            return
+        try:
+            schema = self._side.address.schema
+            locked = f"SELECT pg_try_advisory_lock({_LOCK}, hashtext('{schema}'))"
+            (((mine,),),) = wire.ask([Sent(locked, [], [], plain=True)])
+            if mine:
+                for table in _TABLES:
+                    wire.ask([Sent(f"VACUUM (TRUNCATE FALSE) {table}", [], [], plain=True)])
+                wire.ask([call("UPDATE catalogue SET unclean = 0 WHERE unclean = ?", (unclean,))])
+        except StorageFailed as error:
+            _log.warning("what was erased is still in the tables: %s", error)
+        finally:
+            wire.close()

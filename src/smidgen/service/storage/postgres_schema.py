@@ -1,0 +1,189 @@
+"""The tables in PostgreSQL, and the way to them: migrations with their own record, made by one worker for all."""
+
+from __future__ import annotations
+
+import time
+
+import psycopg
+
+from smidgen.service.errors import DatabaseFailed
+from smidgen.service.storage.postgres_address import Address
+from smidgen.service.storage.postgres_connection import Sent, Wire
+
+#: The number of the lock under which the tables are made, so that those who start at once do it once.
+_LOCK = 0x736D6964
+#: Schema by number.
+MIGRATIONS: dict[int, tuple[str, str]] = {
+    1: (
+        "models, slots, events in a chain, decisions, states, tokens, bases, leases, the catalogue",
+        """
+        CREATE TABLE models (
+            id BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL UNIQUE, body BYTEA NOT NULL, resolved BYTEA NOT NULL,
+            created_at DOUBLE PRECISION NOT NULL, archived_at DOUBLE PRECISION
+        );
+        CREATE TABLE slots (
+            id BIGINT PRIMARY KEY, model BIGINT NOT NULL REFERENCES models, place BIGINT NOT NULL DEFAULT 0,
+            seq BIGINT NOT NULL, version BIGINT NOT NULL, decisions BIGINT NOT NULL, late BIGINT NOT NULL,
+            keys BIGINT NOT NULL, number BIGINT NOT NULL, chain BYTEA NOT NULL, answered BIGINT NOT NULL DEFAULT 0,
+            UNIQUE (model, place)
+        ) WITH (fillfactor = 20);
+        CREATE TABLE events (
+            slot BIGINT NOT NULL, seq BIGINT NOT NULL, type TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL,
+            at DOUBLE PRECISION NOT NULL, decision BYTEA, key TEXT COLLATE "C", made BIGINT, salt BYTEA,
+            chain BYTEA NOT NULL, body BYTEA
+        );
+        CREATE UNIQUE INDEX event_order ON events (slot, seq);
+        CREATE INDEX event_keys ON events (slot, key, seq) WHERE key IS NOT NULL;
+        CREATE INDEX event_wide ON events (slot, seq) WHERE decision IS NULL;
+        CREATE INDEX event_rewinds ON events (slot, seq) WHERE type IN ('retracted', 'rolled_back');
+        CREATE TABLE decisions (
+            id BYTEA PRIMARY KEY, slot BIGINT NOT NULL, seq BIGINT NOT NULL, number BIGINT NOT NULL,
+            expires_at DOUBLE PRECISION NOT NULL, request TEXT COLLATE "C", request_hash BYTEA,
+            explored SMALLINT NOT NULL, forwarded SMALLINT, feedback_seq BIGINT, feedback_hash BYTEA, version BIGINT,
+            measure DOUBLE PRECISION, position DOUBLE PRECISION, waits SMALLINT NOT NULL DEFAULT 0,
+            shown SMALLINT NOT NULL DEFAULT 1, late_hash BYTEA, beside BYTEA, agreed SMALLINT,
+            target DOUBLE PRECISION, chance DOUBLE PRECISION
+        ) WITH (fillfactor = 80);
+        CREATE UNIQUE INDEX decision_requests ON decisions (slot, request) WHERE request IS NOT NULL;
+        CREATE INDEX decision_order ON decisions (slot, seq);
+        CREATE INDEX decision_versions ON decisions (slot, version) WHERE version IS NOT NULL;
+        CREATE INDEX decision_due ON decisions (expires_at, slot, seq)
+            WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL;
+        CREATE INDEX decision_beside ON decisions (beside) WHERE beside IS NOT NULL;
+        CREATE INDEX decision_agreed ON decisions (slot, seq, agreed) WHERE agreed IS NOT NULL;
+        CREATE TABLE calls (
+            slot BIGINT NOT NULL, id TEXT COLLATE "C" NOT NULL, hash BYTEA NOT NULL, seq BIGINT NOT NULL,
+            PRIMARY KEY (slot, id)
+        );
+        CREATE TABLE states (
+            slot BIGINT NOT NULL REFERENCES slots, seq BIGINT NOT NULL, at DOUBLE PRECISION NOT NULL,
+            mark BYTEA NOT NULL, state BYTEA NOT NULL, PRIMARY KEY (slot, seq)
+        );
+        CREATE TABLE key_states (
+            slot BIGINT NOT NULL, key TEXT COLLATE "C" NOT NULL, seq BIGINT NOT NULL, at DOUBLE PRECISION NOT NULL,
+            state BYTEA NOT NULL, PRIMARY KEY (slot, key)
+        );
+        CREATE TABLE tokens (
+            id TEXT COLLATE "C" PRIMARY KEY, hash BYTEA NOT NULL UNIQUE, scopes TEXT NOT NULL, model TEXT,
+            created_at DOUBLE PRECISION NOT NULL, revoked_at DOUBLE PRECISION
+        );
+        CREATE TABLE lineage (
+            slot BIGINT NOT NULL REFERENCES slots, source BIGINT NOT NULL REFERENCES slots, seq BIGINT NOT NULL,
+            PRIMARY KEY (slot, source)
+        );
+        CREATE TABLE bases (
+            slot BIGINT PRIMARY KEY REFERENCES slots, seq BIGINT NOT NULL, version BIGINT NOT NULL,
+            chain BYTEA NOT NULL, at DOUBLE PRECISION NOT NULL, decisions BIGINT NOT NULL, late BIGINT NOT NULL,
+            floor BIGINT NOT NULL, body BYTEA NOT NULL, erased BIGINT NOT NULL
+        );
+        CREATE TABLE base_states (
+            slot BIGINT NOT NULL, key TEXT COLLATE "C" NOT NULL, seq BIGINT NOT NULL, number BIGINT NOT NULL,
+            digest BYTEA NOT NULL, state BYTEA NOT NULL
+        );
+        CREATE UNIQUE INDEX base_state_order ON base_states (slot, key, seq, digest);
+        CREATE TABLE carried (
+            slot BIGINT NOT NULL, seq BIGINT NOT NULL, digest BYTEA NOT NULL, PRIMARY KEY (slot, seq)
+        );
+        CREATE TABLE gone (id BYTEA PRIMARY KEY, slot BIGINT NOT NULL);
+        CREATE TABLE leases (
+            slot BIGINT PRIMARY KEY, owner TEXT NOT NULL, epoch BIGINT NOT NULL, until DOUBLE PRECISION NOT NULL
+        );
+        CREATE TABLE catalogue (
+            id BIGINT PRIMARY KEY CHECK (id = 1), number BIGINT NOT NULL, unclean BIGINT NOT NULL
+        );
+        INSERT INTO catalogue VALUES (1, 0, 0);
+        CREATE TABLE probe (id BIGINT PRIMARY KEY, content BYTEA NOT NULL)
+        """,
+    ),
+    2: (
+        "names, expiry and last use of tokens",
+        """
+        ALTER TABLE tokens ADD COLUMN name TEXT;
+        ALTER TABLE tokens ADD COLUMN expires_at DOUBLE PRECISION;
+        ALTER TABLE tokens ADD COLUMN used_at DOUBLE PRECISION
+        """,
+    ),
+}
+NEWEST = max(MIGRATIONS)
+# A function that looks up a name may still not see what another has just made; a question does.
+_THERE = """
+    SELECT EXISTS (
+        SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = $1 AND c.relname = $2
+    )
+"""
+
+
+def number_of(wire: Wire) -> int:
+    """The number of the schema, 0 if there are no tables."""
+    asked = Sent(_THERE, [wire.address.schema.encode(), b"migrations"], [1, 1], plain=True)
+    ((found,),) = wire.ask([asked])[0]
+    if not found:
+        return 0
+    try:
+        ((number,),) = wire.ask([_plain("SELECT coalesce(max(version), 0) FROM migrations")])[0]
+    except psycopg.Error as error:
+        raise DatabaseFailed(f"{wire.address} has tables of somebody else: {error}", "name another ?schema=") from error
+    return int(number)
+
+
+def prepare(wire: Wire) -> None:
+    """Make the tables what this smidgen knows, under a lock; a newer one's, and who may only read, are refused."""
+    if (number := number_of(wire)) == NEWEST:
+        wire.ask([_plain("DELETE FROM probe WHERE FALSE")])
+        return
+    _refuse_newer(number, wire.address)
+    schema = wire.address.schema
+    try:
+        wire.ask([_plain("BEGIN"), _plain(f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext('{schema}'))")])
+        number = number_of(wire)  # others may have been quicker
+        _refuse_newer(number, wire.address)
+        if number == 0:
+            _make_schema(wire)
+        for version, (what, script) in MIGRATIONS.items():
+            if version > number:
+                wire.ask([_plain(statement) for statement in script.split(";") if statement.strip()])
+                told: list[bytes | None] = [b"%d" % version, what.encode(), b"%f" % time.time()]
+                wire.ask([Sent("INSERT INTO migrations VALUES ($1, $2, $3)", told, [0, 1, 0], plain=True)])
+        wire.ask([_plain("COMMIT")])
+    except psycopg.Error as error:
+        wire.close()
+        raise DatabaseFailed(
+            f"the tables in {wire.address} could not be made: {error}", "see whether the schema is smidgen's own"
+        ) from error
+
+
+def refuse_other(wire: Wire) -> None:
+    """Refuse tables that are not there, or not those of this smidgen; for readers, who make none."""
+    number = number_of(wire)
+    _refuse_newer(number, wire.address)
+    if number == 0:
+        raise DatabaseFailed(f"there is no store in {wire.address}", "give the --store of a service")
+    if number < NEWEST:
+        raise DatabaseFailed(f"the store in {wire.address} has schema {number}", "start the service once: it migrates")
+
+
+def _make_schema(wire: Wire) -> None:
+    """Make the schema, and the record of what was done to it."""
+    asked = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)"
+    ((there,),) = wire.ask([Sent(asked, [wire.address.schema.encode()], [1], plain=True)])[0]
+    if not there:
+        wire.ask([_plain(f"CREATE SCHEMA {wire.address.schema}")])
+    wire.ask(
+        [
+            _plain(
+                "CREATE TABLE migrations (version BIGINT PRIMARY KEY, what TEXT NOT NULL, at DOUBLE PRECISION NOT NULL)"
+            )
+        ]
+    )
+
+
+def _refuse_newer(number: int, address: Address) -> None:
+    if number > NEWEST:
+        raise DatabaseFailed(
+            f"the store in {address} has schema {number} and this smidgen knows {NEWEST}", "upgrade smidgen to open it"
+        )
+
+
+def _plain(sql: str) -> Sent:
+    return Sent(sql, [], [], plain=True)

@@ -1,0 +1,525 @@
+"""The Store and Reading protocols.
+
+The door of the store: what the rest of the service may ask of it, whatever stands behind.
+
+A store keeps models, events, decisions, states and tokens. Events belong to a slot; a model has one slot today, so that
+``seq`` and versions count per model. Writing happens in a batch (`Store.begin`, `Store.commit`), every command of it
+under a savepoint of its own. Reading happens through a `Reading`, which sees what is committed, never waits for the
+writer, and may be used from any thread.
+
+`smidgen.testing.check_store` holds a store against this contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Literal, Protocol
+
+from smidgen.service.log.base import Base, BaseState, Carried, Lineage
+from smidgen.service.log.events import Event
+from smidgen.service.storage.records import (
+    Asked,
+    CallRow,
+    Counts,
+    DecisionRow,
+    Expiry,
+    LeaseRow,
+    ModelRow,
+    State,
+    TokenRow,
+    Told,
+    Verdict,
+)
+
+# The part of the store's door that is about bases (logs whose beginning is erased), and about models as a whole.
+
+
+class BaseReading(Protocol):
+    """What can be asked about bases and lineage."""
+
+    def base_states(self, slot: int) -> Iterator[BaseState]:
+        """What all learners had become at the base, in the order of their keys."""
+        ...
+
+    def carried(self, slot: int) -> list[Carried]:
+        """The decisions under the base that are kept, in order."""
+        ...
+
+    def crossing(self, slot: int, seq: int, now: float, after: int) -> list[int]:
+        """The decisions up to an event that later events are about, or that are open at a moment, in order.
+
+        With ``after`` beyond ``seq``: only those that events after it are about.
+        """
+        ...
+
+    def under(self, slot: int, seq: int) -> tuple[int, int]:
+        """How many decisions and late answers there were up to an event."""
+        ...
+
+    def erased_decision(self, id: str) -> int | None:
+        """The slot of a decision that was erased since it lies under a base; None if none is known."""
+        ...
+
+    def lineage(self) -> list[Lineage]:
+        """Which models began with what others had learnt."""
+        ...
+
+
+class Retaining(Protocol):
+    """What changes where a log begins, and what a model is called."""
+
+    def revive(self, model: int) -> None:
+        """Note that an archived model decides again."""
+        ...
+
+    def rename(self, model: int, name: str) -> None:
+        """Give a model another name, which no other has."""
+        ...
+
+    def derive(self, slot: int, source: int, seq: int) -> None:
+        """Note that a model began with what another had learnt up to an event."""
+        ...
+
+    def stage(self, slot: int, states: Sequence[BaseState]) -> None:
+        """Write states of a base that is still to come; until it does, nobody sees them."""
+        ...
+
+    def unstage(self, slot: int) -> None:
+        """Drop the states of a base that did not come."""
+        ...
+
+    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+        """Let a log begin after a base whose states are staged; the number of the event that says so.
+
+        What lies under the base is not seen any more, but for the decisions that are carried; `Store.tidy` erases it.
+        """
+        ...
+
+    def drop_base_state(self, slot: int, key: str, at: float) -> None:
+        """Let a base hold nothing of a key, nor keep any of its decisions; an event tells of the base as it is then."""
+        ...
+
+    def tidy(self, limit: int) -> bool:
+        """Erase some of what lies under a base, about so many events; False if nothing is left."""
+        ...
+
+
+# The part of the store's door that is about others who write to the same store: slots that are taken, and leases.
+
+
+class Sharing(Protocol):
+    """What lets several writers share a store. Where there is one writer only, all of it is granted at once."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether others may write to it too."""
+        ...
+
+    def enter(self, *slots: int) -> None:
+        """Take slots for the open batch: nobody else writes to them until it ends, and their counts are fresh.
+
+        It waits for others only while the batch holds no slot. If it holds some and another is busy, `Taken` is
+        raised, and nothing is taken: so nobody ever waits in a ring. A slot that the batch holds, or has made, is
+        entered already. Whoever writes to a slot that was not entered enters it by that.
+        """
+        ...
+
+    def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
+        """A hint: the open batch will be about these slots and about these decisions; their slots are entered.
+
+        A store far away fetches them together, in one round trip. Any text may be given. It waits, as `enter` does, for
+        what comes first, if the batch holds nothing yet, and never for what comes then.
+        """
+        ...
+
+    def catalogue(self) -> int:
+        """A number that grows with every committed change of the rows of models and of tokens, by whomever.
+
+        Any thread may ask. Within a batch it is the number as of the last `enter` (no round trip of its own), and
+        exact for the slots that are entered. Where there is one writer, who knows what it changed, it stays the same.
+        """
+        ...
+
+    def kinds(self, slot: int, after: int) -> set[str]:
+        """The types of the events of a slot after one, each once: what others wrote, for one who wrote that one."""
+        ...
+
+    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
+        """Own slots, or go on owning them, for so long; those that somebody else owns are left out.
+
+        The numbers are the epochs: one grows each time the owner changes, and lasts at once, whatever batch is open.
+        Any thread may ask.
+        """
+        ...
+
+    def leases(self) -> list[LeaseRow]:
+        """Who owns which slot until when, by slot; those that have run out too. Any thread may ask."""
+        ...
+
+    def leave(self, owner: str, *slots: int) -> None:
+        """Own slots no more, so that another need not wait; nothing of those that somebody else owns."""
+        ...
+
+
+#: What can be asked of the decisions of a slot; each gives rows.
+Question = Literal[
+    "learnt_blocks",
+    "made_blocks",
+    "waits",
+    "measures",
+    "latest",
+    "keys",
+    "tally",
+    "lately",
+    "ended",
+    "answers",
+    "pairs",
+    "agreement",
+    "open",
+]
+
+
+class History(Protocol):
+    """What a fold reads of a log."""
+
+    def base(self, slot: int) -> Base | None:
+        """Where the log of a slot begins, if not with its first event: what lies under it is not seen any more."""
+        ...
+
+    def base_state(self, slot: int, key: str | None) -> BaseState | None:
+        """What a learner had become at the base; None if it was not there yet."""
+        ...
+
+    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        """The events that made a version or amended settings, after an event, in order, each with its decision, if any.
+
+        Of one key, if given: its own, and those that are about the whole slot.
+        """
+        ...
+
+    def rewinds(self, slot: int) -> list[Event]:
+        """The events that take back what earlier ones did, in order (`smidgen.service.log.events.REWINDS`)."""
+        ...
+
+    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+        """The events of a key, in order."""
+        ...
+
+    def forgotten(self, slot: int) -> int:
+        """The last event that forgot a key, 0 if there is none."""
+        ...
+
+    def version_at(self, slot: int, seq: int) -> int:
+        """The version after an event."""
+        ...
+
+    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+        """The number of a learner's latest decision, or of the latest up to an event; 0 if there is none."""
+        ...
+
+    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+        ...
+
+    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a named question about a slot.
+
+        ``learnt_blocks(after, upto, block)``
+            By version: block, n, measured, sum of measures, of their squares, placed, sum of positions, longest lag.
+        ``made_blocks(after, upto, block)``
+            By event: block, n, explored, asked, forwarded.
+        ``waits(after)``
+            Seconds from decision to feedback, of versions after this one.
+        ``measures(after)``
+            The measures of versions after this one, where there are any.
+        ``latest(before, limit)``
+            `DecisionRow` values of the decisions before an event, newest first.
+        ``keys(prefix, limit)``
+            Keys that have events and begin so, in order.
+        ``tally()``
+            One row: decisions, learnt, late, and decisions without their event.
+        ``lately(limit)``
+            `Outcome` values of the latest decisions that count, newest first: of the latest five times ``limit``, those
+            that were shown.
+        ``ended(now, limit)``
+            The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
+            decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
+        ``answers(limit)``
+            The same of the latest decisions from which something was learnt, by falling version; not of those that
+            were made beside others.
+        ``pairs(after, limit)``
+            The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
+            what was shown: slot, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
+            measure.
+        ``agreement(limit)``
+            One row: of the latest decisions that could agree with what was shown, how many there are and how many do.
+        ``open(now, limit)``
+            One row: of the latest decisions, how many are shown and how many are still to be shown, without an answer
+            and with a window that is not over. What a filter dropped, and what was made beside another, is neither.
+        """
+        ...
+
+
+class Folding(History, Protocol):
+    """What learners in memory need: a log, and a place for what they became."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether others may write to it too."""
+        ...
+
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        """Keep what a learner has become after an event (`Store.publish`)."""
+        ...
+
+
+class Reading(History, BaseReading, Protocol):
+    """What is committed, for readers in any thread."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        """All that this thread asks within the block is answered as of one moment, whatever is committed meanwhile."""
+        ...
+
+    def models(self) -> list[ModelRow]:
+        """The models in the order of their making."""
+        ...
+
+    def counts(self, slot: int) -> Counts | None:
+        """How far a slot is; None if there is no such slot."""
+        ...
+
+    def decision(self, id: str) -> DecisionRow | None:
+        """A decision by its id; any text may be asked for."""
+        ...
+
+    def requested(self, slot: int, request: str, *others: int) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own, in a slot or in others."""
+        ...
+
+    def beside(self, decision: str) -> list[DecisionRow]:
+        """The decisions that other models made beside this one, by slot; any text may be asked for."""
+        ...
+
+    def called(self, slot: int, id: str) -> CallRow | None:
+        """The call that the app made under this id of its own, if it made an event about no decision."""
+        ...
+
+    def event(self, slot: int, seq: int) -> Event | None:
+        """One event."""
+        ...
+
+    def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
+        """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
+        ...
+
+    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+        """The decisions of all slots whose windows are over and whose silence is still to be learnt.
+
+        In the order of (expires_at, slot, seq).
+        """
+        ...
+
+    def state_keys(self, slot: int) -> list[str]:
+        """The keys that have a published state."""
+        ...
+
+    def tokens(self) -> list[TokenRow]:
+        """All tokens, in the order of their making."""
+        ...
+
+    def token(self, hash: bytes) -> TokenRow | None:
+        """The token with this digest."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        ...
+
+
+class Store(Reading, Retaining, Sharing, Protocol):
+    """One who writes. What it reads includes what it has written in the open batch.
+
+    Attributes
+    ----------
+    author
+        The id of the token by whose call events are being written, or None: events that operators cause
+        (`smidgen.service.log.events.SIGNED`) keep it as the field ``token_id`` of their bodies.
+    """
+
+    author: str | None
+
+    @property
+    def in_batch(self) -> bool:
+        """Whether a batch is open."""
+        ...
+
+    def begin(self) -> None:
+        """Open a batch."""
+        ...
+
+    def begin_at_once(self) -> bool:
+        """Open a batch if nobody has to be waited for, now or while it is written; else False."""
+        ...
+
+    def commit(self) -> None:
+        """Make the batch last; returns when it does."""
+        ...
+
+    def rollback(self) -> None:
+        """Undo the batch, if one is open."""
+        ...
+
+    def savepoint(self) -> None:
+        """Begin a command within the batch."""
+        ...
+
+    def release(self) -> None:
+        """The command is done; it lasts if the batch does."""
+        ...
+
+    def undo(self) -> None:
+        """Undo the command, and nothing else of the batch."""
+        ...
+
+    def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
+        """Enter a model with one slot, which the batch holds; its first event is appended by the caller.
+
+        If another writer has just made one of this name, `Taken` is raised.
+        """
+        ...
+
+    def archive(self, model: int, at: float) -> None:
+        """Note that a model decides no more."""
+        ...
+
+    def amend(self, model: int, resolved: dict[str, Any]) -> None:
+        """Put other settings in force; the event is appended by the caller."""
+        ...
+
+    def append(
+        self,
+        slot: int,
+        type: str,
+        at: float,
+        body: bytes | None,
+        version: int = 1,
+        *,
+        key: str | None = None,
+        changes: bool = False,
+        call: tuple[str, bytes] | None = None,
+    ) -> int:
+        """Write an event that is about no decision; its number.
+
+        One that changes weights makes a version. ``call`` is the app's own id of the call and the digest of its body;
+        an id is entered once.
+        """
+        ...
+
+    def decided(self, slot: int, rows: Sequence[Asked]) -> int:
+        """Write decisions, in order; the number of the first one's event."""
+        ...
+
+    def answered(self, slot: int, rows: Sequence[Told]) -> list[Verdict]:
+        """Write feedback, in order, where it is the first to its decision, and say what became of each."""
+        ...
+
+    def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
+        """Write that windows closed without feedback, where that is so and still to be learnt.
+
+        The verdict of one that is not due is ``"duplicate"``, of one that was refused ``"late"``.
+        """
+        ...
+
+    def taught(self, slot: int, row: Told) -> Verdict:
+        """Write that a decision beside another was taught what came of that one, if it is open; this closes it.
+
+        The verdict is ``"duplicate"`` if it is closed, ``"unknown"`` if there is no such decision beside another.
+        """
+        ...
+
+    def unwait(self, slot: int) -> None:
+        """Let the silence of the open decisions of a slot mean nothing any more."""
+        ...
+
+    def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
+        """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
+        ...
+
+    def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
+        """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
+        ...
+
+    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+        """Go back to what was learnt at a version: the answers after it stay in the log, closed, and are not measured.
+
+        The verdict is ``"unknown"`` if there is no such version.
+        """
+        ...
+
+    def forget(
+        self,
+        slot: int,
+        key: str,
+        at: float,
+        places: tuple[int, int] | None = None,
+        rewrites: Mapping[int, bytes] | None = None,
+    ) -> tuple[int, Verdict]:
+        """Erase the events of a key: what they say, its decisions, its state. How many, and the version that it makes.
+
+        ``places`` are how many places of names and of numbers are taken, where keys share them: its event says so, so
+        that nobody else gets the places of names that are gone. ``rewrites`` are events of others, by number, that
+        say something else from now on, and what; the states of their keys go. The event that ends it has the digest of
+        each.
+
+        Numbers keep no gap: an erased event keeps its number, the digest of its content, and so the chain. After the
+        commit nothing of the content is left in the store's files (`Store.cleanse`).
+        """
+        ...
+
+    def cleanse(self) -> bool:
+        """Between batches: let nothing that was erased stay in the files; False if somebody's reading is in the way.
+
+        A file that is large is not written anew here: see `fragmented`.
+        """
+        ...
+
+    @property
+    def fragmented(self) -> bool:
+        """Whether unused parts of the file may still hold parts of rows that were erased."""
+        ...
+
+    def compact(self) -> None:
+        """Between batches: write a file anew that is fragmented; nobody can write meanwhile."""
+        ...
+
+    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        """Keep what a learner has become after an event. A key's state joins the open batch.
+
+        With the epoch of a lease: False if somebody else owns the slot since, and nothing is kept.
+        """
+        ...
+
+    def drop_states(self, slot: int, before: int) -> None:
+        """Between batches: keep no state of the slot itself from before an event; what keys became is kept."""
+        ...
+
+    def add_token(self, token: TokenRow) -> None:
+        """Enter a token."""
+        ...
+
+    def revoke_token(self, id: str, at: float) -> bool:
+        """End a token; False if there is no valid one of this id."""
+        ...
+
+    def use_token(self, id: str, at: float) -> None:
+        """Note that a token was used at a time; an earlier time than the stored one changes nothing."""
+        ...
+
+    def probe(self) -> None:
+        """Write something that means nothing: whether the batch lasts says whether anything would."""
+        ...
+
+    def reader(self) -> Reading:
+        """A reading view of its own."""
+        ...

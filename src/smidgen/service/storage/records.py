@@ -1,0 +1,410 @@
+"""What goes into a store and what comes out of it: rows, counts and verdicts, the same for every store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from smidgen.learners import storage
+from smidgen.service.log.events import START
+
+Verdicts = Literal["learnt", "late", "duplicate", "conflict", "unknown"]
+
+
+class ModelRow(NamedTuple):
+    """A model.
+
+    Attributes
+    ----------
+    id, name
+        Its number and its name.
+    slot
+        Where its events are.
+    body
+        The body of creation, in one spelling.
+    resolved
+        What was left open in it and settled then: the learner, the version of its settings, ….
+    created_at, archived_at
+        Seconds since 1970.
+    """
+
+    id: int
+    name: str
+    slot: int
+    body: bytes
+    resolved: dict[str, Any]
+    created_at: float
+    archived_at: float | None = None
+
+
+class Counts(msgspec.Struct):
+    """How far a slot is: kept, not counted.
+
+    Attributes
+    ----------
+    seq
+        Its last event.
+    version
+        How often weights have changed.
+    decisions, late, keys
+        How many decisions were made, how many answers came too late, how many keys something was said of.
+    number
+        The highest number of a decision, of a model without keys.
+    chain
+        The chain after the last event.
+    answered
+        How many decisions have feedback, in time or late.
+    """
+
+    seq: int = 0
+    version: int = 0
+    decisions: int = 0
+    late: int = 0
+    keys: int = 0
+    number: int = 0
+    chain: bytes = START
+    answered: int = 0
+
+
+def pooled(counts: Sequence[Counts]) -> Counts:
+    """How far slots are together; the chain is that of the first."""
+    if len(counts) == 1:
+        return counts[0]
+    names = [name for name in Counts.__struct_fields__ if name != "chain"]
+    return Counts(chain=counts[0].chain, **{name: sum(getattr(each, name) for each in counts) for name in names})
+
+
+class Asked(NamedTuple):
+    """A decision to be written.
+
+    Attributes
+    ----------
+    decision
+        Its id, 24 hexadecimal digits.
+    at, expires_at
+        When it was made and when its window ends.
+    key, number
+        Whose learner made it, and that learner's number for it.
+    request, request_hash
+        The app's own id of the request, if it had one, and the digest of the request.
+    explored, forwarded
+        What the curves need.
+    body
+        The event's body.
+    waits
+        Whether something is learnt when its window closes without feedback.
+    shown
+        Whether it counts already; one that does not counts once `Store.shown` says so, or feedback comes.
+    beside
+        The decision that was shown in the place of this one, if another model made that.
+    agreed
+        Whether it is what was shown all the same.
+    target, chance
+        The probability with which it would have shown what was shown, and the one with which that was shown.
+    """
+
+    decision: str
+    at: float
+    expires_at: float
+    key: str | None
+    number: int
+    request: str | None
+    request_hash: bytes | None
+    explored: bool
+    forwarded: bool | None
+    body: bytes
+    waits: bool = False
+    shown: bool = True
+    beside: str | None = None
+    agreed: bool | None = None
+    target: float | None = None
+    chance: float | None = None
+
+
+class Told(NamedTuple):
+    """Feedback to be written.
+
+    Attributes
+    ----------
+    decision
+        The decision that it answers.
+    at
+        When it came.
+    key
+        Whose learner learns from it.
+    hash
+        The digest of the feedback, by which the same one is known again.
+    measure, position
+        What the curves need.
+    body
+        The event's body.
+    open_until
+        Of a decision that its one writer knows to have no answer yet: when its window ends. A store that others write
+        to as well looks for itself.
+    """
+
+    decision: str
+    at: float
+    key: str | None
+    hash: bytes
+    measure: float | None
+    position: float | None
+    body: bytes
+    open_until: float | None = None
+
+
+class Expiry(NamedTuple):
+    """A window that closed without feedback, to be written.
+
+    Attributes
+    ----------
+    decision, at, key
+        The decision, when it was noticed, and whose learner learns from it.
+    measure, position
+        What the curves need.
+    body
+        The event's body.
+    refused
+        Whether its learner refused to learn it: then it is written, closes the decision, and makes no version.
+    """
+
+    decision: str
+    at: float
+    key: str | None
+    measure: float | None
+    position: float | None
+    body: bytes
+    refused: bool = False
+
+
+class Verdict(NamedTuple):
+    """What became of feedback.
+
+    Attributes
+    ----------
+    status
+        ``"learnt"`` and ``"late"`` were written; the others were not.
+    seq
+        Its event, where it was written.
+    version
+        The model's version: that which it made, or the present one.
+    """
+
+    status: Verdicts
+    seq: int | None
+    version: int
+
+
+class CallRow(NamedTuple):
+    """A call that made an event about no decision: the digest of its body, and the event."""
+
+    hash: bytes
+    seq: int
+
+
+class DecisionRow(NamedTuple):
+    """A decision as the tables know it.
+
+    Attributes
+    ----------
+    id, slot, seq
+        The decision and its event.
+    expires_at
+        When its window ends.
+    request_hash
+        The digest of the request, if the app gave it an id.
+    explored, forwarded
+        As it was asked for.
+    feedback_seq, feedback_hash
+        The event of its feedback, and the digest of it.
+    version
+        The version that its feedback, or its silence, made, if it was learnt.
+    measure, position
+        As it was told.
+    waits, shown
+        Whether something is learnt when its window closes without feedback; whether it counts.
+    late_hash
+        The digest of feedback that came after its silence was learnt.
+    beside, agreed
+        As it was asked for.
+    """
+
+    id: str
+    slot: int
+    seq: int
+    expires_at: float
+    request_hash: bytes | None
+    explored: bool
+    forwarded: bool | None
+    feedback_seq: int | None
+    feedback_hash: bytes | None
+    version: int | None
+    measure: float | None
+    position: float | None
+    waits: bool = False
+    shown: bool = True
+    late_hash: bytes | None = None
+    beside: str | None = None
+    agreed: bool | None = None
+
+    @property
+    def status(self) -> Literal["learnt", "late", "expired", "refused"] | None:
+        """What became of it; None while it is open, or closed without a word. Silence is refused, or has expired."""
+        if self.feedback_seq is None:
+            return None
+        if self.feedback_hash is None:
+            return "refused" if self.version is None else "expired"
+        return "late" if self.version is None else "learnt"
+
+    @property
+    def answered(self) -> bool:
+        """Whether feedback on it came, in time, late, or after its silence; one beside another has none of its own."""
+        return (self.feedback_hash is not None or self.late_hash is not None) and self.beside is None
+
+    @property
+    def late(self) -> bool:
+        """Whether an answer came too late."""
+        return self.status == "late" or self.late_hash is not None
+
+    @property
+    def due(self) -> bool:
+        """Whether its silence is learnt once its window is over."""
+        return self.waits and self.shown and self.feedback_seq is None
+
+
+class Outcome(NamedTuple):
+    """A decision and what became of it, for figures over many.
+
+    Attributes
+    ----------
+    seq, at, key
+        The decision's event, when it was, and whose learner decided.
+    expires_at
+        When its window ends.
+    explored, forwarded
+        As it was asked for.
+    feedback_seq, version, measure
+        The event that answered it, the version that it made, and the loop's figure.
+    answer, answered_at
+        The type of that event (``feedback``; ``expired``, if it only says that nobody answered), and when it was.
+    """
+
+    seq: int
+    at: float
+    key: str | None
+    expires_at: float
+    explored: bool
+    forwarded: bool | None
+    feedback_seq: int | None
+    version: int | None
+    measure: float | None
+    answer: str | None
+    answered_at: float | None
+
+    @property
+    def silent(self) -> bool:
+        """Whether no user has answered."""
+        return self.answer in (None, "expired")
+
+    @property
+    def went_out(self) -> bool:
+        """Whether anybody saw it: a filter shows nobody what it drops."""
+        return self.forwarded is not False
+
+
+def again(made: DecisionRow, hash: bytes) -> Verdicts | None:
+    """What is said of feedback on a decision that has been answered before; None if this is to be written, as late."""
+    if made.status in ("expired", "refused"):
+        if made.late_hash is None:
+            return None
+        return "late" if made.late_hash == hash else "conflict"
+    if made.feedback_hash != hash:
+        return "conflict"
+    return "late" if made.version is None else "duplicate"
+
+
+class State(NamedTuple):
+    """What a learner had become after an event: a shortcut, never the truth.
+
+    Attributes
+    ----------
+    seq
+        The last event that went into it.
+    content
+        The learner's bytes.
+    place
+        Where it is kept, for people.
+    own
+        Whether it is of this very log; one of another past must not be used.
+    size, at
+        Its bytes, and when it was written.
+    """
+
+    seq: int
+    content: bytes
+    place: str
+    own: bool
+    size: int
+    at: float
+
+    @property
+    def outdated(self) -> bool:
+        """Whether it was folded by another arithmetic than this smidgen's: the log leads elsewhere now."""
+        return storage.arithmetic_of(self.content) not in (None, storage.ARITHMETIC)
+
+
+#: What a token may be valid for.
+SCOPES = ("decide", "feedback", "read", "admin")
+#: The longest name of a token, in characters.
+TOKEN_NAME = 100
+
+
+class TokenRow(NamedTuple):
+    """A token without its secret.
+
+    Attributes
+    ----------
+    id
+        Eight hexadecimal digits, by which operators and events name it.
+    hash
+        The SHA-256 digest of the secret.
+    scopes
+        With commas between, sorted.
+    model
+        The only model it is valid for, or None.
+    created_at, revoked_at, expires_at, used_at
+        Seconds since 1970. ``used_at`` is the last use, exact to about a minute.
+    name
+        A label for people.
+    """
+
+    id: str
+    hash: bytes
+    scopes: str
+    model: str | None
+    created_at: float
+    revoked_at: float | None = None
+    name: str | None = None
+    expires_at: float | None = None
+    used_at: float | None = None
+
+
+class LeaseRow(NamedTuple):
+    """Who owns a slot: does what only one must do (silence, states, retention).
+
+    Attributes
+    ----------
+    slot, owner
+        Which slot, and whose it is.
+    epoch
+        Grows each time the owner changes.
+    until
+        When the lease runs out unless it is renewed, in seconds since 1970 by the clock of the store.
+    """
+
+    slot: int
+    owner: str
+    epoch: int
+    until: float

@@ -1,0 +1,317 @@
+"""Files next to the database: snapshots of learners and heads of the hash chains.
+
+The heads of the chains, kept beside the database: what tells that the end of a log is missing.
+
+After every commit the heads that moved are written, without a sync of their own. So a head that is behind its log is
+normal (the machine stopped in between). A head that is ahead of its log, or on another chain, means that acknowledged
+events are gone: the database or its ``-wal`` file was lost, or an older copy was put back. Then the service does not
+start.
+
+What lies beside the database and knows what it must hold: the heads of the chains, and the marks of snapshots.
+
+A witness that has seen an event which the log does not have means that acknowledged events are gone. Then the service
+does not start: it would go on as if nothing had happened, and the witnesses would be overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from smidgen.service.errors import StorageFailed
+from smidgen.service.storage import data_dir
+from smidgen.service.storage.crash_points import reach
+from smidgen.service.storage.records import State
+from smidgen.service.storage.sqlite_schema import FILE
+
+# Snapshots: a model's learner as a file, so that recovery need not replay the whole log. Never needed for truth.
+
+KEPT = 3
+#: How many bytes of an event's chain are the mark of a snapshot.
+MARK = 8
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A file and the last event that it has learnt.
+
+    Attributes
+    ----------
+    path
+        The file.
+    seq
+        The last event of the log that went into it.
+    mark
+        The mark of that event, which tells this log from another with as many events: an older copy of the database
+        that was put back and went on differently.
+    """
+
+    path: Path
+    seq: int
+    mark: str = ""
+
+    def state(self, *, own: bool) -> State:
+        """What the file holds; nothing, if it cannot be read."""
+        try:
+            file, content = self.path.stat(), self.path.read_bytes()
+        except OSError:
+            return State(self.seq, b"", str(self.path), own, 0, 0.0)
+        return State(self.seq, content, str(self.path), own, file.st_size, file.st_mtime)
+
+
+class Snapshots:
+    """The snapshots of one data folder; a slot's are found by its number, never by a name."""
+
+    NAME = "snapshots"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / self.NAME
+
+    def slots(self) -> list[int]:
+        """The slots that have a folder here."""
+        found = self.folder.iterdir() if self.folder.is_dir() else ()
+        return sorted(int(path.name) for path in found if path.name.isascii() and path.name.isdigit())
+
+    def take(self, slot: int, seq: int, mark: str, content: bytes) -> Snapshot:
+        """Write a snapshot aside, sync, rename, sync the folder; then drop all but the newest three.
+
+        Files that run ahead of this one belong to another past of the database; they are dropped first.
+        """
+        folder = self.folder / str(slot)
+        data_dir.make_folder(self.folder)
+        data_dir.make_folder(folder)
+        path = folder / f"{seq:015d}-{mark}.smidgen"
+        _replace(path, folder / "aside", content)
+        reach("snapshot-synced")
+        found = list(self.of(slot))
+        ahead = [old for old in found if old.seq > seq]
+        for old in [*ahead, *[old for old in found if old.seq <= seq][KEPT:]]:
+            old.path.unlink(missing_ok=True)
+        return Snapshot(path, seq, mark)
+
+    def of(self, slot: int) -> Iterator[Snapshot]:
+        """The slot's snapshots, newest first."""
+        folder = self.folder / str(slot)
+        for path in sorted(folder.glob("*.smidgen"), reverse=True) if folder.is_dir() else ():
+            seq, _, mark = path.stem.partition("-")
+            if seq.isascii() and seq.isdigit() and len(seq) < 19:
+                yield Snapshot(path, int(seq), mark)
+
+
+def _replace(path: Path, aside: Path, content: bytes) -> None:
+    """Put a file in its place, whole or not at all; what a crash leaves aside is overwritten the next time."""
+    try:
+        with data_dir.create(aside) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        reach("snapshot-aside")
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    reach("snapshot-renamed")
+    data_dir.sync_folder(path.parent)
+
+
+NAME = "smidgen.db.heads"
+_RECORD = struct.Struct("<Q16s")
+_CHECK = 8
+_SIZE = _RECORD.size + _CHECK
+#: The largest number of a slot that has a place: in a database that is not damaged they count from 1.
+MOST = 1 << 20
+
+
+class Head(NamedTuple):
+    """The end of a slot's chain.
+
+    Attributes
+    ----------
+    seq
+        The last event.
+    chain
+        The digest of it and of all before it.
+    """
+
+    seq: int
+    chain: bytes
+
+
+class Heads:
+    """The file of heads: a record of 32 bytes for each slot, at the place of its number, with a checksum.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._handle: int | None = None
+
+    def write(self, heads: Mapping[int, Head]) -> None:
+        """Write these heads; one that cannot be written stays behind, which is normal."""
+        with suppress(OSError, struct.error):
+            if self._handle is None:
+                self._handle = data_dir.open_file(self.path, os.O_WRONLY | os.O_CREAT)
+            for slot, head in heads.items():
+                if not 0 < slot <= MOST:
+                    continue
+                record = _RECORD.pack(head.seq, head.chain)
+                os.pwrite(self._handle, record + _checksum(slot, record), slot * _SIZE)
+
+    def read(self) -> dict[int, Head]:
+        """The heads that can be read; a record that was torn says nothing."""
+        content, found = self._content(), {}
+        for slot in range(1, len(content) // _SIZE):
+            record = content[slot * _SIZE : slot * _SIZE + _RECORD.size]
+            if content[slot * _SIZE + _RECORD.size : (slot + 1) * _SIZE] == _checksum(slot, record):
+                found[slot] = Head(*_RECORD.unpack(record))
+        return found
+
+    def torn(self) -> list[int]:
+        """The slots whose record is there and cannot be read."""
+        content, known = self._content(), self.read()
+        slots = range(1, -(-len(content) // _SIZE))
+        return [slot for slot in slots if slot not in known and any(content[slot * _SIZE : (slot + 1) * _SIZE])]
+
+    def _content(self) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                return file.read((MOST + 1) * _SIZE)
+        except FileNotFoundError:
+            return b""
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def _checksum(slot: int, record: bytes) -> bytes:
+    return blake2b(slot.to_bytes(8, "little") + record, digest_size=_CHECK).digest()
+
+
+_MARK = re.compile(r"[0-9a-f]{16}")
+
+
+class Lost(NamedTuple):
+    """An event that a witness has seen and the log does not have.
+
+    Attributes
+    ----------
+    slot, seq
+        The event.
+    another
+        Whether there is one of this number, which is not the same.
+    witness
+        The file that has seen it.
+    """
+
+    slot: int
+    seq: int
+    another: bool
+    witness: Path
+
+    def __str__(self) -> str:
+        what = "is another one" if self.another else "is missing"
+        return f"event {self.seq} of {{}} {what} in the database"
+
+
+class Witnesses:
+    """What the files beside a database say of it; read them before the database, which may go on meanwhile.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        try:
+            self.heads: Mapping[int, Head] = Heads(folder).read()
+            self.snapshots: Sequence[tuple[int, Snapshot]] = list(_marked(folder))
+        except OSError as error:
+            raise StorageFailed(
+                f"{error.filename or folder} cannot be read: {error.strerror}", "see who owns it, and what it is"
+            ) from error
+
+    def refuse_alone(self) -> None:
+        """Refuse witnesses without a database: it was there once."""
+        if (self._folder / FILE).exists():
+            return
+        left = [NAME] if _filled(self._folder / NAME) else []
+        left += [f"{FILE}-wal"] if _filled(self._folder / f"{FILE}-wal") else []
+        left += [Snapshots.NAME] if self.snapshots else []
+        if left:
+            raise StorageFailed(
+                f"there is no {FILE} in {self._folder}, and there was one: {left[0]} is still there",
+                "put the database back, or smidgen restore a backup with --force; to begin with nothing, choose another"
+                " --data",
+            )
+
+    def lost(self, chain: Callable[[int, int], bytes | None], first: Callable[[int], int]) -> Iterator[Lost]:
+        """What they have seen and the log does not have.
+
+        Parameters
+        ----------
+        chain
+            The chain of a slot at an event; None if there is no such event.
+        first
+            The first event of a slot whose chain is known: what lies under a base is erased, and nobody misses it.
+        """
+        for slot, head in self.heads.items():
+            if head.seq >= first(slot) and (found := chain(slot, head.seq)) != head.chain:
+                yield Lost(slot, head.seq, found is not None, self._folder / NAME)
+        for slot, snapshot in self.snapshots:
+            if snapshot.seq < first(slot):
+                continue
+            found = chain(slot, snapshot.seq)
+            if found is None or found[:MARK].hex() != snapshot.mark:
+                yield Lost(slot, snapshot.seq, found is not None, snapshot.path)
+
+    def refuse_loss(
+        self,
+        chain: Callable[[int, int], bytes | None],
+        first: Callable[[int], int],
+        name: Callable[[int], str],
+    ) -> None:
+        """Refuse a log that lacks what they have seen.
+
+        Parameters
+        ----------
+        chain, first
+            As in `lost`.
+        name
+            What a slot is called.
+        """
+        for lost in self.lost(chain, first):
+            raise StorageFailed(
+                f"events that were acknowledged are lost: {str(lost).format(name(lost.slot))}, and"
+                f" {lost.witness.relative_to(self._folder)} has seen it",
+                "put the whole data folder back, smidgen.db-wal among it, or smidgen restore a backup with --force; to"
+                f" go on without what is lost, delete {self._folder / NAME} and {self._folder / Snapshots.NAME}",
+            )
+
+
+def _filled(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _marked(folder: Path) -> Iterator[tuple[int, Snapshot]]:
+    """The snapshots of a folder that say of which event they are, with their slots."""
+    snapshots = Snapshots(folder)
+    for slot in snapshots.slots():
+        for snapshot in snapshots.of(slot):
+            if _MARK.fullmatch(snapshot.mark) is not None:
+                yield slot, snapshot

@@ -1,1 +1,0 @@
-"""What lasts: the log, the states, the tokens, behind one door."""

@@ -1,0 +1,13 @@
+"""The drafts demo: replies to messages that come in one's own style after a handful of edits.
+
+A guest like those of others: importing it mounts its pages. It asks nobody who he is, so it is there only as long as
+the service has no token.
+"""
+
+from smidgen.service.http.plugins import mount
+from smidgen_demos.drafts.rounds import DEMO
+from smidgen_demos.drafts.routes import routes
+
+__all__ = ["routes"]
+
+mount("drafting", routes(), title=DEMO.title, path=DEMO.path, until_token=True)

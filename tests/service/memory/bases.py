@@ -1,0 +1,82 @@
+"""Reading the bases of logs, and where copies are from, out of memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+from service.memory.tables import Tables
+from smidgen.service.log.base import Base, BaseState, Carried, Lineage
+
+
+class MemoryBases:
+    """What is asked about bases and lineage.
+
+    Parameters
+    ----------
+    tables
+        What is looked at.
+    lock
+        Held while looking.
+    """
+
+    def __init__(self, tables: Tables, lock: threading.RLock) -> None:
+        self._tables = tables
+        self._lock = lock
+
+    def base(self, slot: int) -> Base | None:
+        """Where the log of a slot begins, if not with its first event."""
+        with self._lock:
+            return self._tables.bases.get(slot)
+
+    def base_state(self, slot: int, key: str | None) -> BaseState | None:
+        """What a learner had become at the base; None if it was not there yet."""
+        with self._lock:
+            floor = self._tables.floor(slot)
+            found = [state for state in self._tables.base_states.get((slot, key), ()) if state.seq <= floor]
+        return found[-1] if found else None
+
+    def base_states(self, slot: int) -> Iterator[BaseState]:
+        """What all learners had become at the base, in the order of their keys."""
+        with self._lock:
+            keys = [key for where, key in self._tables.base_states if where == slot]
+        for key in sorted(keys, key=lambda key: (key or "").encode()):
+            if (state := self.base_state(slot, key)) is not None:
+                yield state
+
+    def carried(self, slot: int) -> list[Carried]:
+        """The decisions under the base that are kept, in order."""
+        with self._lock:
+            return list(self._tables.carried.get(slot, ()))
+
+    def crossing(self, slot: int, seq: int, now: float, after: int) -> list[int]:
+        """The decisions up to an event that later events are about, or that are open at a moment, in order."""
+        with self._lock:
+            rows = [row for row in self._tables.decisions.values() if row.slot == slot and row.seq <= seq]
+            later = {event.decision for event in self._tables.events.get(slot, ())[after:] if event.type != "decision"}
+        found = {row.seq for row in rows if row.id in later}
+        if after <= seq:
+            found |= {row.seq for row in rows if row.feedback_seq is None and (row.expires_at >= now or row.due)}
+        return sorted(found)
+
+    def under(self, slot: int, seq: int) -> tuple[int, int]:
+        """How many decisions and late answers there were up to an event."""
+        with self._lock:
+            base, floor = self._tables.bases.get(slot), self._tables.floor(slot)
+            events = self._tables.events.get(slot, ())[floor:seq]
+        decisions = sum(event.type == "decision" for event in events)
+        late = sum(event.type == "feedback" and event.made is None for event in events)
+        return (decisions + base.decisions, late + base.late) if base is not None else (decisions, late)
+
+    def erased_decision(self, id: str) -> int | None:
+        """The slot of a decision that was erased since it lies under a base; None if none is known."""
+        with self._lock:
+            if id in self._tables.gone:
+                return self._tables.gone[id]
+            row = self._tables.decisions.get(id)
+            return row.slot if row is not None and not self._tables.seen(row.slot, row.seq) else None
+
+    def lineage(self) -> list[Lineage]:
+        """Which models began with what others had learnt, in the order of their making."""
+        with self._lock:
+            return [self._tables.lineage[place] for place in sorted(self._tables.lineage)]

@@ -1,0 +1,68 @@
+"""All that a store in memory keeps, in plain dictionaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from smidgen.service.log.base import Base, BaseState, Carried, Lineage
+from smidgen.service.log.events import Event
+from smidgen.service.storage.records import CallRow, Counts, DecisionRow, ModelRow, State, TokenRow
+
+
+@dataclass
+class Tables:
+    """All that a store keeps.
+
+    Attributes
+    ----------
+    models, counts, events
+        By the model's number and by slot.
+    decisions, requests, numbers, given
+        Decisions by id; ids by slot and the app's own id; the last number by slot and key, and that of each decision.
+    states
+        Newest first, by slot and key.
+    tokens
+        By id.
+    calls
+        By slot and the app's own id.
+    bases, base_states, carried
+        By slot; states by slot and key, oldest first.
+    gone
+        The slots of decisions that are erased, by id.
+    lineage
+        By the slots of copy and source.
+    shares
+        Target and chance of decisions, by id.
+    """
+
+    models: dict[int, ModelRow] = field(default_factory=dict)
+    counts: dict[int, Counts] = field(default_factory=dict)
+    events: dict[int, list[Event]] = field(default_factory=dict)
+    decisions: dict[str, DecisionRow] = field(default_factory=dict)
+    requests: dict[tuple[int, str], str] = field(default_factory=dict)
+    numbers: dict[tuple[int, str | None], int] = field(default_factory=dict)
+    given: dict[str, int] = field(default_factory=dict)
+    states: dict[tuple[int, str | None], list[State]] = field(default_factory=dict)
+    tokens: dict[str, TokenRow] = field(default_factory=dict)
+    calls: dict[tuple[int, str], CallRow] = field(default_factory=dict)
+    bases: dict[int, Base] = field(default_factory=dict)
+    base_states: dict[tuple[int, str | None], list[BaseState]] = field(default_factory=dict)
+    carried: dict[int, list[Carried]] = field(default_factory=dict)
+    gone: dict[str, int] = field(default_factory=dict)
+    lineage: dict[tuple[int, int], Lineage] = field(default_factory=dict)
+    shares: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+
+    def fork(self) -> Tables:
+        """A copy that can change without this one."""
+        out = Tables(**{name: dict(table) for name, table in vars(self).items()})
+        out.events = {slot: list(events) for slot, events in self.events.items()}
+        return out
+
+    def floor(self, slot: int) -> int:
+        """The last event of a slot that lies under its base."""
+        base = self.bases.get(slot)
+        return base.seq if base is not None else 0
+
+    def seen(self, slot: int, seq: int) -> bool:
+        """Whether an event lies above the base, or is kept although it does not."""
+        return seq > self.floor(slot) or any(kept.seq == seq for kept in self.carried.get(slot, ()))

@@ -1,0 +1,215 @@
+"""Writing events and decisions to memory: a list of changes, made to a copy now and to the shelf at the commit."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from service.memory.reads import MemoryReads
+from service.memory.tables import Tables
+from smidgen.service.log.events import Event, erased
+from smidgen.service.storage.records import Asked, CallRow, Counts, DecisionRow, Expiry, Told
+from smidgen.service.storage.transitions import Fields, Verbs, put
+
+
+@dataclass
+class Shelf:
+    """What outlives a store that is closed, or left behind as a crash would: all that was committed.
+
+    Attributes
+    ----------
+    tables
+        What was committed.
+    lock
+        Held while a batch is put there, and while somebody reads.
+    """
+
+    tables: Tables = field(default_factory=Tables)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class MemoryWrites(MemoryReads, Verbs):
+    """How the verbs that write events write to tables.
+
+    Parameters
+    ----------
+    shelf
+        Where what is committed stays; a new one, if left out.
+    """
+
+    def __init__(self, shelf: Shelf | None = None) -> None:
+        self.shelf = shelf if shelf is not None else Shelf()
+        MemoryReads.__init__(self, self.shelf.tables.fork(), threading.RLock())
+        Verbs.__init__(self)
+        self._changes: list[Callable[[Tables], None]] | None = None
+        self._marked = 0
+        self._live: dict[int, Counts] = {}
+
+    def _open(self) -> list[Callable[[Tables], None]]:
+        if self._changes is None:
+            raise RuntimeError("no batch is open")
+        return self._changes
+
+    def _do(self, change: Callable[[Tables], None]) -> None:
+        changes = self._open()
+        change(self._tables)
+        changes.append(change)
+
+    def _back_to(self, mark: int) -> None:
+        """Begin anew from what was committed, with the changes before the mark."""
+        changes = self._open()
+        if len(changes) == mark:
+            return
+        del changes[mark:]
+        self._tables = self.shelf.tables.fork()
+        for change in changes:
+            change(self._tables)
+        for slot in list(self._live):
+            if (kept := self._tables.counts.get(slot)) is None:
+                del self._live[slot]
+            else:
+                put(kept, self._live[slot])
+
+    def unwait(self, slot: int) -> None:
+        """Let the silence of the open decisions of a slot mean nothing any more."""
+        for row in list(self._tables.decisions.values()):
+            if row.slot == slot and row.waits and row.feedback_seq is None:
+                self._note(row.id, waits=False)
+
+    def _enter_again(self, slot: int, events: Sequence[Event]) -> None:
+        def enter(tables: Tables) -> None:
+            for event in events:
+                tables.events[slot][event.seq - 1] = event
+                if event.key is not None:
+                    tables.states.pop((slot, event.key), None)
+
+        self._do(enter)
+
+    def cleanse(self) -> bool:
+        """Memory keeps nothing of what was erased."""
+        return True
+
+    @property
+    def fragmented(self) -> bool:
+        """There is no file."""
+        return False
+
+    def compact(self) -> None:
+        """There is no file."""
+
+    # Reading, as the writer needs it
+
+    def counts(self, slot: int) -> Counts | None:
+        """How far a slot is, the open batch included: the same object as long as the store is open."""
+        if slot not in self._live and (kept := super().counts(slot)) is not None:
+            self._live[slot] = kept
+        return self._live.get(slot)
+
+    def _new(self, slot: int, key: str) -> bool:
+        """Whether nothing has been said of a key."""
+        return (key,) not in self.look("keys", slot, prefix=key, limit=1)
+
+    def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
+        self._note(
+            row.decision,
+            feedback_seq=seq,
+            feedback_hash=hash,
+            version=version,
+            measure=row.measure,
+            position=row.position,
+            shown=True,
+        )
+
+    def _note_model(self, model: int, **changed: Any) -> None:
+        row = self._tables.models[model]._replace(**changed)
+        self._do(lambda tables: tables.models.__setitem__(model, row))
+
+    def _note(self, decision: str, **changed: Any) -> None:
+        row = self._tables.decisions[decision]._replace(**changed)
+        self._do(lambda tables: tables.decisions.__setitem__(decision, row))
+
+    def _touched(self, slot: int) -> Counts:
+        return copy.copy(self._tables.counts[slot])
+
+    def _enter(self, slot: int, counts: Counts, event: Fields) -> None:
+        told, after = Event(*event), copy.copy(counts)
+
+        def enter(tables: Tables) -> None:
+            tables.events[slot].append(told)
+            tables.counts[slot] = after
+
+        self._do(enter)
+        put(counts, self._live.setdefault(slot, copy.copy(counts)))
+
+    def _enter_decision(self, slot: int, seq: int, row: Asked) -> None:
+        tables, request = self._tables, (slot, row.request)
+        if row.decision in tables.decisions or (row.request is not None and request in tables.requests):
+            raise ValueError(f"decision {row.decision} or its request {row.request!r} is there already")
+        self._do(_entering(slot, seq, row))
+
+    def _enter_call(self, slot: int, id: str, hash: bytes, seq: int) -> None:
+        if (slot, id) in self._tables.calls:
+            raise ValueError(f"the call {id!r} is there already")
+        self._do(lambda tables: tables.calls.__setitem__((slot, id), CallRow(hash, seq)))
+
+    def _unmeasure(self, slot: int, version: int) -> None:
+        for row in list(self._tables.decisions.values()):
+            if row.slot == slot and row.version is not None and row.version > version:
+                self._note(row.id, measure=None, position=None)
+
+    def _leave_key(self, slot: int, key: str) -> tuple[int, int, int, int]:
+        mine = [event for event in self._tables.events[slot][self._tables.floor(slot) :] if event.key == key]
+        made = {event.decision for event in mine if event.type == "decision"}
+        gone = [row for id, row in self._tables.decisions.items() if id in made]
+
+        def erase(tables: Tables) -> None:
+            for event in mine:
+                tables.events[slot][event.seq - 1] = erased(event)
+            for row in gone:
+                tables.decisions.pop(row.id)
+                tables.shares.pop(row.id)
+            numbers = {event.seq for event in mine}
+            tables.requests = {place: id for place, id in tables.requests.items() if id not in made}
+            tables.calls = {
+                place: row for place, row in tables.calls.items() if row.seq not in numbers or place[0] != slot
+            }
+            tables.states.pop((slot, key), None)
+            tables.base_states.pop((slot, key), None)  # of a base that did not come
+            tables.numbers.pop((slot, key), None)
+
+        self._do(erase)
+        late = sum(event.type == "feedback" and event.made is None for event in mine)
+        return len(mine), len(gone), sum(row.answered for row in gone), late
+
+
+def _entering(slot: int, seq: int, row: Asked) -> Callable[[Tables], None]:
+    made = DecisionRow(
+        row.decision,
+        slot,
+        seq,
+        row.expires_at,
+        row.request_hash,
+        row.explored,
+        row.forwarded,
+        feedback_seq=None,
+        feedback_hash=None,
+        version=None,
+        measure=None,
+        position=None,
+        waits=row.waits,
+        shown=row.shown,
+        beside=row.beside,
+        agreed=row.agreed,
+    )
+
+    def enter(tables: Tables) -> None:
+        tables.decisions[row.decision] = made
+        tables.shares[row.decision] = (row.target, row.chance)
+        tables.numbers[slot, row.key] = tables.given[row.decision] = row.number
+        if row.request is not None:
+            tables.requests[slot, row.request] = row.decision
+
+    return enter
