@@ -5,25 +5,37 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve test test-long test-postgresql test-ray test-nojit coverage faults faults-table check format listings golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
+.PHONY: help serve core core-sanitize bits test test-long test-postgresql test-ray coverage faults faults-table check format listings surface golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml papers/pyproject.toml constraints.txt build_core.py hatch_build.py
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev,docs]" --editable papers
 	touch $@ $(VENV)/.serving
 
-$(VENV)/.serving: pyproject.toml constraints.txt
+$(VENV)/.serving: pyproject.toml constraints.txt build_core.py hatch_build.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[service]"
 	touch $@
 
 serve: $(VENV)/.serving ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470 (PORT=…)
+	$(BIN)/python build_core.py
 	$(BIN)/smidgen serve $(if $(PORT),--port $(PORT))
 
-# File by file, in the order of tests/conftest.py. Bytecode is kept, or each of the many services that are started would
-# compile its sources again.
+core: $(VENV)/.ready ## compile what has changed of the core, and write the types of its entry points
+	$(BIN)/python build_core.py
+
+core-sanitize: $(VENV)/.ready ## the core with AddressSanitizer and UndefinedBehaviorSanitizer, under the fuzzer; `make core` afterwards
+	$(BIN)/python build_core.py --sanitize
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
+		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=tests $(BIN)/python -m core.fuzz $(or $(CALLS),1000000)
+
+bits: core ## record the digests of every learner's bits (tests/core/bits.json), after a change that is meant to change them
+	cd tests && PYTHONPATH=. ../$(BIN)/python -m core.play record
+
+# In the order of tests/conftest.py. Bytecode is kept, or each of the many services that are started would compile its
+# sources again.
 TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 test test-postgresql: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready ## set up and run the tests
@@ -36,9 +48,6 @@ test-ray: $(VENV)/.ready ## install Ray (250 MB) and run the tests that need it;
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[ray]"
 	$(BIN)/python -m pytest tests/jobs tests/papers/test_paper_runner.py tests/service/replay -k ray
 
-test-nojit: $(VENV)/.ready ## run the kernels as plain Python, so that a debugger or a coverage tool sees them
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not long" -W ignore::RuntimeWarning tests/laws tests/geometry tests/state tests/optim tests/learners
-
 test-postgresql: $(VENV)/.ready ## the tests of the service on PostgreSQL (needs its server: Debian's postgresql)
 	SMIDGEN_TEST_STORE=postgresql $(BIN)/python -m pytest -m "not long" $(TOGETHER) tests/service
 
@@ -48,10 +57,10 @@ test-typescript: $(VENV)/.ready ## the TypeScript client, and published clients 
 	cd clients/conformance && npm install --no-audit --no-fund --no-package-lock --loglevel=error && \
 		SMIDGEN="$(CURDIR)/$(BIN)/smidgen" npm test --loglevel=error
 
-package: $(VENV)/.ready ## build wheel and sdist, install each into an empty environment, and try it
+package: $(VENV)/.ready ## build wheels and sdists of smidgen and of the papers, install each into an empty environment, and try it
 	bash .ci/smoke
 
-COVERING := stores store_edges heads snapshots upgrade service_commands tokens whatif learner_cache engine survivors \
+COVERING := stores store_edges heads snapshots service_commands tokens whatif learner_cache engine survivors \
 	fold forgetting undoing amending examples rewards fsck backup modes ready retention copies kinds_of_events
 coverage: $(VENV)/.ready ## every branch of store, log, snapshots and tokens is tested (which files: pyproject.toml)
 	$(BIN)/coverage run -m pytest -q -m "not long" $(COVERING:%=tests/service/test_%.py)
@@ -78,8 +87,10 @@ format: $(VENV)/.ready ## format the code
 listings: $(VENV)/.ready ## write the lists of learners that people and type checkers read, from the register
 	$(BIN)/python docs/extensions/listings.py
 
-FORMAT := 1.0
-golden: $(VENV)/.ready ## write the golden files of a format that is new (FORMAT=1.0), or of learners that are; FORCE=1 overwrites, before a release only
+surface: $(VENV)/.ready ## write the snapshots of the public surface (HTTP, commands, names, codes, metrics), after a change that is meant
+	$(BIN)/python tests/surface/snapshots.py
+
+golden: $(VENV)/.ready ## write the golden files of the present format (or FORMAT=…), or add learners that are new; FORCE=1 overwrites, before a release only
 	$(BIN)/python tests/golden/write.py $(FORMAT) $(if $(FORCE),--force)
 
 docs: $(VENV)/.ready ## build the documentation into site/
@@ -111,5 +122,6 @@ bench-service: $(VENV)/.ready ## the decision service under load: requests, sync
 	$(BIN)/python -m benchmarks.service $(if $(AGAINST),--against $(AGAINST))
 
 clean: ## remove the environment and everything built
-	rm -rf $(VENV) site dist .coverage faults.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) site build dist .coverage faults.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f src/smidgen/_core/*.so
+	find src papers tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -6,14 +6,25 @@ files. A block that is not meant to run is marked as ``text`` or ``console``, no
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 collect_ignore = ["docs/extensions"]
+
+
+def pytest_configure(config: Any) -> None:
+    """Compile what has changed of the core, once, before anything imports it."""
+    spec = importlib.util.spec_from_file_location("build", Path(__file__).parent / "build_core.py")
+    if spec is not None and spec.loader is not None and not hasattr(config, "workerinput"):
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.build()
 
 
 def _enter_folder(namespace: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.interleave import Measured
-from smidgen.evaluate.plots import figure_type
+from smidgen.history.plots import figure_type
 from smidgen_papers.themes import save_for_page
 
 if TYPE_CHECKING:

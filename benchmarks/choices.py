@@ -11,9 +11,9 @@ import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
 from smidgen.decision import FloatArray, IntArray
-from smidgen.evaluate import ItemTable, play_choices
 from smidgen.learners.coactive import Coactive
 from smidgen.users import StrictAlpha
+from smidgen_papers.players import ItemTable, play_choices
 
 ITEMS, ROUNDS, ALPHA = 3_700, 1_500, 0.5
 

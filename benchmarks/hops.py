@@ -1,15 +1,11 @@
 """How far one call goes: the functions and files of smidgen that it enters (``python -m benchmarks.hops``).
 
-Kernels run as plain Python here, and so are counted like all else. A call is made once before it is counted, so that
+A call is made once before it is counted, so that
 tables are full and modules there. With PYTHONPATH an older version is counted too: what has moved since is looked for
 where it was.
 """
 
 from __future__ import annotations
-
-import os
-
-os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 import asyncio
 import importlib
@@ -99,7 +95,7 @@ async def service(hops: Hops, folder: Path) -> None:
     import httpx
 
     app = moved("smidgen.service.http.app.create_app", "smidgen.service.app.create_app")
-    options = moved("smidgen.service.http.options.Options", "smidgen.service.running.Options")
+    options = moved("smidgen.service.http.resources.Options", "smidgen.service.running.Options")
 
     async def served(name: str, work: Callable[[httpx.AsyncClient], Awaitable[None]]) -> None:
         running = app(options(folder, synchronous="OFF"))

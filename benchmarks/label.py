@@ -13,10 +13,10 @@ from benchmarks import peers
 from benchmarks.interleave import Contender, Workload
 from benchmarks.texts import CLASSES, EXAMPLES, FEATURES, texts
 from benchmarks.twins import HOW, NoTwin, twin
+from smidgen.arrays import zeros
 from smidgen.decision import IntArray
 from smidgen.features import as_row
 from smidgen.learners.label import LabelLearner
-from smidgen.vector.memory import zeros
 
 GAMMA, ETA = 0.05, 0.1
 START = 4.0  # Confidit's A starts as (1 + α)²·I, α = 1

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import FeedbackReply
+from smidgen.service.schemas import FeedbackReply
 
 #: About what a feedback's event takes in the database.
 RECORD = bytes(256)
@@ -34,9 +34,8 @@ def serve_with_noop(data: Path, keyed_in_memory: int) -> None:
     from starlette.routing import Route
 
     from smidgen.service.http import server
-    from smidgen.service.http.options import Options
-    from smidgen.service.http.reading import json_body
-    from smidgen.service.http.running import reply
+    from smidgen.service.http.middleware import json_body
+    from smidgen.service.http.resources import Options, reply
 
     async def noop(request: Request) -> Response:
         await json_body(request, loops.feedback)

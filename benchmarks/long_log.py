@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 
 import smidgen
-from smidgen.service.messages import ModelBody
-from smidgen.service.models.building import Blueprint
-from smidgen.service.models.registry import resolved
+from smidgen.service.engine.blueprint import Blueprint
+from smidgen.service.engine.registry import resolved
+from smidgen.service.schemas import ModelBody
 
 LABELS = ["x", "y", "z"]
 FEATURES = ["a", "b", "c", "d"]

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smidgen.service.engine.engine import Engine
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import Compact, CompactCandidates, ModelBody
-from smidgen.service.models.engine import Engine
+from smidgen.service.schemas import Compact, CompactCandidates, ModelBody
 
 #: Candidates, features, and the bytes per event of the first version.
 SIZES = ((10, 10, 2300.0), (50, 100, 30_000.0))

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.machine import described, machine
 from benchmarks.report import insert
 from benchmarks.scaling_cases import CASES, Case, Run
-from smidgen.evaluate.plots import COLOURS, figure_type
+from smidgen.history.plots import COLOURS, figure_type
 from smidgen.learners import learners
 from smidgen_papers.themes import save_for_page
 

@@ -13,9 +13,10 @@ import numpy as np
 from scipy import sparse
 
 import smidgen
-from smidgen.evaluate import ItemTable, QueryTable, play_choices, play_rankings, play_tuning
+from smidgen.evaluate import QueryTable, play_rankings
 from smidgen.learners import cards, learners
 from smidgen.users import BetterOfTwo, StrictAlpha
+from smidgen_papers.players import ItemTable, play_choices, play_tuning
 
 #: Sizes of the parameters of a run, by name.
 Sizes = Mapping[str, int]

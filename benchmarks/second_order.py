@@ -11,9 +11,9 @@ from scipy.linalg import blas
 import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
+from smidgen.arrays import zeros
 from smidgen.decision import FloatArray
 from smidgen.optim import Newton
-from smidgen.vector.memory import zeros
 
 STEPS = 100
 

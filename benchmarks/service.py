@@ -30,13 +30,13 @@ from benchmarks.machine import described, machine
 from benchmarks.per_request import per_request
 from benchmarks.vw_daemon import beside
 from smidgen.client import Client, Model
-from smidgen.service.insight.whatif import what_if
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.recordings import DatabaseRecording
+from smidgen.service.engine.writer import Writer
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import Candidate, ModelBody
-from smidgen.service.models.engine import Engine
-from smidgen.service.models.writer import Writer
-from smidgen.service.store.database_recording import DatabaseRecording
-from smidgen.service.store.inspection import Inspection
+from smidgen.service.ope.whatif import what_if
+from smidgen.service.schemas import Candidate, ModelBody
 
 RANK = {"loop": "rank", "learner": "PreferencePerceptron"}
 CANDIDATES = {f"d{i}": [float(i == j) for j in range(5)] for i in range(5)}

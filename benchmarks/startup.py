@@ -34,23 +34,16 @@ def startup(quick: bool) -> Workload:
             "a round of five learners": python(FIVE),
             "python alone": python("pass"),
             "import numpy": python("import numpy"),
-            "import numba": python("import numba"),
             "import sklearn.linear_model": python("import sklearn.linear_model"),
         },
         {
-            "a round of five learners": "label, filter and coactive: fifteen kernels, read from numba's cache; "
-            "nine tenths of its time go to numpy and numba",
-            "import numba": "as users have it: without `coverage`, which numba imports too where it is installed",
+            "a round of five learners": "label, filter and coactive",
         },
     )
 
 
-#: Numba imports the package `coverage` wherever it finds it, and that is among the tools of development only.
-ALONE = "import sys; sys.modules['coverage'] = None; "
-
-
 def python(code: str) -> Callable[[], object]:
-    return command("-c", ALONE + code)
+    return command("-c", code)
 
 
 def command(*arguments: str) -> Callable[[], object]:

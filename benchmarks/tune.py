@@ -11,10 +11,10 @@ import numpy as np
 import smidgen
 from benchmarks.interleave import Contender, Workload
 from benchmarks.twins import HOW, NoTwin, twin
+from smidgen.arrays import zeros
 from smidgen.decision import FloatArray
-from smidgen.evaluate import play_tuning
 from smidgen.learners.tune import Tuner
-from smidgen.vector.memory import zeros
+from smidgen_papers.players import play_tuning
 
 ROUNDS, SOME = 20_000, 500
 RADIUS, SLOPE = 10.0, 2.0

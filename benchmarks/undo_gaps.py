@@ -20,9 +20,9 @@ from pathlib import Path
 import httpx
 import msgspec
 
+from smidgen.service.engine.engine import Engine
 from smidgen.service.loops.registry import loops
-from smidgen.service.messages import ModelBody
-from smidgen.service.models.engine import Engine
+from smidgen.service.schemas import ModelBody
 
 BODY = {"loop": "label", "learner": "Confidit", "features": ["x", "y", "z"], "labels": ["a", "b", "c"]}
 ROWS = 500

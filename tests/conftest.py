@@ -1,11 +1,12 @@
 """One profile for all property tests (the same examples in every run, no deadline on a busy machine); a database; the
-order of the files, and who runs which.
+order of the files, and how processes share them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -32,32 +33,26 @@ def postgres(cluster: Cluster) -> str:
     return cluster.fresh()
 
 
-#: Where the files are that run first and last; all others run between them. Who begins at the end comes to the service,
-#: which needs kernels, when the laws have compiled most of them.
-FIRST = ("tests/laws/", "tests/learners/", "tests/evaluate/")
-LAST = ("tests/service/", "tests/service/faults/", "tests/service/test_kill_mix.py", "tests/data/", "tests/test_")
+#: What runs first and last: long files begin early, or one process would still be busy when the other has finished.
+FIRST = ("tests/laws/", "tests/service/faults/", "tests/core/", "tests/service/")
+#: Files that several processes share, test by test.
+SHARED = ("tests/laws/test_laws.py", "tests/laws/test_hostile.py", "tests/laws/test_growth.py")
+PARTS = 16
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What compiles most at one end, what waits most at the other, and what is short between them."""
-
-    def place(item: pytest.Item) -> int:
-        first = [-i for i, name in enumerate(reversed(FIRST), 1) if item.nodeid.startswith(name)]
-        last = [i for i, name in enumerate(LAST, 1) if item.nodeid.startswith(name)]
-        return (first or last[-1:] or [0])[0]
-
-    items.sort(key=place)
+    """Begin with what takes longest."""
+    items.sort(key=lambda item: next((i for i, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST)))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """File by file; every other process begins at the end, or all would compile the same kernels at the same time."""
+    """File by file, so that fixtures of a file and blocks of a page stay together; the largest files in parts."""
     from xdist.scheduler import LoadFileScheduling
 
-    class FromBothEnds(LoadFileScheduling):
-        def _assign_work_unit(self, node: Any) -> None:
-            if self.nodes.index(node) % 2:
-                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
-            super()._assign_work_unit(node)
+    class InParts(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return f"{file}::{crc32(nodeid.encode()) % PARTS}" if file in SHARED else file
 
-    return FromBothEnds(config, log) if config.getvalue("dist") == "loadfile" else None
+    return InParts(config, log) if config.getvalue("dist") == "loadfile" else None

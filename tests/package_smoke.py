@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import httpx
 
 import smidgen
 
@@ -18,6 +21,7 @@ def main() -> None:
     learner.learn(decision, decision.action == "spam")
 
     assert subprocess.check_output([SMIDGEN, "--version"], text=True).split() == ["smidgen", smidgen.__version__]
+    assert importlib.util.find_spec("smidgen_papers") is None, "the wheel carries the product only"
     assert "Confidit" in subprocess.check_output([SMIDGEN, "learners", "--json"], text=True)
     subprocess.run([SMIDGEN, "doctor", "--port", "0"], check=True, stdout=subprocess.DEVNULL)
 
@@ -26,7 +30,10 @@ def main() -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
             try:
                 assert service.stdout is not None
-                with smidgen.Client(service.stdout.readline().split()[3]) as client:
+                address = service.stdout.readline().split()[3]
+                for demo in ("search", "drafts"):
+                    assert httpx.get(f"{address}demo/{demo}").status_code == 200
+                with smidgen.Client(address) as client:
                     banner = client.create("banner", loop="choose", feedback="reward")
                     shown = banner.decide({"red": {"size": 3}, "blue": {"size": 1}}, context={"device": "ios"})
                     assert shown.choice in ("red", "blue")

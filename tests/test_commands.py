@@ -78,7 +78,7 @@ class TestGuests:
     def test_a_function_and_a_family_of_commands(self, guests: Path) -> None:
         install(guests, "greengrocer", fruit="greengrocer:app", greet="greengrocer:greet")
         app = house()
-        bring(app, guests)
+        bring(app)
         assert invoke(app, "fruit", "weigh", "4").output == "8 pounds\n"
         assert invoke(app, "greet", "--name", "Ada").output == "hello Ada\n"
         assert invoke(app, "serve").output == "ours\n"
@@ -89,7 +89,7 @@ class TestGuests:
     def test_ours_keep_their_names(self, guests: Path) -> None:
         install(guests, "greengrocer", serve="greengrocer:greet", tidy="greengrocer:greet")
         app = house()
-        bring(app, guests)
+        bring(app)
         assert invoke(app, "serve").output == "ours\n"
         assert invoke(app, "tidy").output == "tidied\n"
 
@@ -105,7 +105,7 @@ class TestGuests:
     def test_a_broken_one_says_why_and_spoils_nothing(self, guests: Path, value: str, why: str) -> None:
         install(guests, "greengrocer", fruit=value, greet="greengrocer:greet")
         app = house()
-        bring(app, guests)
+        bring(app)
         assert "fruit" in invoke(app, "--help").output, "it is not hidden"
         ended = invoke(app, "fruit", "weigh", "--apples", "4")
         assert ended.exit_code == 1
@@ -117,32 +117,22 @@ class TestGuests:
         install(guests, "greengrocer", fruit="greengrocer:app")
         install(guests, "supermarket", fruit="greengrocer:greet")
         app = house()
-        bring(app, guests)
+        bring(app)
         ended = invoke(app, "fruit")
         assert ended.exit_code == 1
         assert "greengrocer:app and greengrocer:greet" in str(ended.exception)
 
 
-class TestOurs:
-    def test_a_checkout_tells_what_older_metadata_do_not(self, tmp_path: Path) -> None:
-        (tmp_path / "pyproject.toml").write_text(
-            f'[project]\nname="smidgen"\n[project.entry-points."{GROUP}"]\nx="y:z"'
-        )
-        assert [each.value for each in found(tmp_path)["x"]] == ["y:z"]
+class TestPapers:
+    def test_a_command_that_is_named_twice_is_one(self, guests: Path) -> None:
+        for name in ("greengrocer", "greengrocer_in_a_checkout"):
+            install(guests, name, fruit="greengrocer:app")
+        assert [each.value for each in found()["fruit"]] == ["greengrocer:app"]
 
-    @pytest.mark.parametrize(
-        "text", ['[project]\nname="another"\n[project.entry-points."smidgen.commands"]\nx="y:z"', "[", ""]
-    )
-    def test_the_project_of_another_tells_nothing(self, tmp_path: Path, text: str) -> None:
-        (tmp_path / "pyproject.toml").write_text(text)
-        assert "x" not in found(tmp_path)
-
-    def test_installed_and_declared_is_one(self, guests: Path) -> None:
-        for name, value in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
-            GROUP
-        ].items():
-            install(guests, name, **{name: value})
-            assert [each.value for each in found(ROOT)[name]] == [value]
+    def test_the_papers_declare_their_command(self) -> None:
+        declared = tomllib.loads((ROOT / "papers" / "pyproject.toml").read_text())["project"]["entry-points"][GROUP]
+        assert declared == {"papers": "smidgen_papers.commands:app"}
+        assert GROUP not in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("entry-points", {})
 
     def test_the_papers_are_brought(self) -> None:
         ended = python("-m", "smidgen", "papers", "--help")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from smidgen import doctor
 from smidgen.cli import app
-from smidgen.service.store import schema
+from smidgen.service.storage import sqlite_schema
 
 
 def found(data: Path, **more: int) -> dict[str, doctor.Diagnosis]:
@@ -48,16 +48,17 @@ def test_what_is_missing_is_said_with_the_way_out(tmp_path: Path, monkeypatch: p
     told = found(tmp_path)["smidgen[service]"]
     assert (told.state, told.hint) == ("note", 'pip install "smidgen[service]" if you need it')
     assert "starlette" in told.found
-    monkeypatch.setattr(schema, "sqlite_version", lambda: (3, 30, 0))
+    monkeypatch.setattr(sqlite_schema, "sqlite_version", lambda: (3, 30, 0))
     assert found(tmp_path)["SQLite"].state == "problem"
 
 
-def test_kernels_that_are_not_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(os.environ, "NUMBA_DISABLE_JIT", "1")
-    assert found(tmp_path)["kernels"].state == "note"
-    monkeypatch.setitem(os.environ, "NUMBA_DISABLE_JIT", "0")
-    monkeypatch.setitem(os.environ, "NUMBA_CACHE_DIR", str(tmp_path))
-    assert "longer" in found(tmp_path)["kernels"].found
+def test_the_core_that_is_in_use_and_one_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from smidgen import _core
+
+    assert found(tmp_path)["core"].found == f"compiled, for {_core.LEVEL}"
+    monkeypatch.delattr("smidgen._core")
+    monkeypatch.setitem(sys.modules, "smidgen._core", None)
+    assert found(tmp_path)["core"].state == "problem"
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from smidgen._core.matrix import write_block_scores, write_scores_ahead
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features import DenseRows, Row, as_row
-from smidgen.features.blocks import in_blocks, write_block_scores
-from smidgen.features.row_scores import scores_ahead
+from smidgen.features.blocks import in_blocks
 from smidgen.features.rows import FEW
 from smidgen.records import from_json, to_json
 
@@ -124,7 +124,8 @@ def test_memory_that_is_asked_for_ahead_gives_the_same_bits(seed: int, n: int, m
     rng = np.random.default_rng(seed)
     X, w, first = rng.normal(size=(n + more, dim)), rng.normal(size=dim), int(rng.integers(0, more + 1))
     for then in (0, first, n + more):
-        found = scores_ahead(X, first, first + n, then, w)
+        found = np.empty(n)
+        write_scores_ahead(X, first, first + n, then, w, found)
         assert found.tobytes() == DenseRows(X[first : first + n]).scores(w).tobytes()
 
 

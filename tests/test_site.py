@@ -21,9 +21,10 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PICTURES = sorted(path for path in DOCS.rglob("*.svg") if path.parent.name == "images")
 CHARTS = [path for path in PICTURES if "matplotlib" in path.read_text()]
-PROSE = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "src").rglob("*.py"))]
+PACKAGES = [ROOT / "src", ROOT / "papers" / "src"]
+PROSE = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *(path for each in PACKAGES for path in each.rglob("*.py"))]
 VARIABLE = re.compile(r"\bSMIDGEN_[A-Z_]+\b")
-SOURCES = [path for ending in ("py", "js") for path in (ROOT / "src").rglob(f"*.{ending}")]
+SOURCES = [path for ending in ("py", "js") for each in PACKAGES for path in each.rglob(f"*.{ending}")]
 
 
 def _extension(name: str) -> ModuleType:

@@ -27,7 +27,7 @@ CALLS = [
 @pytest.mark.parametrize(("method", "path"), sorted(CALLS), ids=lambda it: it)
 def test_every_call_has_a_method(method: str, path: str) -> None:
     written = path.replace("/v1/models/{name}", "${model(name)}").replace("/v1/decisions/{id}", "${decision(decided)}")
-    written = written.replace("{key}", "${encodeURIComponent(key)}")
+    written = written.replace("{key}", "${encodeURIComponent(key)}").replace("{id}", "${encodeURIComponent(id)}")
     forms = (
         f"`{written}",
         f'"{written}"',

@@ -61,7 +61,6 @@ assert len(smidgen.Banditron(dim=6, n_classes=2).run(X, y.astype(int)).actions) 
 
 DATA = """
 from smidgen import data
-refused("a bag", lambda: data.bag_of_words(["a cat"]))
 refused("documents", lambda: data.documents(documents=3, words=300))
 refused("queries", lambda: data.ranked_queries(queries=2))
 refused("a filter's stream", lambda: data.filter_stream(rounds=5))

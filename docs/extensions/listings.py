@@ -1,9 +1,9 @@
 """The lists of learners that people and type checkers read, from the register; the code itself needs none of them.
 
 ``python docs/extensions/listings.py`` (``make listings``) writes those that are kept: the imports that type checkers
-follow, ``__all__``, the README's table; the front of the bounds; the table of all aims beyond the papers; and the
-OpenAPI document that the TypeScript client's types are made from. As a hook of MkDocs this file puts the learners into
-the API page when the page is built.
+follow, ``__all__``, the README's table; the front of the bounds; the table of all aims beyond the papers; the table of
+rights in the security guide; the table of limits; and the OpenAPI document that the TypeScript client's types are made
+from. As a hook of MkDocs this file puts the learners into the API page when the page is built.
 """
 
 from __future__ import annotations
@@ -16,9 +16,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import smidgen
+from smidgen import knobs
+from smidgen.features import limits as record
 from smidgen.learners import Learner, cards, learners
+from smidgen.service import errors, schemas
+from smidgen.service.engine import blueprint, learner_cache, writer
+from smidgen.service.http import auth, middleware, protocol, routes_insight
 from smidgen.service.http.openapi import document
+from smidgen.service.http.resources import Options
+from smidgen.service.http.rights import MATRIX, Rule, Where
+from smidgen.service.loops import features
+from smidgen.service.schemas import Auto, BatchBody, ByName, TokenBody
+from smidgen.service.storage.records import SCOPES, TOKEN_NAME
+from smidgen.structures import drafts
 from smidgen.tables import in_order, learner_markdown
 from smidgen.theory import choose, filter, label, preferences, tune
 from smidgen_papers.aims import aims_page
@@ -30,6 +43,8 @@ BOUNDS = FRONT.parent / "theory" / "bounds.py"
 README = ROOT / "README.md"
 BEYOND = ROOT / "docs" / "beyond"
 OPENAPI = ROOT / "clients" / "typescript" / "openapi.json"
+SECURITY = ROOT / "docs" / "guide" / "security.md"
+LIMITS = ROOT / "docs" / "guide" / "limits.md"
 #: The files that bounds stand in.
 STATING = (choose, filter, label, preferences, tune)
 #: In the API page: the learners of that folder, each with its documentation.
@@ -39,6 +54,8 @@ SPEED = "<!-- speed -->"
 _MEASURED = re.compile(r"<!-- speed:begin -->\n(.*?)<!-- speed:end -->", re.DOTALL)
 _CHECKED = re.compile(r"^if TYPE_CHECKING:  # written by `make listings`\n(?: +.*\n)+", re.MULTILINE)
 _ALL = re.compile(r"^__all__(?:: list\[str\])? = \[.*?\]$", re.MULTILINE | re.DOTALL)
+_RIGHTS = re.compile(r"(?<=<!-- rights:begin -->\n).*?(?=<!-- rights:end -->)", re.DOTALL)
+_LIMITS = re.compile(r"(?<=<!-- limits:begin -->\n).*?(?=<!-- limits:end -->)", re.DOTALL)
 _TABLE = re.compile(r"(?<=<!-- learners:begin -->\n).*?(?=<!-- learners:end -->)", re.DOTALL)
 
 
@@ -59,7 +76,168 @@ def written() -> Iterator[tuple[Path, str]]:
     yield BOUNDS, _bounds(BOUNDS.read_text())
     yield README, _TABLE.sub(lambda _: f"{learner_markdown({n: cards[n] for n in ours()})}\n", README.read_text())
     yield BEYOND / "index.md", aims_page(BEYOND)
+    yield SECURITY, _RIGHTS.sub(lambda _: rights_markdown(), SECURITY.read_text())
+    yield LIMITS, _LIMITS.sub(lambda _: limits_markdown(), LIMITS.read_text())
     yield OPENAPI, json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def rights_markdown() -> str:
+    """The matrix of rights as a table: calls, scopes, and what a token for one model gets."""
+    limits = {
+        Where.NONE: "as any other",
+        Where.PATH: "for its own model",
+        Where.OWN: "shows and takes only what belongs to its model",
+        Where.PERSONALIZER: "means its own model",
+        Where.SERVICE: "403",
+    }
+    lines = ["| call | decide | feedback | read | admin | a token for one model |", "|---|:-:|:-:|:-:|:-:|---|"]
+    for key, rule in MATRIX.items():
+        scopes = SCOPES if rule.public else (*rule.scopes, "admin")
+        cells = ["✓" if scope in scopes else "" for scope in SCOPES]
+        limit = "open without a token" if rule.public else limits[rule.models]
+        if rule.models is Where.PATH and rule.body is not Rule().body:
+            limit += "; 403 if the body names another"
+        elif rule.models is Where.PATH and rule.partners is not Rule().partners:
+            limit += "; 403 if another stands next to it"
+        call = re.sub(r"{(\w+):path}", r"{\1}", key)
+        lines.append(f"| `{call}` | {' | '.join(cells)} | {limit} |")
+    return "\n".join(lines) + "\n"
+
+
+def limits() -> Iterator[tuple[str, str, str, str]]:
+    """Every limit of the service: what, how much, the option that changes it, and what happens beyond it."""
+    options = Options(ROOT)
+    refused, busy = "422", "503 with `Retry-After`"
+    yield "**A request**", "", "", ""
+    yield "body", _bytes(options.max_body), "`--max-body`", "413"
+    yield "time for a body to arrive", _seconds(middleware.PATIENCE_S), "", "408"
+    yield "objects and lists inside one another", f"{errors.DEEP:,}", "", "400"
+    yield "objects and lists in one body", f"{middleware.HOLDERS:,}", "", refused
+    yield "keys of objects in one body", f"{middleware.MOST_KEYS:,}", "", refused
+    yield "size of a number", f"±{features.LARGEST:g}", "", refused
+    yield (
+        "decisions, examples or feedback in one batch; UBI events or DSJSON lines in one call",
+        f"{schemas.ROWS:,}",
+        "",
+        refused,
+    )
+    yield "candidates of a decision", f"{schemas.CANDIDATES:,}", "", refused
+    yield "drafts of a decision", f"{drafts.MOST:,}", "", refused
+    yield "numbers in the features of one call", f"{features.NUMBERS:,}", "", refused
+    yield "new names (fields, categories, crosses) in one call", f"{blueprint.NAMES:,}", "", refused
+    yield "multiplications for one call", f"{blueprint.WORK:,}", "", refused
+    yield "**Names and ids**", "", "", ""
+    yield "name of a model: characters (letters, digits, `.`, `-`, `_`)", _length(schemas.Name), "", "400"
+    yield "id of a request, candidate, label, feature or key: characters", _length(schemas.Id), "", refused
+    yield "id of a batch: characters", _length(_field(BatchBody, "id")), "", refused
+    yield "id that is a whole number", "±2⁵³", "", refused
+    yield "**A model**", "", "", ""
+    yield (
+        "bytes of one learner, and of all learners of an import",
+        _bytes(blueprint.LARGEST),
+        "`--max-learner`",
+        refused,
+    )
+    yield "features by name, labels", f"{schemas.LABELS:,}", "", refused
+    yield "classes (`n_classes`)", f"{blueprint.CLASSES:,}", "", refused
+    yield "columns of hashed features (`hashed`)", f"{_most(_field(ByName, 'hashed')):,}", "", refused
+    yield "columns of features by record (`auto.dim`)", f"{_most(_field(Auto, 'dim')):,}", "", refused
+    yield "texts, and crosses, that the settings name", _length(_field(Auto, "text")), "", refused
+    yield "knobs", f"{knobs.MOST:,}", "", refused
+    yield "slots of a keyed model", f"{schemas.SLOTS:,}", "", refused
+    yield "objects inside one another in `params`", f"{blueprint.DEEPEST:,}", "", refused
+    yield "`window_s`", _seconds(_most(schemas.Seconds)), "", refused
+    yield "retention", f"at least {_seconds(msgspec.inspect.type_info(schemas.Age).ge)}", "`--retention`", refused
+    yield "**A record**", "", "", ""
+    yield "fields, those of nested objects counted", f"{record.FIELDS:,}", "", refused
+    yield "objects inside objects", f"{record.DEPTH:,}", "", refused
+    yield "name of a field: characters", f"{record.KEY:,}", "", refused
+    yield "category: characters", f"{record.CATEGORY:,}", "", refused
+    yield "text: characters", f"{record.TEXT:,}", "", refused
+    yield "entries of a list", f"{record.LIST:,}", "", refused
+    yield "name of a feature: characters", f"{record.NAME:,}", "", "cut, and marked with a digest"
+    yield "crosses of one candidate", f"{record.CROSSES:,}", "", "the rest are left out"
+    yield (
+        "numbers with an indicator for absence, per kind of record",
+        f"{record.INDICATORS:,}",
+        "",
+        "the rest have none",
+    )
+    yield "**Connections**", "", "", ""
+    yield "connections", f"{options.max_connections:,}", "`--max-connections`", "503 and closed"
+    yield "connections beyond that for `/healthz` and `/readyz`", f"{protocol.PROBES:,}", "", "503 and closed"
+    yield "time for a probe beyond it to send its request", _seconds(protocol.PROBE_S), "", "closed"
+    yield "head of a request", _bytes(protocol.HEAD), "", "431"
+    yield "headers of a request", f"{protocol.HEADERS:,}", "", "431"
+    yield "time for a head to arrive", _seconds(protocol.HEAD_S), "", "408"
+    yield "time without any traffic", _seconds(protocol.IDLE_S), "", "closed"
+    yield "requests that wait on one connection", f"{protocol.PIPELINED:,}", "", "closed"
+    yield "requests that wait for the writer", f"{writer.LIMIT:,}", "", busy
+    yield "bodies in memory (or four of the largest, if that is more)", _bytes(middleware.LIMIT), "", busy
+    yield "**Memory**", "", "", ""
+    yield (
+        "learners of keys in memory",
+        f"{options.keyed_in_memory:,}",
+        "`--keyed-in-memory`",
+        "read from the store when needed",
+    )
+    yield "bytes of learners of keys in memory", _bytes(learner_cache.MEMORY), "", "read from the store when needed"
+    yield (
+        "events of a model between two snapshots",
+        f"{options.snapshot_every:,}",
+        "`--snapshot-every`",
+        "a snapshot is written",
+    )
+    yield "**Answers**", "", "", ""
+    yield (
+        "weights (`limit`; default: " + f"{routes_insight.WEIGHTS:,})",
+        f"{routes_insight.MOST_WEIGHTS:,}",
+        "",
+        "the largest ones",
+    )
+    yield "**Tokens**", "", "", ""
+    yield "name: characters", f"{TOKEN_NAME:,}", "", refused
+    yield "`expires`: characters", _length(_field(TokenBody, "expires")), "", refused
+    yield "last use is written at most every", _seconds(auth.USED_S), "", "exact to that time"
+
+
+def limits_markdown() -> str:
+    """The limits as a table."""
+    lines = ["| what | limit | option | beyond it |", "|---|--:|---|---|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in limits())]) + "\n"
+
+
+def _bytes(count: int) -> str:
+    size, unit = (count >> 20, "MiB") if count >= 1 << 20 else (count >> 10, "KiB")
+    return f"{size:,} {unit}"
+
+
+def _seconds(count: float) -> str:
+    return f"{count:,.0f} s"
+
+
+def _field(body: type[msgspec.Struct], name: str) -> Any:
+    """The type of a field of a body."""
+    return next(field.type for field in msgspec.structs.fields(body) if field.name == name)
+
+
+def _limited(type: Any, name: str) -> int:
+    """A limit of a type, or of the one of its alternatives that has it."""
+    found = msgspec.inspect.type_info(type)
+    kinds = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
+    return next(int(limit) for kind in kinds if (limit := getattr(kind, name, None)) is not None)
+
+
+def _length(type: Any) -> str:
+    return f"{_limited(type, 'max_length'):,}"
+
+
+def _most(type: Any) -> int:
+    """The largest number of a type."""
+    try:
+        return _limited(type, "le")
+    except StopIteration:
+        return _limited(type, "lt") - 1
 
 
 def _imported(text: str) -> set[str]:

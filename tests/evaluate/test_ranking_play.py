@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import smidgen
 from smidgen import Box, Ranking, losses, simulate, users
+from smidgen._core.ranking import write_ranked
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate import QueryTable, play_rankings
-from smidgen.evaluate.players.ranking_rounds import ranked
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule
 
 DIM = 6
@@ -131,7 +131,9 @@ def test_ties_and_short_lists(sizes: list[int], top: int, depth: int, seed: int)
 
 @given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 1e-300]), min_size=1, max_size=120))
 def test_ranked_is_a_stable_sort(scores: list[float]) -> None:
-    assert ranked(np.array(scores)).tolist() == np.argsort(-np.array(scores), kind="stable").tolist()
+    order = np.empty(len(scores), np.int64)
+    assert write_ranked(np.array(scores), order)
+    assert order.tolist() == np.argsort(-np.array(scores), kind="stable").tolist()
 
 
 class TestMeasures:
@@ -249,9 +251,9 @@ class TestRefusals:
         with pytest.raises(InvalidArgument, match="QueryTable"):
             play_rankings(LEARNERS["perceptron"](), table, USERS["strict"]())
 
-    @pytest.mark.parametrize("scale", [1e-300, 1e-280])
+    @pytest.mark.parametrize("scale", [1e-100, 1e-80])
     def test_a_step_out_of_the_finite_numbers_changes_nothing(self, scale: float) -> None:
-        queries = QueryTable(X[:30] * 1e90, [0, 10, 20, 30])
+        queries = QueryTable(X[:30] * 1e250, [0, 10, 20, 30])
         learner = smidgen.SecondOrderPreferencePerceptron(dim=DIM, epsilon=scale)
         user = users.ExpectedAlpha(w_star=W_STAR, alpha=0.5, seed=1)
         twin = users.ExpectedAlpha(w_star=W_STAR, alpha=0.5, seed=1)
@@ -276,10 +278,10 @@ class TestRefusals:
         assert not learner.weights.any()
 
     @pytest.mark.parametrize(
-        "rule", [Gradient(space=BALL, scale=1e300), Exponentiated(dim=DIM, bound=1e-300)], ids=["gradient", "exponents"]
+        "rule", [Gradient(space=BALL, scale=1e100), Exponentiated(dim=DIM, bound=1e-100)], ids=["gradient", "exponents"]
     )
     def test_weights_that_overflow(self, rule: Rule) -> None:
-        queries = QueryTable(X[:30] * 1e90, [0, 10, 20, 30])
+        queries = QueryTable(X[:30] * 1e250, [0, 10, 20, 30])
         learner = smidgen.CoactiveLearner(rule=rule)
         with pytest.raises(NotFinite):
             play_rankings(learner, queries, users.StrictAlpha(w_star=W_STAR, alpha=0.5))

@@ -12,7 +12,7 @@ import reference
 import smidgen
 from smidgen import Choice, DuelingBandit, PreferencePerceptron, Ranking, losses, simulate, users
 from smidgen.errors import InvalidArgument, SmidgenError
-from smidgen.evaluate.plots import regret_plot
+from smidgen.evaluate import regret_plot
 
 MENU = Choice(np.array([[0.0], [0.4], [0.6], [1.0]]))
 STREAM = smidgen.data.ranking_stream(queries=60, docs=12, dim=6, seed=2)

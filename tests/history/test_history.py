@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import smidgen
-from smidgen import Clicks, Confidit, History, Ranking, RidgeFil, SquareCB, users
+from smidgen import Clicks, Confidit, History, Ranking, RidgeFil, SquareCB, evaluate, users
 from smidgen.errors import InvalidArgument, MissingExtra
+from smidgen.history import plots
+from smidgen.theory import theorems
 
 LABELS = smidgen.data.label_stream(rounds=60)
 ITEMS = smidgen.data.filter_stream(rounds=60)
@@ -44,6 +48,21 @@ def test_the_names_of_the_first_version_are_the_same_class() -> None:
 
     old = (first.History, TuneHistory, FilterHistory, LabelHistory, smidgen.RewardHistory, smidgen.TuneHistory)
     assert all(name is History for name in old)
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "now"),
+    [
+        ("bounds", "confidit", smidgen.bounds),
+        ("theorems", "bound_for", theorems),
+        ("history", "History", smidgen),
+        ("plots", "figure_type", plots),
+        ("plots", "regret_plot", evaluate),
+    ],
+)
+def test_modules_of_the_first_version_can_be_imported(address: str, name: str, now: ModuleType) -> None:
+    module = importlib.import_module(f"smidgen.evaluate.{address}")
+    assert getattr(module, name) is getattr(now, name)
 
 
 @every_loop

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import smidgen
 from reference_theory import BOUNDS, PARTS
 from smidgen import bounds
 from smidgen.errors import InvalidArgument
 
-SRC = Path(smidgen.__file__).parents[1]
-PLACES = [SRC / "smidgen", SRC / "smidgen_papers", SRC.parent / "benchmarks"]
+ROOT = Path(__file__).parents[2]
+PLACES = [ROOT / "src", ROOT / "papers", ROOT / "benchmarks"]
 
 
 def function(name: str) -> Callable[..., Any]:
@@ -77,7 +76,7 @@ def test_everything_of_ours_says_the_unit() -> None:
     for path in (path for place in PLACES for path in place.rglob("*.py")):
         for name, call in calls(path):
             unit = next((each.value for each in call.keywords if each.arg == "per_round"), None)
-            told = f"{path.relative_to(SRC.parent)}:{call.lineno} calls {name} without a unit"
+            told = f"{path.relative_to(ROOT)}:{call.lineno} calls {name} without a unit"
             assert unit is not None, told
             assert not (isinstance(unit, ast.Constant) and unit.value is None), told
             seen += 1

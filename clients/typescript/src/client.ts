@@ -3,8 +3,8 @@ import { refusal } from "./errors.js";
 import { Model } from "./model.js";
 import { patiently } from "./patience.js";
 import type {
-  Answer, Changes, Compact, Comparison, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Settings, Story, Taste,
-  Ubi, UbiReply, Weight,
+  Answer, Changes, Compact, Comparison, CreatedToken, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Settings,
+  Story, Taste, Token, TokenSettings, Ubi, UbiReply, Weight,
 } from "./types.js";
 
 export type Options = {
@@ -190,7 +190,10 @@ export class Client {
     return this.#json("DELETE", model(name));
   }
 
-  /** The model's events after one, in order, as they come; of one slot, if the model has several. */
+  /**
+   * The model's events after one, in order, as they come; of one slot, if the model has several. Throws a ServiceError
+   * (code "log_damaged") at an event that is missing, after all before it.
+   */
   async *log(name: string, after = 0, asked: { slot?: number } = {}): AsyncGenerator<Event> {
     const response = await this.#send("GET", `${model(name)}/log${query({ after, ...asked })}`);
     let rest = "";
@@ -201,12 +204,27 @@ export class Client {
         rest += value ?? "";
         const whole = rest.split("\n");
         rest = done ? "" : (whole.pop() as string);
-        for (const line of whole) if (line) yield JSON.parse(line) as Event;
+        for (const line of whole) if (line) yield event(line);
         if (done) return;
       }
     } finally {
       await lines.cancel();
     }
+  }
+
+  /** All tokens without their secrets. */
+  async tokens(): Promise<Token[]> {
+    return (await this.#json<{ tokens: Token[] }>("GET", "/v1/tokens")).tokens;
+  }
+
+  /** Create a token; the reply has the secret as `token`, which is shown this once. */
+  createToken(settings: TokenSettings): Promise<CreatedToken> {
+    return this.#json("POST", "/v1/tokens", settings);
+  }
+
+  /** Revoke a token by its id: calls that come later are refused. */
+  revokeToken(id: string): Promise<Token> {
+    return this.#json("DELETE", `/v1/tokens/${encodeURIComponent(id)}`);
   }
 
   /** Whether the service can decide. */
@@ -229,6 +247,13 @@ export class Client {
     const told = body === undefined ? {} : { body: body as BodyInit };
     return this.#fetch(this.#base + path, { method, headers, signal, credentials: "same-origin", ...told });
   }
+}
+
+/** An event of a log; or, in the last line, why the log cannot be read further. */
+function event(line: string): Event {
+  const found = JSON.parse(line) as Event & { error?: unknown };
+  if (found.seq === undefined && found.error !== undefined) throw refusal(500, line);
+  return found;
 }
 
 type Versioned = { model_version: number };

@@ -64,5 +64,11 @@ export type Promoted = Schemas["PromotedReply"];
 export type Ubi = operations["takeUbiEvents"]["requestBody"]["content"]["application/json"];
 /** What became of click events. */
 export type UbiReply = Schemas["UbiReply"];
+/** What a token is created with: scopes, and a name, a model, an expiry ("30d", "2026-12-31"). */
+export type TokenSettings = Pick<Schemas["TokenBody"], "scopes"> & Partial<Schemas["TokenBody"]>;
+/** A token without its secret. */
+export type Token = Schemas["TokenReply"];
+/** A token that was just created, with its secret. */
+export type CreatedToken = Schemas["CreatedTokenReply"];
 /** Where a log begins, once its oldest events were folded. */
 export type Retained = Schemas["RetainedReply"];

@@ -97,3 +97,16 @@ test("a matrix is little-endian float32, row by row", () => {
   assert.equal(matrix([new Float32Array(40_000)]).shape[1], 40_000);
   for (const wrong of [[], [[]], [[1], [1, 2]], [[NaN]], [[1e300]]]) assert.throws(() => matrix(wrong), TypeError);
 });
+
+test("a log of which an event is missing is read up to there, and then refused", async () => {
+  const lines = [{ seq: 1, type: "created" }, { seq: 2, type: "decision" }, refused("log_damaged")];
+  const { fetch } = scripted(new Response(lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
+  const seen: number[] = [];
+  await assert.rejects(
+    async () => {
+      for await (const event of new Client("http://here", { fetch }).log("m")) seen.push(event.seq);
+    },
+    (error: unknown) => error instanceof ServiceError && error.code === "log_damaged",
+  );
+  assert.deepEqual(seen, [1, 2]);
+});

@@ -118,6 +118,23 @@ test("a name is freed, and its model lives again", async () => {
   assert.equal((await client.revive("older")).archived_at, null);
 });
 
+test("tokens are created, listed and revoked, and shown once", async () => {
+  const closed = await Service.start();
+  try {
+    const { token } = await new Client(closed.url).createToken({ scopes: ["admin"] });
+    const admin = new Client(closed.url, { token });
+    const made = await admin.createToken({ scopes: ["read"], name: "Grafana", expires: "30d" });
+    const reader = new Client(closed.url, { token: made.token });
+    assert.deepEqual(await reader.models(), []);
+    await assert.rejects(reader.create("m", { loop: "choose" }), (error: unknown) => error instanceof ServiceError && error.status === 403);
+    assert.ok((await admin.tokens()).some(({ id, name }) => id === made.id && name === "Grafana"));
+    assert.ok((await admin.revokeToken(made.id)).revoked_at !== null);
+    await assert.rejects(reader.models(), (error: unknown) => error instanceof ServiceError && error.status === 401);
+  } finally {
+    await closed.stop();
+  }
+});
+
 test("drafts are chosen, and edits give a taste", async () => {
   const reply = await client.create("reply", { loop: "draft" });
   const d = await reply.decide({ drafts: [{ id: "long", text: "Dear all, I hope this finds you well!" }, { id: "short", text: "Done." }] });

@@ -9,8 +9,8 @@ import pytest
 
 import reference_choose as slow
 from smidgen import LinUCB, SquareCB, offline
+from smidgen._core.betting import write_stakes
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.offline.betting import _stakes
 
 LONG = pytest.mark.long
 
@@ -18,7 +18,7 @@ LONG = pytest.mark.long
 def wealth(u: Any, v: Any, m: float, alpha: float) -> float:
     """What the gambler has in the end, in plain numpy; his stakes are the only thing taken over."""
     stakes = np.empty(len(u))
-    _stakes(u, v, alpha, stakes)
+    write_stakes(u, v, alpha, stakes)
     factors = 1.0 + np.minimum(stakes, 0.5 / m if m else np.inf) * (u - m * v)
     return float(np.prod(factors))
 
