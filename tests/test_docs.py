@@ -106,7 +106,7 @@ class TestCommandLine:
         typer = pytest.importorskip("typer")
         from smidgen.cli import app
 
-        page = (DOCS / "cli.md").read_text()
+        page = (DOCS / "reference" / "cli.md").read_text()
         root = typer.main.get_command(app)
         commands: dict[str, Any] = {"smidgen": root} | {f"smidgen {name}": each for name, each in root.commands.items()}
         for name, command in commands.items():
@@ -143,12 +143,12 @@ class TestApi:
 
 class TestGuides:
     def test_every_field_of_a_decision_is_in_the_table(self) -> None:
-        table = (DOCS / "guide" / "decisions-and-feedback.md").read_text()
+        table = (DOCS / "build" / "decisions-and-feedback.md").read_text()
         for field in ("id", *smidgen.Decision.__struct_fields__):
             assert f"| `{field}` |" in table, field
 
     def test_every_error_is_in_the_table_with_its_status(self) -> None:
-        table = (DOCS / "guide" / "decisions-and-feedback.md").read_text()
+        table = (DOCS / "build" / "decisions-and-feedback.md").read_text()
         for name, error in inspect.getmembers(errors, inspect.isclass):
             if issubclass(error, errors.SmidgenError):
                 row = re.search(rf"^\| `{name}` \|[^|]*\| (\d+) \|", table, re.MULTILINE)
@@ -156,21 +156,21 @@ class TestGuides:
                 assert int(row[1]) == error.status, name
 
     def test_the_click_models_are_those_of_the_code(self) -> None:
-        page = (DOCS / "guide" / "users.md").read_text()
+        page = (DOCS / "evidence" / "simulated-users.md").read_text()
         for models in MODELS.values():
             for name, (click, stop) in models.items():
                 numbers = (", ".join(f"{p:g}" for p in row) for row in (click, stop))
                 assert f"| {name} | {' | '.join(numbers)} |" in page
 
     def test_every_limit_of_records_is_in_the_table_of_limits(self) -> None:
-        table = (DOCS / "guide" / "limits.md").read_text().partition("**A record**")[2]
+        table = (DOCS / "reference" / "limits.md").read_text().partition("**A record**")[2]
         told = re.findall(r"^\| [^|]+ \| ([\d,]+) \|", table.partition("**Connections**")[0], re.MULTILINE)
         elsewhere = ("TABLES", "CANDIDATES", "LARGEST")  # a table of ours; with the limits of a request
         known = [value for name, value in vars(limits).items() if name.isupper() and name not in elsewhere]
         assert told == [f"{value:,}" for value in known]
 
     def test_every_bound_is_named(self) -> None:
-        page = (DOCS / "guide" / "theory.md").read_text()
+        page = (DOCS / "evidence" / "theory.md").read_text()
         for name, function in inspect.getmembers(smidgen.bounds, inspect.isfunction):
             if function.__module__ == smidgen.bounds.__name__ and not name.startswith("_"):
                 assert name in page, name

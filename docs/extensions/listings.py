@@ -43,8 +43,8 @@ BOUNDS = FRONT.parent / "theory" / "bounds.py"
 README = ROOT / "README.md"
 BEYOND = ROOT / "docs" / "beyond"
 OPENAPI = ROOT / "clients" / "typescript" / "openapi.json"
-SECURITY = ROOT / "docs" / "guide" / "security.md"
-LIMITS = ROOT / "docs" / "guide" / "limits.md"
+SECURITY = ROOT / "docs" / "operate" / "security.md"
+LIMITS = ROOT / "docs" / "reference" / "limits.md"
 #: The files that bounds stand in.
 STATING = (choose, filter, label, preferences, tune)
 #: In the API page: the learners of that folder, each with its documentation.
