@@ -59,17 +59,27 @@ def section(page: str, heading: str) -> str:
 
 
 class TestReadme:
-    def test_its_table_of_learners_is_that_of_the_code(self) -> None:
-        ours = in_order({name: cards[name] for name in OURS})
-        assert between(README, "learners") == learner_markdown(ours), "run `make listings`"
+    def test_is_short(self) -> None:
+        assert len(README.split()) <= 1500
 
-    def test_has_a_place_for_measured_speed(self) -> None:
-        assert between(README, "speed")
+    def test_names_what_people_search_for(self) -> None:
+        for words in ("Azure AI Personalizer", "make serve", "make test", 'pip install ".[service]"', "C++ compiler"):
+            assert words in README, words
 
+
+class TestInstall:
     def test_names_every_extra(self) -> None:
+        page = (DOCS / "build" / "install.md").read_text()
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         for extra in extras.keys() - {"dev", "docs"}:
-            assert f"`smidgen[{extra}]`" in README
+            assert f"`smidgen[{extra}]`" in page
+
+
+class TestLearners:
+    def test_the_table_of_learners_is_that_of_the_code(self) -> None:
+        ours = in_order({name: cards[name] for name in OURS})
+        page = (DOCS / "reference" / "learners.md").read_text()
+        assert between(page, "learners") == learner_markdown(ours), "run `make listings`"
 
 
 @pytest.mark.parametrize(
@@ -113,6 +123,26 @@ class TestCommandLine:
             text = section(page, f"`{name}`")
             for option in (option for parameter in command.params for option in parameter.opts):
                 assert f"`{option}".lower() in text.lower(), f"{name} {option}"
+
+
+class TestHttp:
+    def test_every_call_is_on_the_page(self) -> None:
+        pytest.importorskip("starlette")
+        from smidgen.service.http.rights import MATRIX
+
+        page = (DOCS / "reference" / "http.md").read_text()
+        for call in MATRIX:
+            path = re.sub(r"{(\w+):path}", r"{\1}", call)
+            if path.split(" ")[1].startswith(("/v1/", "/personalizer/", "/ofrep/")):
+                assert f"`{path}`" in page, path
+
+    def test_every_error_code_is_on_the_page_with_its_status(self) -> None:
+        page = (DOCS / "reference" / "http.md").read_text()
+        for line in (ROOT / "tests" / "surface" / "error_codes.txt").read_text().splitlines():
+            code, *status = line.split()
+            row = re.search(rf"^\| `{code}` \| (\d+) \|", page, re.MULTILINE)
+            assert row is not None, code
+            assert not status or row[1] == status[0], code
 
 
 class TestApi:
