@@ -49,10 +49,9 @@ CHANGED: dict[str, dict[str, str]] = {
 #: Saved learners (by class) and models (by name) of a folder whose numbers differ by rounding now, and why: they are
 #: compared within `CLOSE`. All else keeps its bits.
 _OWN_FUNCTIONS = "exp is computed by the compiled core, and not by the C library"
-_OWN_LOGARITHMS = "log and pow of knobs in factors are computed by the compiled core, and not by the C library"
 ROUNDED: dict[str, dict[str, str]] = {
-    "1.0": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS, "tune-example": _OWN_LOGARITHMS},
-    "1.1": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS, "tune-example": _OWN_LOGARITHMS},
+    "1.0": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS},
+    "1.1": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS},
 }
 CLOSE = 1e-9  # relative; for arrays, to their largest number
 LEARNERS = [(number, name) for number in FORMATS for name in KNOWN[number]["learners"]]
