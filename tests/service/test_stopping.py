@@ -24,7 +24,7 @@ from smidgen.service.engine.inspection import Inspection
 _SLOW = """
 import sys, time
 from smidgen.service.http import server
-from smidgen.service.http.endpoints import forgetting
+from smidgen.service.http import routes_models
 from smidgen.service.http.resources import Options
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.lifecycle import Forgetting
@@ -56,7 +56,7 @@ def slow(home, name):
 
 what = {
     "command": (Forgetting, "take"),
-    "fold": (forgetting, "folded"),
+    "fold": (routes_models, "folded_without"),
     "event": (Remainder, "_take"),
 }
 slow(*what[sys.argv[2]])
