@@ -172,8 +172,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
 
     Attributes
     ----------
-    seq, type, decision, key, at, slot
-        The head of every event; ``written_at`` is its time where a line says it, `at` says it always; the slot, of a
+    seq, type, decision, key, at, shard
+        The head of every event; ``written_at`` is its time where a line says it, `at` says it always; the shard, of a
         model that has several.
     format, model, resolved
         Of ``created`` and ``base``: the format of the log (None: from before it was fixed), the model's settings, and
@@ -201,7 +201,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     decision: str | None = None
     key: str | None = None
     written_at: str = msgspec.field(default="", name="at")
-    slot: int | None = None
+    shard: int | None = None
     format: str | None = None
     model: ModelBody | None = None
     resolved: dict[str, Any] | None = None
