@@ -235,10 +235,12 @@ class Oracle:
         queue = self._fresh.get(shard.slot)
         return queue[0] if queue else None
 
-    def _optional(self, shard: Shard, *types: str) -> list[Any]:
-        """Account for the next events of a shard as long as they are of these types."""
-        found = []
-        while (head := self._next(shard)) is not None and head.type in types:
+    def _optional(self, shard: Shard, *types: str, most: int = 1 << 31, keyed: bool = False) -> list[Any]:
+        """Account for the next events of a shard as long as they are of these types, and of a key if that is asked."""
+        found: list[Any] = []
+        while len(found) < most and (head := self._next(shard)) is not None and head.type in types:
+            if keyed and head.type == "promoted" and head.key is None:
+                break
             found.append(self._enter(shard, head.type))
         return found
 
@@ -319,7 +321,7 @@ class Oracle:
             shard = self.shards[slot] = Shard(slot, model, part)
             model.shards.append(shard)
             self._enter(shard, "created", made=False)
-            self._optional(shard, "amended")
+            self._optional(shard, "amended", most=1)
         if len(model.shards) != reply["slots"]:
             raise Wrong(f"{name} should have {reply['slots']} shards and has {len(model.shards)}")
         return model
@@ -514,7 +516,7 @@ class Oracle:
         changed = any(getattr(model, name) != value for name, value in new.items())
         for each in (model, *model.followers):
             for shard in each.shards:
-                events = self._optional(shard, "amended")
+                events = self._optional(shard, "amended", most=1)
                 if each is model and changed is not bool(events) and "explore" not in changes:
                     if "add_labels" not in changes:
                         raise Wrong(f"{model.name} has {len(events)} amendments: {command}")
@@ -582,7 +584,7 @@ class Oracle:
             return
         for shard in model.leader.shards:
             shard.promoted.append(self._enter(shard, "promoted", made=True).made)
-            self._optional(shard, "promoted", "imported")
+            self._optional(shard, "promoted", "imported", keyed=True)
         total = sum(shard.version for shard in model.leader.shards)
         if (command.reply["champion"], command.reply["model_version"]) != (model.leader.name, total):
             raise Wrong(f"expected version {total}: {command}")

@@ -644,3 +644,7 @@ def beside(engine: Engine, decision: str, name: str) -> str | None:
         if engine.slots[row.slot].name == name:
             return row.id
     return None
+
+
+def has_learnt(content: bytes) -> bool:
+    return Learner.from_bytes(content, "a learner").rounds > 0
