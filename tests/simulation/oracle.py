@@ -82,7 +82,7 @@ class Made:
     worth: float | None = None
     answered_at: float | None = None
     versions: list[int] = field(default_factory=list)
-    retractions: list[int] = field(default_factory=list)
+    retractions: list[tuple[int, int]] = field(default_factory=list)
     gone: bool = False
 
     @property
@@ -138,6 +138,8 @@ class Model:
     keyed: bool = False
     window: float = 0.0
     default_reward: float | None = None
+    labels: list[str] = field(default_factory=list)
+    explore: float | None = None
     archived: bool = False
     leader: Model | None = None
     followers: list[Model] = field(default_factory=list)
@@ -316,6 +318,7 @@ class Oracle:
         """Account for a new model."""
         model = self.models[name] = Model(name, spec)
         model.keyed, model.window, model.default_reward = reply["keyed"], reply["window_s"], reply["default_reward"]
+        model.labels, model.explore = list(reply["labels"] or ()), reply["explore"]
         new = [slot for slot, events in sorted(self._fresh.items()) if slot not in self.shards and events]
         for part, slot in enumerate(new[: reply["slots"]]):
             shard = self.shards[slot] = Shard(slot, model, part)
@@ -417,6 +420,8 @@ class Oracle:
 
     def _counts_again(self, made: Made) -> bool:
         """Whether a rollback has undone the retraction of what was learnt of it."""
+        if made.retractions and made.retractions[-1][0] <= made.shard.base:
+            return False  # what was folded stays as it was then
         return made.version is None and any(version in made.shard.now for version in made.versions)
 
     def _feedback(self, command: Command) -> None:
@@ -513,13 +518,16 @@ class Oracle:
             return
         new = {"window": changes.get("window_s", model.window)}
         new["default_reward"] = changes.get("default_reward", model.default_reward)
-        changed = any(getattr(model, name) != value for name, value in new.items())
+        labels = [each for each in changes.get("add_labels", ()) if each not in model.labels]
+        changed = bool(labels) or any(getattr(model, name) != value for name, value in new.items())
+        explores = "explore" in changes and changes["explore"] != model.explore
+        model.explore = changes.get("explore", model.explore)
         for each in (model, *model.followers):
+            each.labels += labels
             for shard in each.shards:
-                events = self._optional(shard, "amended", most=1)
-                if each is model and changed is not bool(events) and "explore" not in changes:
-                    if "add_labels" not in changes:
-                        raise Wrong(f"{model.name} has {len(events)} amendments: {command}")
+                events = self._optional(shard, "amended", most=1) if changed or explores else []
+                if each is model and changed and not events:
+                    raise Wrong(f"{model.name} has no amendment: {command}")
                 if model.default_reward is not None and new["default_reward"] is None:
                     for made in shard.made.values():
                         made.waits = made.waits and made.outcome is not None
@@ -614,7 +622,7 @@ class Oracle:
         shard.counts[event.made] = shard.now - {made.version}
         shard.answered -= made.answered
         made.waits = made.waits and made.outcome != "expired"
-        made.retractions.append(event.made)
+        made.retractions.append((event.seq, event.made))
         made.given = made.late_given = made.outcome = made.version = None
 
     def _rollback(self, command: Command) -> None:
@@ -754,7 +762,7 @@ class Oracle:
                 why = "its feedback was retracted, and a rollback undid that"
             elif made.beside is not None:
                 why = "it was made beside"
-            elif any(version in shard.now for version in made.retractions):
+            elif any(seq > shard.base and version in shard.now for seq, version in made.retractions):
                 why = "the feedback was retracted"
             elif not made.shown:
                 why = "it was never shown" if over else "it has not been shown yet"

@@ -236,7 +236,7 @@ class PlayedEngine(Engine):
     """The engine, which keeps what its open batch did until that is committed."""
 
     def __init__(self, store: Store, committed: Callable[[PlayedEngine, list[Any]], None], **options: Any) -> None:
-        self.journal: list[Any] = []
+        self._reset()
         self._committed = committed
         self.committing = False
         self.fail_commit = False
@@ -244,11 +244,31 @@ class PlayedEngine(Engine):
 
     def begin(self, wanted: set[int] | None = None) -> None:
         super().begin(wanted)
-        self.journal = []
+        self._reset()
 
     def begin_at_once(self) -> bool:
-        self.journal = []
+        self._reset()
         return super().begin_at_once()
+
+    def _reset(self) -> None:
+        self.journal: list[Any] = []
+        self.captured: dict[int, list[Event]] = {}
+        self.rows: dict[str, Any] = {}
+
+    def capture(self, known: dict[int, int]) -> None:
+        """Keep what the open batch has written so far, before it is rewritten."""
+        self.captured = self.fresh(known)
+        for events in self.captured.values():
+            for event in events:
+                if event.type == "decision" and event.decision is not None:
+                    self.rows.setdefault(event.decision, self.store.decision(event.decision))
+
+    def fresh(self, known: dict[int, int]) -> dict[int, list[Event]]:
+        """By shard, the events of the batch."""
+        kept = {slot: events for slot, events in self.captured.items() if events}
+        last = {**known, **{slot: events[-1].seq for slot, events in kept.items()}}
+        found = new_events(self.store, self, last)
+        return {slot: [*kept.get(slot, ()), *found.get(slot, ())] for slot in {*kept, *found}}
 
     def sweep(self, *arguments: Any, **options: Any) -> int:
         self.journal.append("sweep")
@@ -268,11 +288,11 @@ class PlayedEngine(Engine):
         finally:
             self.committing = False
             if lasts:
-                journal, self.journal = self.journal, []
-                self._committed(self, journal)
+                self._committed(self, self.journal)
+                self._reset()
 
     def abandon(self) -> None:
-        self.journal = []
+        self._reset()
         super().abandon()
 
 
@@ -476,6 +496,8 @@ def gone(reading: Reading, id: str) -> bool:
 
 def read_model(reading: Reading, engine: Engine, name: str, now: float) -> Generator[None, None, dict[str, Any] | None]:
     """GET /v1/models/NAME in two steps, as of one moment; None if there is no such model."""
+    if name not in engine.models and engine.store.shared and not engine.store.in_batch:
+        engine.look()
     model = engine.models.get(name)
     if model is None:
         return None
@@ -511,8 +533,12 @@ def read_log(reading: Reading, engine: Engine, name: str) -> list[int]:
 
 def export(engine: Engine, name: str) -> bytes:
     """GET /v1/models/NAME/log, over all shards."""
-    lines = [line for part in engine.models[name].parts for line in engine.events.all_lines(part)]
-    return b"\n".join(lines) + b"\n"
+
+    def collect() -> bytes:
+        lines = [line for part in engine.entered(name).parts for line in engine.events.all_lines(part)]
+        return b"\n".join(lines) + b"\n"
+
+    return engine.run(collect)
 
 
 def weights(engine: Engine) -> dict[tuple[str, int, str | None, str], bytes]:

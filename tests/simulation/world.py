@@ -40,6 +40,7 @@ class Worker:
     waiting: list[list[Command]] = field(default_factory=list)
     reading: tuple[Read, Generator[None, None, Any]] | None = None
     careful: int = 0  # how many commands wait that need the whole file to themselves
+    down: bool = False  # between an end and the next start
 
 
 @dataclass
@@ -145,6 +146,8 @@ class World:
 
     def _row_of(self, id: str) -> Any:
         for worker in (*self.within[::-1], *self.workers):
+            if (row := worker.engine.rows.get(id)) is not None:
+                return row
             if (row := service.decision_row(worker.engine.store, id)) is not None:
                 return row
         return None
@@ -204,6 +207,8 @@ class World:
                 self.fault_in = None
                 self.tell(f"  the disk refuses at {name}")
                 raise Fault(f"the disk refused at {name}", "try again")
+        if worker.down:
+            return
         chance = self.aside.random()
         if chance < 0.06 and self.oracle.models and len(self.within) == 1:
             self.read(worker, self.aside.choice(list(self.oracle.models)))
@@ -220,7 +225,14 @@ class World:
         self._replace(worker)
 
     def _replace(self, worker: Worker) -> None:
-        fresh = self.open(worker.number)
+        worker.down = True
+        while True:
+            try:
+                fresh = self.open(worker.number)
+                break
+            except (Killed, Fault):
+                self.tell("  the start fails, and is tried again")
+        worker.down = False
         worker.engine, worker.writer, worker.loop = fresh.engine, fresh.writer, fresh.loop
         worker.reader, worker.slow_reader, worker.waiting, worker.careful = fresh.reader, fresh.slow_reader, [], 0
 
@@ -254,7 +266,8 @@ class World:
             for place, command in enumerate(job):
                 lasts = getattr(command, "lasts", False)
                 said = answers[place] if refused is None else refused
-                if isinstance(said, StorageFailed) or type(said).__name__ == "Busy":
+                not_done = isinstance(said, StorageFailed) or type(said).__name__ == "Busy"
+                if not_done and said is not command.refusal:
                     if lasts:
                         raise Wrong(f"it was committed and refused: {command}")
                     self.tell(f"    not done: {said}")
@@ -279,6 +292,8 @@ class World:
 
         def run() -> Any:
             command.at, command.reply, command.refusal = self.clock.now, None, None
+            if command.kind == "forget":  # it may rewrite what was written before it in the same batch
+                engine.capture({slot: shard.seq for slot, shard in self.oracle.shards.items()})
             try:
                 reply = do()
             except (Taken, StorageFailed, OSError):
@@ -299,7 +314,7 @@ class World:
         """A batch lasts: the oracle says whether it is right."""
         try:
             known = {slot: shard.seq for slot, shard in self.oracle.shards.items()}
-            fresh = service.new_events(engine.store, engine, known)
+            fresh = engine.fresh(known)
             if not journal and not fresh:
                 return
             self.commits += 1
@@ -549,9 +564,11 @@ class World:
     def do_import(self, rng: random.Random) -> None:
         """An export of a model, imported under another name: it has the same weights."""
         worker, model, to = self.worker(), self.model(rng), f"import{rng.randrange(3)}"
-        if to in self.oracle.models or any(shard.base for shard in model.shards) or worker.engine.store.in_batch:
+        if to in self.oracle.models or any(shard.base for shard in model.shards):
             return
         self.drain()
+        if worker.engine.store.in_batch or worker.engine.fail_commit:
+            return
         if model.name not in worker.engine.models or self.oracle.models.get(model.name) is not model:
             return
         content, expected = service.export(worker.engine, model.name), service.model_weights(worker.engine, model.name)
@@ -576,7 +593,8 @@ class World:
             return args
 
     def do_retract(self, rng: random.Random) -> None:
-        learnt = [id for id in self.asked if (made := self.oracle.made.get(id)) is not None and made.version is not None]
+        made = self.oracle.made
+        learnt = [id for id in self.asked if id in made and made[id].version is not None]
         if self.asked:
             id, worker = rng.choice(learnt if learnt and rng.random() < 0.8 else self.asked), self.worker()
             args = self._ready(rng, worker, "retract", {"decision": id})
@@ -606,7 +624,8 @@ class World:
         """Forget while nothing else happens, and compare with what is worked out slowly."""
         self.drain()
         based = any(shard.base for shard in self.oracle.shards.values())
-        if based or worker.engine.store.in_batch or model.name not in worker.engine.models or self.kill_in or self.fault_in:
+        busy = worker.engine.store.in_batch or worker.engine.fail_commit or self.kill_in or self.fault_in
+        if based or busy or model.name not in worker.engine.models:
             self.ask(worker, [command])
             return
         worker.engine.run(lambda: [worker.engine.entered(name) for name in list(worker.engine.models)])
@@ -676,10 +695,11 @@ class World:
         if worker.waiting or worker.engine.store.in_batch:
             return
         self._close_reads(worker)
+        worker.down = True
         self.within.append(worker)
         try:
             worker.engine.close()
-        except Killed:
+        except (Killed, Fault):
             worker.engine.store.close()
         finally:
             self.within.remove(worker)

@@ -168,7 +168,8 @@ class Rebuilding:
     def _keep(self, event: Line) -> None:
         """Let names keep their columns that an event told and that was taken back."""
         if self.group is None:
-            keep(self.learner(event.key), self._read(event))
+            if event.key is not None or self.blueprint is None or not self.blueprint.body.keyed:
+                keep(self.learner(event.key), self._read(event))
         elif event.type == "imported" and event.group is not None:
             self.group.keep_all(as_bytes(event.group), f"event {event.seq}")
         elif event.type == ERASED:
