@@ -10,7 +10,7 @@ from smidgen import records
 from smidgen.learners import Learner, Loop
 from smidgen.learners.records.around import inside
 from smidgen.randomness import TRAFFIC, uniforms
-from smidgen.service.engine.blueprint import Blueprint, Terms
+from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms
 from smidgen.service.engine.model import Served
 from smidgen.service.errors import Conflict, Impossible
 from smidgen.service.loops import features
@@ -20,6 +20,14 @@ from smidgen.service.schemas import ModelBody, Of
 SHARED = ("window_s", "reward_range", "default_reward", "labels", "text")
 #: What may be amended of one who stands beside another.
 OWN = ("share", "explore", "min_share")
+
+
+def amended_as_far(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
+    """The terms of settings as they are amended; without shares of exploration where the learner has none."""
+    try:
+        return amended_terms(blueprint, given)
+    except Impossible:
+        return amended_terms(blueprint, {name: value for name, value in given.items() if name not in OWN})
 
 
 def named(body: ModelBody) -> ModelBody:

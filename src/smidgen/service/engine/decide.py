@@ -21,7 +21,7 @@ from smidgen.service.engine.log_reader import Reply, reply
 from smidgen.service.engine.model import Served, named_in
 from smidgen.service.engine.replay import Change
 from smidgen.service.engine.undo import Undo
-from smidgen.service.errors import Conflict, Impossible, StorageFailed
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, Taken
 from smidgen.service.log import codec
 from smidgen.service.log.events import Salts
 from smidgen.service.loops.evaluator import Lesson
@@ -420,6 +420,8 @@ class Decisions(Commands):
                 ready.append(self._making.prepare(model.of(body.key), body))
                 for budget in budgets:
                     budget.spend(ready[-1].context)
+            except (StorageFailed, Taken):  # of the store, not of this decision
+                raise
             except SmidgenError as error:
                 if len(bodies) == 1:
                     raise
@@ -438,6 +440,8 @@ class Decisions(Commands):
                 )
                 if request.body.chosen is not None or self._learners.crowded:
                     self._write(made)
+            except (StorageFailed, Taken):
+                raise
             except SmidgenError as error:
                 if len(bodies) == 1:
                     raise

@@ -8,7 +8,6 @@ archived or not, forgets it too. What a copy was told of the key itself goes wit
 
 from __future__ import annotations
 
-import inspect
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,8 +22,8 @@ from smidgen.features.memory import Carried
 from smidgen.knobs import Knobs
 from smidgen.learners import Learner, learners
 from smidgen.learners.records.around import inside, vectorizer_of
-from smidgen.service.engine.blueprint import Blueprint, Terms, canonical, exploring, judged, largest, once, told_of
-from smidgen.service.engine.champions import OWN, named_models
+from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms, canonical, judged, largest, told_of
+from smidgen.service.engine.champions import OWN, amended_as_far, named_models
 from smidgen.service.engine.context import Commands
 from smidgen.service.engine.model import PLACE, Era, HashedNames, Served, names_in
 from smidgen.service.engine.rebuild import Room, rebuild_all
@@ -63,7 +62,7 @@ class Amending(Commands):
                 self._amend(other, common)
 
     def _amend(self, model: Served, given: dict[str, Any]) -> None:
-        terms = _terms(model.blueprint, given)
+        terms = amended_terms(model.blueprint, given)
         if terms == model.blueprint.terms:
             return
         told = told_of(model.blueprint, model.blueprint.terms, terms)
@@ -92,31 +91,7 @@ def _refuse_others(model: Served, given: dict[str, Any]) -> None:
 
 def _also(era: Era, given: dict[str, Any]) -> Era:
     """Settings that a return would put in force again, amended too; shares of exploration as far as they have any."""
-    try:
-        terms = _terms(era.blueprint, given)
-    except Impossible:
-        terms = _terms(era.blueprint, {name: value for name, value in given.items() if name not in OWN})
-    return era._replace(blueprint=era.blueprint.amend(terms))
-
-
-def _terms(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
-    """The terms as they will be."""
-    old = blueprint.terms
-    changes = {name: value for name, value in given.items() if not name.startswith("add_")}
-    if (labels := given.get("add_labels")) is not None:
-        if (known := blueprint.labels) is None:
-            raise Impossible("this model has no labels with names", "add_labels is for models made with labels")
-        once("add_labels", labels)
-        new = [label for label in labels if label not in known]  # the same amendment again changes nothing
-        changes["labels"] = (*old.labels, *new)
-    if (text := given.get("add_text")) is not None:
-        if blueprint.features is None:
-            raise Impossible("this model takes no records", "add_text is for models that take records")
-        new = [path for path in dict.fromkeys(text) if path not in (*blueprint.features.text, *old.text)]
-        changes["text"] = (*old.text, *new)
-    terms = msgspec.structs.replace(old, **changes)
-    exploring(terms, {}, inspect.signature(learners[blueprint.kind]).parameters, blueprint.kind)
-    return terms
+    return era._replace(blueprint=era.blueprint.amend(amended_as_far(era.blueprint, given)))
 
 
 # Models from elsewhere: a copy of another, a saved learner, what a log leads to. Each is an event of the log.
@@ -289,7 +264,7 @@ def from_log(content: bytes) -> Brought:
         if shard.group is not None and shard.group.table is not None:
             known = shard.group.table.known()
             told |= {key: [each for each in known if each[0] in places] for key, places in shard.told.items()}
-    return Brought(first.blueprint, learners, groups, list(first.hashed), sorted(named), told)
+    return Brought(first.settings or first.blueprint, learners, groups, list(first.hashed), sorted(named), told)
 
 
 # Promotion: from one event on, a champion's name decides with the settings and the state of the one beside it.

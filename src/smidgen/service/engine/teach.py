@@ -24,7 +24,7 @@ from smidgen.service.engine.context import Commands
 from smidgen.service.engine.model import Served, named_in
 from smidgen.service.engine.replay import Change
 from smidgen.service.engine.shared_state import Group
-from smidgen.service.errors import Conflict, Impossible, refuse_deep
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, Taken, refuse_deep
 from smidgen.service.log import codec
 from smidgen.service.loops.features import lenient_record
 from smidgen.service.loops.registry import loops
@@ -127,6 +127,8 @@ def _naming(place: int) -> Iterator[None]:
     """A refusal says which example it is about."""
     try:
         yield
+    except (StorageFailed, Taken):  # of the store, not of this example
+        raise
     except SmidgenError as error:
         raise Impossible(f"examples[{place}]: {error.problem}", error.hint) from error
 

@@ -192,6 +192,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         Of events that operators cause: the token by whose call they were written, if there was one.
     amendments, decisions, late
         Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
+    amended
+        Of ``amended``: the settings that changed, as they were sent (``changes`` on the line).
     shared, places, names, start, group, hashed
         What keys share, where names of records went, and names of hashed features (`smidgen.service.log.codec`).
     """
@@ -217,6 +219,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     version: int = 0
     columns: str | None = None
     amendments: Sequence[Any] = ()
+    amended: dict[str, Any] = msgspec.field(default_factory=dict, name="changes")
     decisions: int = 0
     late: int = 0
     shared: dict[str, Any] | None = None
