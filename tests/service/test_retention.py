@@ -355,7 +355,7 @@ def test_the_past_must_not_change_meanwhile() -> None:
     plan = planned(engine.store, served, world.clock.now, world.clock.now)
     assert plan is not None
     found = list(states(engine.store, served, plan, Progress("retain")))
-    engine.stage(served, found, first=True)
+    engine.stage(served, plan, found, first=True)
     engine.retract(world.learnt[-1])
     with pytest.raises(SmidgenError) as caught:
         engine.rebase(served, plan)

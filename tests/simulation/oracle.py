@@ -435,11 +435,14 @@ class Oracle:
         again = self._counts_again(made) and made.outcome is None
         if made.outcome in ("learnt", "late"):
             expected = "duplicate" if made.outcome == "learnt" else "late"
-            if self._judge(command, {409} if made.given != given else set()):
+            # A worker that has not read the answer yet looks at the new one first.
+            may = {422} if self._shared and impossible else set()
+            if self._judge(command, {409} | may if made.given != given else set()):
                 self._replied(command, made, expected)
             return
         if made.outcome in ("expired", "refused") and made.late_given is not None:
-            if self._judge(command, {409} if made.late_given != given else set()):
+            may = {422} if self._shared and impossible else set()
+            if self._judge(command, {409} | may if made.late_given != given else set()):
                 self._replied(command, made, "late")
             return
         if again and not shard.promoted:
@@ -749,6 +752,8 @@ class Oracle:
             return None
         shard, over = made.shard, now > made.expires
         learnt, why = made.version, None
+        if self._counts_again(made):
+            learnt = max(version for version in made.versions if version in shard.now)
         if made.version is not None and made.version not in shard.now:
             why = "a rollback undid it"
         elif made.outcome == "late":
@@ -758,7 +763,6 @@ class Oracle:
         elif made.outcome is None:
             why = "no feedback came within the window" if over else "no feedback has come yet"
             if self._counts_again(made):
-                learnt = max(version for version in made.versions if version in shard.now)
                 why = "its feedback was retracted, and a rollback undid that"
             elif made.beside is not None:
                 why = "it was made beside"
