@@ -144,7 +144,7 @@ class Model:
     leader: Model | None = None
     followers: list[Model] = field(default_factory=list)
     requests: dict[str, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
-    calls: dict[str, tuple[dict[str, Any], Shard]] = field(default_factory=dict)
+    calls: dict[str, tuple[dict[str, Any], Shard, int]] = field(default_factory=dict)
     homes: dict[str | None, Shard] = field(default_factory=dict)
 
 
@@ -508,7 +508,7 @@ class Oracle:
             if event.key != key or model.homes.setdefault(key, shard) is not shard:
                 raise Wrong(f"the examples of key {key!r} went to key {event.key!r} of shard {shard.part}")
             if "id" in body:
-                model.calls[body["id"]] = (body, shard)
+                model.calls[body["id"]] = (body, shard, event.seq)
         if (command.reply["taught"], command.reply["model_version"]) != (len(body["examples"]), shard.version):
             raise Wrong(f"expected {len(body['examples'])} examples at version {shard.version}: {command}")
 
@@ -581,8 +581,10 @@ class Oracle:
 
     def _import(self, command: Command) -> None:
         to = command.args["to"]
-        if self._judge(command, {409} if to in self.models else set()):
-            model = self._begin(to, command.args["spec"], command.reply)
+        model = self.models.get(to)  # one that is empty, and has the same settings, is filled
+        full = model is not None and any(shard.version or shard.decisions for shard in model.shards)
+        if self._judge(command, {409} if full else set(), (409,) if model is not None else ()):
+            model = model or self._begin(to, command.args["spec"], command.reply)
             for shard in model.shards:
                 self._optional(shard, "imported")
 
@@ -724,6 +726,7 @@ class Oracle:
                     for name, said in model.requests.items()
                     if said[1]["decision"] in self.made and not self.made[said[1]["decision"]].gone
                 }
+                model.calls = {name: call for name, call in model.calls.items() if call[2] > call[1].base}
 
     # What can be read
 
