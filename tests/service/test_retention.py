@@ -377,7 +377,7 @@ def test_what_comes_meanwhile_is_kept() -> None:
     assert plan is not None
     assert plan.carried == ()
     assert engine.feedback(made[1], told(correct=True)).status == "late"  # between plan and base
-    engine.stage(served, list(states(engine.store, served, plan, Progress("retain"))), first=True)
+    engine.stage(served, plan, list(states(engine.store, served, plan, Progress("retain"))), first=True)
     assert engine.rebase(served, plan).kept == 1
     assert engine.untidy
     assert engine.story(made[1]).feedback == {"correct": True}

@@ -666,7 +666,10 @@ class Oracle:
         may = (404,) if not knows else (409, 404) if based else ()
         if not self._judge(command, set(), may):
             return
-        family = [shard for shard in self.shards.values() if (e := self._next(shard)) is not None and e.type == "erased"]
+        for shard in self.shards.values():
+            self._optional(shard, "retained", most=1)  # a base that holds nothing of the key any more
+        heads = [(shard, self._next(shard)) for shard in self.shards.values()]
+        family = [shard for shard, head in heads if head is not None and head.type == "erased"]
         needed = [shard for each in (model, *model.followers) for shard in each.shards if key in shard.keys]
         if missing := [shard for shard in needed if shard not in family]:
             raise Wrong(f"{missing[0].model.name} has not forgotten {key!r}: {command}")

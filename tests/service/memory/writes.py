@@ -145,13 +145,13 @@ class MemoryWrites(MemoryReads, Verbs):
         put(counts, self._live.setdefault(slot, copy.copy(counts)))
 
     def _enter_decision(self, slot: int, seq: int, row: Asked) -> None:
-        tables, request = self._tables, (slot, row.request)
-        if row.decision in tables.decisions or (row.request is not None and request in tables.requests):
+        tables, old = self._tables, self._tables.requests.get((slot, row.request or ""))
+        if row.decision in tables.decisions or (old is not None and self.decision(old) is not None):
             raise ValueError(f"decision {row.decision} or its request {row.request!r} is there already")
         self._do(_entering(slot, seq, row))
 
     def _enter_call(self, slot: int, id: str, hash: bytes, seq: int) -> None:
-        if (slot, id) in self._tables.calls:
+        if self.called(slot, id) is not None:
             raise ValueError(f"the call {id!r} is there already")
         self._do(lambda tables: tables.calls.__setitem__((slot, id), CallRow(hash, seq)))
 
