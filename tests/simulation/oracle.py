@@ -106,6 +106,8 @@ class Shard:
         The last event that retention has folded.
     promoted
         The versions that promotions made.
+    heirs
+        The shards that took over what was learnt here.
     """
 
     slot: int
@@ -122,6 +124,7 @@ class Shard:
     counts: dict[int, frozenset[int]] = field(default_factory=lambda: {0: frozenset()})
     base: int = 0
     promoted: list[int] = field(default_factory=list)
+    heirs: list[Shard] = field(default_factory=list)
 
     @property
     def now(self) -> frozenset[int]:
@@ -257,10 +260,12 @@ class Oracle:
         """Those that decided next to it may be taught what came of it, once."""
         for shard in self._others(shown.shard):
             head = self._next(shard)
-            if head is None or head.type != "taught" or head.decision is None:
-                continue
-            made = self.made.get(head.decision)
+            made = self.made.get(head.decision) if head is not None and head.type == "taught" else None
             if made is None or made.beside != shown.id:
+                waits = [each for each in shard.made.values() if each.beside == shown.id and each.outcome is None]
+                alike = shard.model.spec.of.taught and not shard.promoted and not shown.shard.promoted
+                if alike and waits and not shard.model.archived and not waits[0].gone:
+                    raise Wrong(f"{shard.model.name} was not taught what came of {shown.id}")
                 continue
             if made.outcome is not None:
                 raise Wrong(f"{made.id} was taught twice")
@@ -576,6 +581,8 @@ class Oracle:
                 brought = [event.key for event in events if event.key is not None]
                 if command.args["learnt"] and source.keyed and sorted(brought) != sorted(other.keys):
                     raise Wrong(f"the copy has the keys {sorted(brought)} and its source {sorted(other.keys)}")
+                if command.args["learnt"]:
+                    other.heirs.append(shard)
                 if not command.args["learnt"] and events:
                     raise Wrong(f"the copy was to be without what was learnt: {command}")
 
@@ -595,7 +602,8 @@ class Oracle:
             must = {409}
         if not self._judge(command, must) or model is None or model.leader is None:
             return
-        for shard in model.leader.shards:
+        for shard, other in zip(model.leader.shards, model.shards, strict=True):
+            other.heirs.append(shard)
             shard.promoted.append(self._enter(shard, "promoted", made=True).made)
             self._optional(shard, "promoted", "imported", keyed=True)
         total = sum(shard.version for shard in model.leader.shards)
@@ -666,15 +674,14 @@ class Oracle:
         may = (404,) if not knows else (409, 404) if based else ()
         if not self._judge(command, set(), may):
             return
-        for shard in self.shards.values():
-            self._optional(shard, "retained", most=1)  # a base that holds nothing of the key any more
-        heads = [(shard, self._next(shard)) for shard in self.shards.values()]
-        family = [shard for shard, head in heads if head is not None and head.type == "erased"]
-        needed = [shard for each in (model, *model.followers) for shard in each.shards if key in shard.keys]
-        if missing := [shard for shard in needed if shard not in family]:
-            raise Wrong(f"{missing[0].model.name} has not forgotten {key!r}: {command}")
+        reached = [shard for each in (model, *model.followers) for shard in each.shards]
+        for shard in reached:  # grows meanwhile
+            reached += [heir for heir in shard.heirs if heir not in reached]
         erased: dict[str, int] = {}
-        for shard in family:
+        for shard in (shard for shard in reached if key in shard.keys):
+            self._optional(shard, "retained", most=1)  # a base that holds nothing of the key any more
+            if (head := self._next(shard)) is None or head.type != "erased":
+                raise Wrong(f"{shard.model.name} has not forgotten {key!r}: {command}")
             count = self._erase(shard, key)
             erased[shard.model.name] = erased.get(shard.model.name, 0) + count
         own = sum(erased.pop(each.name, 0) for each in (model, *model.followers))

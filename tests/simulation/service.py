@@ -33,26 +33,34 @@ from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.admin.fsck import fsck
+from smidgen.service.engine import decide as decide_module
 from smidgen.service.engine import engine as engine_module
+from smidgen.service.engine import feedback as feedback_module
+from smidgen.service.engine import lifecycle
+from smidgen.service.engine import retention as retention_module
 from smidgen.service.engine import writer as writer_module
 from smidgen.service.engine.description import at_a_glance, waiting
 from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.learner_cache import LearnerCache
 from smidgen.service.engine.lifecycle import folded_without, from_log, keys_of
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import Served
 from smidgen.service.engine.rebuild import Rebuilding
+from smidgen.service.engine.registry import Entrance
+from smidgen.service.engine.replay import Undone
 from smidgen.service.engine.retention import planned, states
 from smidgen.service.engine.rollback import folded
 from smidgen.service.engine.stories import tell
-from smidgen.service.engine.undo import Progress
+from smidgen.service.engine.undo import Progress, Undo
 from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import StorageFailed, Taken
 from smidgen.service.log import events as events_module
 from smidgen.service.log.events import Chain, Event, stamp
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import AmendBody, CopyBody, ModelBody
-from smidgen.service.storage import crash_points
+from smidgen.service.storage import crash_points, transitions
 from smidgen.service.storage.protocol import Reading, Store
+from smidgen.service.storage.records import DecisionRow
 from smidgen.service.storage.sqlite import SQLiteStore
 
 __all__ = [
@@ -674,3 +682,84 @@ def beside(engine: Engine, decision: str, name: str) -> str | None:
 
 def has_learnt(content: bytes) -> bool:
     return Learner.from_bytes(content, "a learner").rounds > 0
+
+
+# Planted defects: the simulation must find each of them
+
+
+@contextmanager
+def planted(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+    """Replace attributes of the service for a while."""
+    with ExitStack() as stack:
+        for target, name, value in changes:
+            stack.enter_context(mock.patch.object(target, name, value))
+        yield
+
+
+def _nothing(*arguments: Any, **options: Any) -> None:
+    """Do nothing."""
+
+
+def _get_without_pin(cache: LearnerCache, model: Served, key: str | None) -> Any:
+    found = _GET(cache, model, key)
+    cache._pinned.clear()
+    cache._shrink()
+    return found
+
+
+def _finish_early(writer: Writer, done: list[Any], aside: Any = ()) -> None:
+    writer._post([job.answer() for job in done], aside, free=False)
+    if writer._loop is not None:
+        while getattr(writer._loop, "step", lambda: False)():
+            pass
+    _FINISH(writer, [], ())
+
+
+def _undo_store_only(engine: Any) -> None:
+    engine._undo.clear()
+    _ABANDON(engine)
+
+
+def _take_silence_twice(silences: Any, row: Any) -> None:
+    _SILENCE(silences, row)
+    store = silences._store
+    if (now := store.decision(row.id)) is not None and now.feedback_seq is not None:
+        store._note(row.id, feedback_seq=None, feedback_hash=None, version=None)
+
+
+_GET = LearnerCache.get
+_FINISH = Writer._finish
+_ABANDON = engine_module.Batches.abandon
+_SILENCE = feedback_module.Silences.take
+
+#: By name: what is replaced, and the store on which that can be seen.
+MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
+    "learners are not pinned within a batch": (((LearnerCache, "get", _get_without_pin),), "memory"),
+    "a snapshot is used after a rollback": (((Undone, "spoils", lambda gone, version: False),), "memory"),
+    "forgetting skips shadows and challengers": (
+        ((lifecycle, "related", lambda reading, slots, model: [model]),),
+        "memory",
+    ),
+    "retention drops open decisions": (((retention_module, "carry", lambda *arguments: iter(())),), "memory"),
+    "a duplicate is written again": (
+        ((feedback_module, "again", lambda row, hash: None), (transitions, "again", lambda row, hash: None)),
+        "memory",
+    ),
+    "memory is not put back when a command is refused": (((Undo, "back", lambda undo, mark=0: undo.clear()),), "memory"),
+    "memory is not put back when a commit fails": (((engine_module.Batches, "abandon", _undo_store_only),), "memory"),
+    "missing feedback is learnt of decisions that were not shown": (
+        ((DecisionRow, "due", property(lambda row: row.waits and row.feedback_seq is None)),),
+        "memory",
+    ),
+    "windows that are over are not looked after": (((engine_module.Upkeep, "sweep", lambda *a, **o: 0),), "memory"),
+    "missing feedback is learnt again and again": (((feedback_module.Silences, "take", _take_silence_twice),), "memory"),
+    "callers are answered before the commit": (((Writer, "_finish", _finish_early),), "memory"),
+    "idempotency ids are ignored": (((decide_module.Maker, "_known", lambda *arguments: None),), "memory"),
+    "readers see what is not committed": (
+        ((MemoryStore, "reader", lambda store: memory_store.MemoryReads(store._tables, store.shelf.lock)),),
+        "memory",
+    ),
+    "a worker does not apply what others wrote": (((Entrance, "_heed", lambda entrance, model: False),), "shared"),
+    "a copy does not know where it is from": (((MemoryStore, "derive", _nothing),), "memory"),
+    "challengers are not taught": (((feedback_module.PassingOn, "take", _nothing),), "memory"),
+}

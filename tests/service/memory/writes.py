@@ -110,7 +110,8 @@ class MemoryWrites(MemoryReads, Verbs):
 
     def _new(self, slot: int, key: str) -> bool:
         """Whether nothing has been said of a key."""
-        return (key,) not in self.look("keys", slot, prefix=key, limit=1)
+        above = self._tables.events[slot][self._tables.floor(slot) :]
+        return all(event.key != key for event in above) and self.base_state(slot, key) is None
 
     def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
         self._note(

@@ -95,9 +95,9 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         return super().last_number(slot, key, upto)
 
     def _new(self, slot: int, key: str) -> bool:
-        """Whether nothing has been said of a key."""
-        sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE slot = ? AND key = ? LIMIT 1"
-        return self._row(sql, (slot, key)) is None and self.base_state(slot, key) is None
+        """Whether nothing has been said of a key; what lies under a base, and is not erased yet, does not count."""
+        sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE slot = ? AND key = ? AND seq > ? LIMIT 1"
+        return self._row(sql, (slot, key, self.floor(slot))) is None and self.base_state(slot, key) is None
 
     def _touched(self, slot: int) -> Counts:
         counts = self.counts(slot)
@@ -262,6 +262,7 @@ class SQLRetaining(SQLWrites):
             counts.late -= row is not None and row.late
             self._run("DELETE FROM carried WHERE slot = ? AND seq = ?", (slot, seq))
         self._run("DELETE FROM base_states WHERE slot = ? AND key = ?", (slot, key))
+        counts.keys -= self._new(slot, key)
         base = base._replace(decisions=base.decisions - len(kept))
         self._run(_BASE, (slot, *base[:8], 0))
         self._tell(slot, base, 0, at)
