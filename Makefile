@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve core core-sanitize bits test test-long test-postgresql test-ray coverage faults faults-table check format listings surface golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
+.PHONY: help serve core core-sanitize bits test test-long test-postgresql test-ray simulate coverage faults faults-table check format listings surface golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -47,6 +47,10 @@ test-long: $(VENV)/.ready ## run the tests that take minutes
 test-ray: $(VENV)/.ready ## install Ray (250 MB) and run the tests that need it; nightly
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[ray]"
 	$(BIN)/python -m pytest tests/jobs tests/papers/test_paper_runner.py tests/service/replay -k ray
+
+simulate: $(VENV)/.ready ## play HISTORIES=… short histories of the engine from FIRST=… on, or replay SEED=… step by step (STORE=memory, shared or sqlite; SHRUNK=1 shrinks it first)
+	PYTHONPATH=tests $(BIN)/python -m simulation $(if $(STORE),--store $(STORE)) \
+		$(if $(SEED),--seed $(SEED) $(if $(SHRUNK),--shrunk),--first $(or $(FIRST),0) --histories $(or $(HISTORIES),1000))
 
 test-postgresql: $(VENV)/.ready ## the tests of the service on PostgreSQL (needs its server: Debian's postgresql)
 	SMIDGEN_TEST_STORE=postgresql $(BIN)/python -m pytest -m "not long" $(TOGETHER) tests/service

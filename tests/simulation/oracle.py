@@ -344,9 +344,8 @@ class Oracle:
         else:
             known = dict(model.requests)
             for body in bodies:
-                if "id" in body:
-                    if known.setdefault(body["id"], (body, {}))[0] != body:
-                        must |= {409}
+                if "id" in body and known.setdefault(body["id"], (body, {}))[0] != body:
+                    must |= {409}
             if command.args.get("wrong"):
                 must |= {422}
         may = (422,) if any("chosen" in body for body in bodies) else ()
@@ -614,9 +613,8 @@ class Oracle:
         made, must = self._known(command.args["decision"], gone=409)
         if made is not None and not must:
             shard = made.shard
-            if made.version is None or made.version not in shard.now:
-                must = {409}
-            elif any(made.version < each and each in shard.now for each in shard.promoted):
+            version = made.version
+            if version not in shard.now or any(version < each and each in shard.now for each in shard.promoted):
                 must = {409}
         promoted = made is not None and any(other.promoted for other in self._others(made.shard))
         if not self._judge(command, must, (409,) if promoted else ()) or made is None:

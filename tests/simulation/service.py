@@ -613,7 +613,9 @@ def logs(engine: Engine) -> dict[int, list[dict[str, Any]]]:
     }
 
 
-def left_without(before: dict[int, list[dict[str, Any]]], key: str, slot: int) -> tuple[list[dict[str, Any]], Rebuilding]:
+def left_without(
+    before: dict[int, list[dict[str, Any]]], key: str, slot: int
+) -> tuple[list[dict[str, Any]], Rebuilding]:
     """The log of a shard without a person, worked out slowly from exported lines; and what it leads to."""
     fold, said = LeftOut(before, key).of(slot)
     return said, fold.now
@@ -627,7 +629,17 @@ def plain_fold(engine: Engine, slot: int, counts: frozenset[int]) -> dict[str | 
     model = engine.slots[slot]
     blueprint = model.blueprint
     lines = [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
-    plain_types = {"created", "decision", "shown", "feedback", "expired", "retracted", "rolled_back", "archived", "revived"}
+    plain_types = {
+        "created",
+        "decision",
+        "shown",
+        "feedback",
+        "expired",
+        "retracted",
+        "rolled_back",
+        "archived",
+        "revived",
+    }
     if blueprint.features is not None or blueprint.grouped or blueprint.guarded or model.hashed is not None:
         return None
     if any(line["type"] not in plain_types for line in lines) or has_base(engine.store, slot):
@@ -745,14 +757,20 @@ MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
         ((feedback_module, "again", lambda row, hash: None), (transitions, "again", lambda row, hash: None)),
         "memory",
     ),
-    "memory is not put back when a command is refused": (((Undo, "back", lambda undo, mark=0: undo.clear()),), "memory"),
+    "memory is not put back when a command is refused": (
+        ((Undo, "back", lambda undo, mark=0: undo.clear()),),
+        "memory",
+    ),
     "memory is not put back when a commit fails": (((engine_module.Batches, "abandon", _undo_store_only),), "memory"),
     "missing feedback is learnt of decisions that were not shown": (
         ((DecisionRow, "due", property(lambda row: row.waits and row.feedback_seq is None)),),
         "memory",
     ),
     "windows that are over are not looked after": (((engine_module.Upkeep, "sweep", lambda *a, **o: 0),), "memory"),
-    "missing feedback is learnt again and again": (((feedback_module.Silences, "take", _take_silence_twice),), "memory"),
+    "missing feedback is learnt again and again": (
+        ((feedback_module.Silences, "take", _take_silence_twice),),
+        "memory",
+    ),
     "callers are answered before the commit": (((Writer, "_finish", _finish_early),), "memory"),
     "idempotency ids are ignored": (((decide_module.Maker, "_known", lambda *arguments: None),), "memory"),
     "readers see what is not committed": (

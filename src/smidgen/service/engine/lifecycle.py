@@ -20,7 +20,7 @@ from smidgen import records
 from smidgen.errors import FOREIGN, CorruptFile, InvalidRecord, SmidgenError
 from smidgen.features.memory import Carried
 from smidgen.knobs import Knobs
-from smidgen.learners import Learner, learners
+from smidgen.learners import Learner
 from smidgen.learners.records.around import inside, vectorizer_of
 from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms, canonical, judged, largest, told_of
 from smidgen.service.engine.champions import OWN, amended_as_far, named_models
