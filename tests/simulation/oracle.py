@@ -693,9 +693,10 @@ class Oracle:
         self._enter(shard, "erased", made=True)
         shard.log = [entry if entry[3] != key else (entry[0], "erased", None, None, *entry[4:]) for entry in shard.log]
         for made in [made for made in shard.made.values() if made.key == key]:
-            shard.decisions -= 1
-            shard.answered -= made.answered
-            shard.late -= made.outcome == "late" or made.late_given is not None
+            if not made.gone:  # what was folded is counted for good: nobody knows any more whose it was
+                shard.decisions -= 1
+                shard.answered -= made.answered
+                shard.late -= made.outcome == "late" or made.late_given is not None
             del shard.made[made.id], self.made[made.id]
             self.forgotten.add(made.id)
         shard.keys.discard(key)

@@ -396,6 +396,8 @@ class World:
         read, worker.reading = worker.reading[0], None
         self.tick += 1
         committing = any(each.engine.committing for each in self.workers)
+        if value is None:  # a name that an open batch has given away is gone a moment before the commit
+            committing = committing or any(each.engine.store.in_batch for each in self.workers)
         read.answered, read.last, read.value = self.tick, self.commits + committing, value
         self.checker.reads.append(read)
 
