@@ -144,7 +144,7 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     yield "columns of features by record (`auto.dim`)", f"{_most(_field(Auto, 'dim')):,}", "", refused
     yield "texts, and crosses, that the settings name", _length(_field(Auto, "text")), "", refused
     yield "knobs", f"{knobs.MOST:,}", "", refused
-    yield "slots of a keyed model", f"{schemas.SLOTS:,}", "", refused
+    yield "shards of a keyed model", f"{schemas.SHARDS:,}", "", refused
     yield "objects inside one another in `params`", f"{blueprint.DEEPEST:,}", "", refused
     yield "`window_s`", _seconds(_most(schemas.Seconds)), "", refused
     yield "retention", f"at least {_seconds(msgspec.inspect.type_info(schemas.Age).ge)}", "`--retention`", refused

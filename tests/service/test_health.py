@@ -382,14 +382,14 @@ class Counting(MemoryReads):
         super().__init__(of._tables, of._lock)
         self.read = 0
 
-    def look(self, question: Any, slot: int, **values: Any) -> list[tuple[Any, ...]]:
-        found = super().look(question, slot, **values)
+    def look(self, question: Any, shard: int, **values: Any) -> list[tuple[Any, ...]]:
+        found = super().look(question, shard, **values)
         self.read += len(found)
         return found
 
-    def event(self, slot: int, seq: int) -> Any:
+    def event(self, shard: int, seq: int) -> Any:
         self.read += 1
-        return super().event(slot, seq)
+        return super().event(shard, seq)
 
 
 def test_what_is_read_does_not_grow_with_the_log() -> None:

@@ -152,8 +152,8 @@ class World:
     def logs(self) -> dict[int, list[Told]]:
         """What all logs say."""
         return {
-            slot: [msgspec.json.decode(line) for line in self.engine.events.all_lines(served)]
-            for slot, served in self.engine.slots.items()
+            shard: [msgspec.json.decode(line) for line in self.engine.events.all_lines(served)]
+            for shard, served in self.engine.shards.items()
         }
 
     def found(self) -> list[str]:
@@ -175,19 +175,19 @@ def sound(folder: Path) -> None:
         assert (report.findings, report.notes) == ([], [])
 
 
-def equal(world: World, left: LeftOut, slots: set[int]) -> None:
+def equal(world: World, left: LeftOut, shards: set[int]) -> None:
     """What the logs say, and what they lead to, is what was left."""
     after = world.logs()
-    for slot in slots:
-        served, (fold, said) = world.engine.slots[slot], left.of(slot)
-        kept = [line for line in after[slot] if line["type"] != "erased"]
+    for shard in shards:
+        served, (fold, said) = world.engine.shards[shard], left.of(shard)
+        kept = [line for line in after[shard] if line["type"] != "erased"]
         assert kept == [line for line in said if line["type"] != "erased"], f"the log of {served.name}"
         for key in {line["key"] for line in said} - {None}:
             expected = fold.now.learner(key).to_bytes()
             assert world.engine.learners.get(served, key).learner.to_bytes() == expected, (served.name, key)
         group = world.engine.learners.group(served)
         if group is not None and fold.now.group is not None:
-            extents = [line["places"] for line in after[slot] if line.get("places") and line["type"] == "erased"]
+            extents = [line["places"] for line in after[shard] if line.get("places") and line["type"] == "erased"]
             fold.now.group.reserve(extents[-1] if extents else None)
             assert group.to_bytes() == fold.now.group.to_bytes(), f"what the keys of {served.name} share"
 
@@ -195,8 +195,8 @@ def equal(world: World, left: LeftOut, slots: set[int]) -> None:
 class Everybody(Remainders):
     """Logs that are followed from their first event, though nobody is left out."""
 
-    def first(self, slot: int) -> Event | None:
-        return self.reading.events(slot)[0]._replace(type="imported")
+    def first(self, shard: int) -> Event | None:
+        return self.reading.events(shard)[0]._replace(type="imported")
 
 
 @pytest.mark.parametrize(("seed", "models"), [(0, MODELS), (1, MODELS), (2, CROWDED)])
@@ -207,12 +207,12 @@ def test_a_log_that_is_followed_with_everybody_comes_out_as_it_is(tmp_path: Path
     family(world)
     for _ in range(80):
         world.step()
-    found = Everybody(world.engine.slots, "nobody").follow(world.engine.store, list(world.engine.slots.values()))
-    assert [(world.engine.slots[slot].name, each.rewrites) for slot, each in found.items() if each.rewrites] == []
-    assert all(each.position == world.engine.slots[slot].seq for slot, each in found.items())
-    equal(world, LeftOut(world.logs(), None), set(world.engine.slots))
-    without = Remainders(world.engine.slots, "bob").follow(world.engine.store, list(world.engine.slots.values()))
-    assert len([slot for slot, each in without.items() if each.rewrites]) > 4
+    found = Everybody(world.engine.shards, "nobody").follow(world.engine.store, list(world.engine.shards.values()))
+    assert [(world.engine.shards[shard].name, each.rewrites) for shard, each in found.items() if each.rewrites] == []
+    assert all(each.position == world.engine.shards[shard].seq for shard, each in found.items())
+    equal(world, LeftOut(world.logs(), None), set(world.engine.shards))
+    without = Remainders(world.engine.shards, "bob").follow(world.engine.store, list(world.engine.shards.values()))
+    assert len([shard for shard, each in without.items() if each.rewrites]) > 4
     world.engine.close()
 
 
@@ -244,9 +244,9 @@ def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, s
             world.step()
     ready: dict[str, Remainders] = {}
     if kind == "meanwhile":
-        reading, slots = world.engine.store.reader(), world.engine.slots
+        reading, shards = world.engine.store.reader(), world.engine.shards
         for name in MODELS:
-            ready[name] = folded_without(reading, slots, world.engine.models[name], SECRET)
+            ready[name] = folded_without(reading, shards, world.engine.models[name], SECRET)
         for _ in range(60):
             world.step(undo=False)
     before = world.logs()
@@ -255,11 +255,11 @@ def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, s
         assert name not in ready or ready[name].fresh()
         world.engine.forget(name, SECRET, ready=ready.get(name))
     left = LeftOut(before, SECRET)
-    equal(world, left, set(world.engine.slots))
+    equal(world, left, set(world.engine.shards))
     clean(world.engine)
     assert world.found() == []
     world.crash()
-    equal(world, left, set(world.engine.slots))
+    equal(world, left, set(world.engine.shards))
     world.engine.close()
     assert world.found() == []
     sound(world.folder)
@@ -309,8 +309,8 @@ def test_copies_of_before_events_said_where_they_are_from(tmp_path: Path, monkey
     assert not [line for lines in before.values() for line in lines if "of" in line]
     for name in MODELS:
         world.engine.forget(name, SECRET)
-    left = LeftOut(before, SECRET, {row.slot: (row.source, row.seq) for row in lineage})
-    equal(world, left, set(world.engine.slots))
+    left = LeftOut(before, SECRET, {row.shard: (row.source, row.seq) for row in lineage})
+    equal(world, left, set(world.engine.shards))
     clean(world.engine)
     assert world.found() == []
     world.engine.close()
@@ -327,9 +327,9 @@ def test_a_copy_forgets_by_itself(tmp_path: Path) -> None:
     for name in names[:-1]:
         world.engine.forget(name, SECRET)
     left, nobody = LeftOut(before, SECRET), LeftOut(before, None)
-    forgot = {world.engine.models[name].slot for name in names}
+    forgot = {world.engine.models[name].shard for name in names}
     equal(world, left, forgot)
-    equal(world, nobody, set(world.engine.slots) - forgot)
+    equal(world, nobody, set(world.engine.shards) - forgot)
     world.engine.close()
 
 

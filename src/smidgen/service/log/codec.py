@@ -176,8 +176,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
 
     Attributes
     ----------
-    seq, type, decision, key, at, slot
-        The head of every event; ``written_at`` is its time where a line says it, `at` says it always; the slot, of a
+    seq, type, decision, key, at, shard
+        The head of every event; ``written_at`` is its time where a line says it, `at` says it always; the shard, of a
         model that has several.
     format, model, resolved
         Of ``created`` and ``base``: the format of the log (None: from before it was fixed), the model's settings, and
@@ -196,6 +196,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         Of events that operators cause: the token by whose call they were written, if there was one.
     amendments, decisions, late
         Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
+    amended
+        Of ``amended``: the settings that changed, as they were sent (``changes`` on the line).
     shared, places, names, start, group, hashed
         What keys share, where names of records went, and names of hashed features (`smidgen.service.log.codec`).
     """
@@ -205,7 +207,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     decision: str | None = None
     key: str | None = None
     written_at: str = msgspec.field(default="", name="at")
-    slot: int | None = None
+    shard: int | None = None
     format: str | None = None
     model: ModelBody | None = None
     resolved: dict[str, Any] | None = None
@@ -221,6 +223,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     version: int = 0
     columns: str | None = None
     amendments: Sequence[Any] = ()
+    amended: dict[str, Any] = msgspec.field(default_factory=dict, name="changes")
     decisions: int = 0
     late: int = 0
     shared: dict[str, Any] | None = None

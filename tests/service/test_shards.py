@@ -1,4 +1,4 @@
-"""Models with several slots: for everybody who asks one model, for whoever counts events several."""
+"""Models with several shards: for everybody who asks one model, for whoever counts events several."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
-from smidgen.service.engine.model import name_and_part, row_names, slot_of
+from smidgen.service.engine.model import name_and_part, row_names, shard_of
 from smidgen.service.errors import Conflict, Impossible, Retained, Unknown
 from smidgen.service.schemas import AmendBody, CopyBody
 from smidgen.service.storage.address import Database
@@ -41,7 +41,7 @@ TOGETHER: dict[str, dict[str, Any]] = {
 }
 MODELS = ALONE | TOGETHER
 KEYS = [f"user{i}" for i in range(12)]
-SHARING = {"loop": "choose", "keyed": True, "slots": 4, "default_reward": 0.0, "window_s": 600}
+SHARING = {"loop": "choose", "keyed": True, "shards": 4, "default_reward": 0.0, "window_s": 600}
 
 
 def body(name: str, key: str, rng: random.Random) -> dict[str, Any]:
@@ -74,12 +74,12 @@ def reaction(name: str, rng: random.Random) -> dict[str, Any]:
 
 
 class Stream:
-    """What people do with models, key by key the same whatever the slots; or only those of one slot of four."""
+    """What people do with models, key by key the same whatever the shards; or only those of one shard of four."""
 
-    def __init__(self, engine: Engine, clock: Clock, slots: int, names: list[str], only: int | None = None) -> None:
+    def __init__(self, engine: Engine, clock: Clock, shards: int, names: list[str], only: int | None = None) -> None:
         self.engine, self.clock, self.names, self.only = engine, clock, names, only
         for name in names:
-            made: dict[str, Any] = {**MODELS[name], "keyed": True, "slots": slots}
+            made: dict[str, Any] = {**MODELS[name], "keyed": True, "shards": shards}
             if name in ALONE and made["loop"] != "filter":
                 made["shared_start"] = False
             if name in ("songs", "mail", "knobs", "films", "post"):
@@ -93,7 +93,7 @@ class Stream:
             name, key = rng.choice(self.names), rng.choice(KEYS)
             asked, answer, answers = body(name, key, rng), reaction(name, rng), rng.random() < 0.7
             self.clock.now += 1.0
-            if self.only in (None, slot_of(key, 4)):
+            if self.only in (None, shard_of(key, 4)):
                 reply = self.engine.decide(name, request(asked | {"id": f"{seed}.{i}"}))
                 self.seen.append((key, plain(reply)))
                 if answers:
@@ -111,15 +111,15 @@ class Stream:
 
 
 def sweep(engine: Engine) -> int:
-    """Learn silence, as the owner of all slots."""
+    """Learn silence, as the owner of all shards."""
     if engine.owning is not None:
         engine.owning.renew()
     return engine.sweep_all()
 
 
 def plain(reply: dict[str, Any]) -> dict[str, Any]:
-    """What does not depend on the slots, nor on chance."""
-    return {name: value for name, value in reply.items() if name not in ("decision", "model_version", "slot")}
+    """What does not depend on the shards, nor on chance."""
+    return {name: value for name, value in reply.items() if name not in ("decision", "model_version", "shard")}
 
 
 @pytest.fixture(params=["sqlite", "memory", "postgresql"])
@@ -139,28 +139,28 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
 
 
 class TestWhere:
-    def test_a_key_has_its_slot_for_ever(self) -> None:
+    def test_a_key_has_its_shard_for_ever(self) -> None:
         """Frozen: logs are spread by it, and other languages compute it too."""
-        assert [slot_of(key, 4) for key in ("ann", "bob", "eve", "", "é", "日本", "user-1")] == [2, 2, 3, 0, 3, 3, 2]
-        assert [slot_of(key, 64) for key in ("ann", "bob", "eve", "é", "日本")] == [46, 26, 59, 19, 11]
-        assert {slot_of(key, 1) for key in KEYS} == {0}
+        assert [shard_of(key, 4) for key in ("ann", "bob", "eve", "", "é", "日本", "user-1")] == [2, 2, 3, 0, 3, 3, 2]
+        assert [shard_of(key, 64) for key in ("ann", "bob", "eve", "é", "日本")] == [46, 26, 59, 19, 11]
+        assert {shard_of(key, 1) for key in KEYS} == {0}
 
     def test_keys_spread(self) -> None:
         counts = [0] * 8
         for i in range(8000):
-            counts[slot_of(f"user{i}", 8)] += 1
+            counts[shard_of(f"user{i}", 8)] += 1
         assert 880 < min(counts) <= max(counts) < 1120
 
     def test_no_app_can_name_a_part(self) -> None:
         assert [name_and_part(row) for row in row_names("a.b-c_d", 3)] == [("a.b-c_d", i) for i in range(3)]
 
 
-@pytest.mark.parametrize("slots", [3, 4])
-def test_every_key_is_decided_for_as_with_one_slot(opened: Callable[[Clock], Engine], slots: int) -> None:
+@pytest.mark.parametrize("shards", [3, 4])
+def test_every_key_is_decided_for_as_with_one_shard(opened: Callable[[Clock], Engine], shards: int) -> None:
     """Bit for bit, for one of each loop; also by an engine that was killed meanwhile."""
     names, clocks = list(ALONE), (Clock(), Clock())
     one = Stream(Engine(MemoryStore(Shelf()), clock=clocks[0]), clocks[0], 1, names)
-    many = Stream(opened(clocks[1]), clocks[1], slots, names)
+    many = Stream(opened(clocks[1]), clocks[1], shards, names)
     for seed in (1, 2):
         for each in (one, many):
             each.play(120, seed)
@@ -176,27 +176,27 @@ def test_every_key_is_decided_for_as_with_one_slot(opened: Callable[[Clock], Eng
             assert getattr(whole, figure) == getattr(alone, figure), (name, figure)
         assert (whole.quality.of, whole.quality.silent) == (alone.quality.of, alone.quality.silent)
         assert whole.quality.value == pytest.approx(alone.quality.value)
-        assert whole.slots == slots
-        assert sum(whole.slot_versions or []) == whole.model_version
+        assert whole.shards == shards
+        assert sum(whole.shard_versions or []) == whole.model_version
         for part in many.engine.models[name].parts:
-            assert {slot_of(event.key, slots) for event in many.engine.events.all_events(part) if event.key} <= {
+            assert {shard_of(event.key, shards) for event in many.engine.events.all_events(part) if event.key} <= {
                 part.part
             }
             seqs = [event.seq for event in many.engine.events.all_events(part)]
             assert seqs == list(range(1, len(seqs) + 1))
 
 
-def test_what_keys_share_they_share_within_their_slot(opened: Callable[[Clock], Engine]) -> None:
-    """Each slot is, bit for bit, a model of its own keys."""
+def test_what_keys_share_they_share_within_their_shard(opened: Callable[[Clock], Engine]) -> None:
+    """Each shard is, bit for bit, a model of its own keys."""
     names, clock = list(TOGETHER), Clock()
     many = Stream(opened(clock), clock, 4, names)
     many.play(240, 4)
     learners = many.learners()
-    for slot in range(4):
+    for shard in range(4):
         clock = Clock()
-        one = Stream(Engine(MemoryStore(Shelf()), clock=clock), clock, 1, names, only=slot)
+        one = Stream(Engine(MemoryStore(Shelf()), clock=clock), clock, 1, names, only=shard)
         one.play(240, 4)
-        mine = [key for key in KEYS if slot_of(key, 4) == slot]
+        mine = [key for key in KEYS if shard_of(key, 4) == shard]
         assert [seen for seen in many.seen if seen[0] in mine] == one.seen
         assert {at: found for at, found in learners.items() if at[1] in mine} == {
             at: found for at, found in one.learners().items() if at[1] in mine
@@ -207,12 +207,12 @@ def choose(key: str, id: str | None = None) -> Any:
     return request({"key": key, "candidates": [{"id": "a"}, {"id": "b"}], **({"id": id} if id else {})})
 
 
-#: Keys of four slots, by slot.
-OF = {slot: next(f"k{i}" for i in range(100) if slot_of(f"k{i}", 4) == slot) for slot in range(4)}
+#: Keys of four shards, by shard.
+OF = {shard: next(f"k{i}" for i in range(100) if shard_of(f"k{i}", 4) == shard) for shard in range(4)}
 
 
 class TestLife:
-    """What each call does to a model with four slots, over every store."""
+    """What each call does to a model with four shards, over every store."""
 
     @pytest.fixture
     def clock(self) -> Clock:
@@ -229,13 +229,13 @@ class TestLife:
 
     def test_made_once(self, engine: Engine) -> None:
         assert not engine.create("shop", model(SHARING))[0]
-        for other in ({**SHARING, "slots": 2}, {name: value for name, value in SHARING.items() if name != "slots"}):
+        for other in ({**SHARING, "shards": 2}, {name: value for name, value in SHARING.items() if name != "shards"}):
             with pytest.raises(Conflict):
                 engine.create("shop", model(other))
         with pytest.raises(Impossible, match="no keys"):
-            engine.create("lonely", model({"loop": "choose", "slots": 2}))
+            engine.create("lonely", model({"loop": "choose", "shards": 2}))
         assert list(engine.models) == ["shop"]
-        assert len(engine.slots) == 4
+        assert len(engine.shards) == 4
 
     def test_a_refused_creation_leaves_nothing(self, engine: Engine) -> None:
         engine.begin()
@@ -243,46 +243,46 @@ class TestLife:
             engine.attempt(lambda: (engine.create("other", model(SHARING)), fail()))
         engine.commit()
         assert list(engine.models) == ["shop"]
-        assert len(engine.slots) == 4
+        assert len(engine.shards) == 4
         assert engine.create("other", model(SHARING))[0]
 
     def test_replies_say_whose_version(self, engine: Engine) -> None:
-        for slot, key in OF.items():
-            assert engine.decide("shop", choose(key))["slot"] == slot
+        for shard, key in OF.items():
+            assert engine.decide("shop", choose(key))["shard"] == shard
             reply = self.learn(engine, key)
-            assert (reply.slot, reply.model_version) == (slot, 1)
-            assert engine.story(engine.decide("shop", choose(key))["decision"]).shown["slot"] == slot
+            assert (reply.shard, reply.model_version) == (shard, 1)
+            assert engine.story(engine.decide("shop", choose(key))["decision"]).shown["shard"] == shard
         assert engine.describe("shop").model_version == 4
-        assert engine.describe("shop").slot_versions == [1, 1, 1, 1]
+        assert engine.describe("shop").shard_versions == [1, 1, 1, 1]
 
     def test_an_id_is_one_of_the_model(self, engine: Engine) -> None:
         first = engine.decide("shop", choose(OF[1], "x"))
         assert engine.decide("shop", choose(OF[1], "x")) == first
-        for slot in (0, 2, 3):
+        for shard in (0, 2, 3):
             with pytest.raises(Conflict, match="another request"):
-                engine.decide("shop", choose(OF[slot], "x"))
+                engine.decide("shop", choose(OF[shard], "x"))
         with pytest.raises(Conflict, match="decision 1"):
             engine.decide_all("shop", [choose(OF[2], "y"), choose(OF[3], "y")])
         assert engine.describe("shop").decisions == 1
 
-    def test_a_batch_over_slots_is_all_or_none(self, engine: Engine) -> None:
-        keys = [OF[slot] for slot in (3, 0, 2, 3, 1)]
+    def test_a_batch_over_shards_is_all_or_none(self, engine: Engine) -> None:
+        keys = [OF[shard] for shard in (3, 0, 2, 3, 1)]
         replies = engine.decide_all("shop", [choose(key, f"b{i}") for i, key in enumerate(keys)])
-        assert [reply["slot"] for reply in replies] == [3, 0, 2, 3, 1]
+        assert [reply["shard"] for reply in replies] == [3, 0, 2, 3, 1]
         with pytest.raises(Impossible, match="decision 2"):
             engine.decide_all("shop", [choose(OF[0]), choose(OF[1]), request({"candidates": [{"id": "a"}]})])
         assert engine.describe("shop").decisions == 5
 
-    def test_examples_go_to_the_slot_of_their_key(self, engine: Engine) -> None:
+    def test_examples_go_to_the_shard_of_their_key(self, engine: Engine) -> None:
         lesson = {"candidates": [{"id": "a"}, {"id": "b"}], "answer": {"choice": "a", "reward": 1.0}}
-        for slot, key in OF.items():
-            taught = engine.teach("shop", lessons(lesson, key, f"t{slot}"))
-            assert (taught.slot, taught.model_version) == (slot, 1)
+        for shard, key in OF.items():
+            taught = engine.teach("shop", lessons(lesson, key, f"t{shard}"))
+            assert (taught.shard, taught.model_version) == (shard, 1)
         assert engine.teach("shop", lessons(lesson, OF[0], "t0")).model_version == 1
         with pytest.raises(Conflict, match="other examples"):
             engine.teach("shop", lessons(lesson, OF[3], "t0"))
 
-    def test_settings_change_in_all_slots(self, engine: Engine) -> None:
+    def test_settings_change_in_all_shards(self, engine: Engine) -> None:
         engine.amend("shop", AmendBody(window_s=77.0))
         assert {part.blueprint.terms.window_s for part in engine.models["shop"].parts} == {77.0}
         assert engine.describe("shop").model_version == 0
@@ -303,18 +303,18 @@ class TestLife:
             "store": [0, 1, 2, 3],
             "shop": [0, 1, 2, 3],
         }
-        assert again.describe("store").slot_versions == [0, 0, 1, 0]
+        assert again.describe("store").shard_versions == [0, 0, 1, 0]
 
     def test_back_to_a_moment(self, engine: Engine, clock: Clock) -> None:
-        for slot in (0, 1, 1, 2):
-            self.learn(engine, OF[slot])
+        for shard in (0, 1, 1, 2):
+            self.learn(engine, OF[shard])
             clock.now += 10.0
         weights = {key: bytes_of(engine, key) for key in OF.values()}
         then = clock.now
         clock.now += 10.0
-        for slot in (0, 2, 3, 3):
-            self.learn(engine, OF[slot], 0.0)
-        with pytest.raises(Impossible, match="4 slots"):
+        for shard in (0, 2, 3, 3):
+            self.learn(engine, OF[shard], 0.0)
+        with pytest.raises(Impossible, match="4 shards"):
             engine.roll_back("shop", 1)
         with pytest.raises(Impossible, match="one of the two"):
             engine.roll_back("shop")
@@ -322,14 +322,14 @@ class TestLife:
             engine.roll_back("shop", then=clock.now + 1.0)
         with pytest.raises(Impossible, match="nothing is known"):
             engine.roll_back("shop", then=999_999.0)
-        assert engine.describe("shop").slot_versions == [2, 2, 2, 2]
+        assert engine.describe("shop").shard_versions == [2, 2, 2, 2]
         reply = engine.roll_back("shop", then=then)
-        assert [slot.to for slot in reply.slots or []] == [1, 2, 1, 0]
-        assert [slot.model_version for slot in reply.slots or []] == [3, 3, 3, 3]
+        assert [shard.to for shard in reply.shards or []] == [1, 2, 1, 0]
+        assert [shard.model_version for shard in reply.shards or []] == [3, 3, 3, 3]
         assert reply.model_version == 12
         assert {key: bytes_of(engine, key) for key in OF.values()} == weights
 
-    def test_one_slot_goes_back_to_a_moment_too(self, engine: Engine, clock: Clock) -> None:
+    def test_one_shard_goes_back_to_a_moment_too(self, engine: Engine, clock: Clock) -> None:
         engine.create("one", model({"loop": "choose"}))
         ask = {"candidates": [{"id": "a"}, {"id": "b"}]}
         for _ in range(3):
@@ -339,14 +339,14 @@ class TestLife:
         assert engine.roll_back("one", 1).model_version == 5
         assert engine.roll_back("one", then=clock.now).to == 5
 
-    def test_a_copy_has_its_slots_and_forgets_with_it(self, engine: Engine) -> None:
+    def test_a_copy_has_its_shards_and_forgets_with_it(self, engine: Engine) -> None:
         for key in OF.values():
             self.learn(engine, key)
-        assert engine.copy("shop", CopyBody(to="twin")).slots == 4
+        assert engine.copy("shop", CopyBody(to="twin")).shards == 4
         for key in OF.values():
             assert bytes_of(engine, key, "twin") == bytes_of(engine, key)
         gone = engine.forget("shop", OF[3])
-        assert gone.slot == 3
+        assert gone.shard == 3
         assert gone.copies == {"twin": 1}
         with pytest.raises(Unknown):
             engine.forget("shop", OF[3])
@@ -355,10 +355,10 @@ class TestLife:
 
     def test_one_who_stands_beside_has_as_many(self, engine: Engine) -> None:
         rival = {"loop": "choose", "keyed": True, "challenger_of": {"model": "shop", "share": 0.5}}
-        assert engine.create("rival", model(rival))[1].slots == 4
+        assert engine.create("rival", model(rival))[1].shards == 4
         assert not engine.create("rival", model(rival))[0]
-        with pytest.raises(Impossible, match="slots is 2"):
-            engine.create("odd", model({"loop": "choose", "keyed": True, "slots": 2, "shadow_of": "shop"}))
+        with pytest.raises(Impossible, match="shards is 2"):
+            engine.create("odd", model({"loop": "choose", "keyed": True, "shards": 2, "shadow_of": "shop"}))
         for _ in range(8):
             for key in OF.values():
                 self.learn(engine, key)
@@ -375,8 +375,8 @@ class TestLife:
         clock.now += 1000.0
         sweep(engine)
         done = engine.retain("shop", 500.0)
-        assert len(done.slots or []) == 4
-        assert done.folded == sum(slot.folded for slot in done.slots or []) >= 12
+        assert len(done.shards or []) == 4
+        assert done.folded == sum(shard.folded for shard in done.shards or []) >= 12
         assert engine.describe("shop").base is not None
         engine.close()
         again = opened(clock)
@@ -384,12 +384,12 @@ class TestLife:
         with pytest.raises((Impossible, Retained)):
             again.roll_back("shop", then=clock.now - 900.0)
 
-    def test_silence_is_learnt_in_every_slot(self, engine: Engine, clock: Clock) -> None:
+    def test_silence_is_learnt_in_every_shard(self, engine: Engine, clock: Clock) -> None:
         for key in OF.values():
             engine.decide("shop", choose(key))
         clock.now += 601.0
         assert sweep(engine) == 4
-        assert engine.describe("shop").slot_versions == [1, 1, 1, 1]
+        assert engine.describe("shop").shard_versions == [1, 1, 1, 1]
 
 
 def lessons(lesson: dict[str, Any], key: str, id: str) -> Any:

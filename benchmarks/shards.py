@@ -1,7 +1,7 @@
-"""What several slots bring, and what they cost: CPU per request and requests per second, over one PostgreSQL.
+"""What several shards bring, and what they cost: CPU per request and requests per second, over one PostgreSQL.
 
-``python -m benchmarks.slots --store postgresql://…`` starts workers, and lets callers decide and report on keyed models
-with one slot and with more, by turns. The CPU of the database is told if its processes are on this machine.
+``python -m benchmarks.shards --store postgresql://…`` starts workers, and lets callers decide and report on keyed
+models with one shard and with more, by turns. The CPU of the database is reported if it runs on this machine.
 """
 
 from __future__ import annotations
@@ -97,23 +97,23 @@ def feedback(fleet: Fleet, name: str, count: int, rng: np.random.Generator) -> l
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.slots", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.shards", description=__doc__)
     parser.add_argument("--store", required=True, help="postgresql://…; use a schema of its own (&schema=…)")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--slots", default="1,8", help="slots of the models that are compared (default 1,8)")
+    parser.add_argument("--shards", default="1,8", help="shards of the models that are compared (default 1,8)")
     parser.add_argument("--callers", type=int, default=16)
     parser.add_argument("--requests", type=int, default=2000, help="of each kind in a round (default 2000)")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds; the best counts (default 5)")
     given = parser.parse_args()
-    slots, rng = [int(each) for each in given.slots.split(",")], np.random.default_rng(0)
+    shards, rng = [int(each) for each in given.shards.split(",")], np.random.default_rng(0)
     best: dict[tuple[int, str], tuple[float, float, float]] = {}
     with serving(given.store, given.workers) as fleet:
-        for count in slots:
-            ask(fleet, "PUT", f"/v1/models/slots-{count}", MODEL | {"slots": count})
+        for count in shards:
+            ask(fleet, "PUT", f"/v1/models/shards-{count}", MODEL | {"shards": count})
         for _ in range(given.rounds):
-            for count in slots:
+            for count in shards:
                 for what, made in (("decision", decisions), ("feedback", feedback)):
-                    ready = made(fleet, f"slots-{count}", given.requests, rng)
+                    ready = made(fleet, f"shards-{count}", given.requests, rng)
                     before, there = fleet.cpu(), database_cpu(given.store)
                     rate = drive(fleet, ready, given.callers, 600.0).per_second
                     spent, more = fleet.cpu() - before, database_cpu(given.store) - there
@@ -122,7 +122,7 @@ def main() -> None:
                     best[count, what] = (min(now[0], old[0]), min(now[1], old[1]), max(now[2], old[2]))
     print(machine())
     print(f"{given.workers} workers, {given.callers} callers, {KEYS} keys; the best of {given.rounds} rounds in turns")
-    print("| slots | | CPU, workers | CPU, database | requests per second |\n|--:|---|--:|--:|--:|")
+    print("| shards | | CPU, workers | CPU, database | requests per second |\n|--:|---|--:|--:|--:|")
     for (count, what), (worker, database, rate) in best.items():
         print(f"| {count} | {what} | {worker:.0f} µs | {database:.0f} µs | {rate:.0f} |")
 
