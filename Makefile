@@ -20,7 +20,7 @@ $(VENV)/.serving: pyproject.toml constraints.txt build_core.py hatch_build.py
 	touch $@
 
 serve: $(VENV)/.serving ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470 (PORT=…)
-	$(BIN)/python build_core.py
+	$(BIN)/python build_core.py --native
 	$(BIN)/smidgen serve $(if $(PORT),--port $(PORT))
 
 core: $(VENV)/.ready ## compile what has changed of the core, and write the types of its entry points
