@@ -144,7 +144,7 @@ class Model:
     leader: Model | None = None
     followers: list[Model] = field(default_factory=list)
     requests: dict[str, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
-    calls: dict[str, tuple[dict[str, Any], Shard]] = field(default_factory=dict)
+    calls: dict[str, tuple[dict[str, Any], Shard, int]] = field(default_factory=dict)
     homes: dict[str | None, Shard] = field(default_factory=dict)
 
 
@@ -435,11 +435,14 @@ class Oracle:
         again = self._counts_again(made) and made.outcome is None
         if made.outcome in ("learnt", "late"):
             expected = "duplicate" if made.outcome == "learnt" else "late"
-            if self._judge(command, {409} if made.given != given else set()):
+            # A worker that has not read the answer yet looks at the new one first.
+            may = {422} if self._shared and impossible else set()
+            if self._judge(command, {409} | may if made.given != given else set()):
                 self._replied(command, made, expected)
             return
         if made.outcome in ("expired", "refused") and made.late_given is not None:
-            if self._judge(command, {409} if made.late_given != given else set()):
+            may = {422} if self._shared and impossible else set()
+            if self._judge(command, {409} | may if made.late_given != given else set()):
                 self._replied(command, made, "late")
             return
         if again and not shard.promoted:
@@ -505,7 +508,7 @@ class Oracle:
             if event.key != key or model.homes.setdefault(key, shard) is not shard:
                 raise Wrong(f"the examples of key {key!r} went to key {event.key!r} of shard {shard.part}")
             if "id" in body:
-                model.calls[body["id"]] = (body, shard)
+                model.calls[body["id"]] = (body, shard, event.seq)
         if (command.reply["taught"], command.reply["model_version"]) != (len(body["examples"]), shard.version):
             raise Wrong(f"expected {len(body['examples'])} examples at version {shard.version}: {command}")
 
@@ -578,8 +581,10 @@ class Oracle:
 
     def _import(self, command: Command) -> None:
         to = command.args["to"]
-        if self._judge(command, {409} if to in self.models else set()):
-            model = self._begin(to, command.args["spec"], command.reply)
+        model = self.models.get(to)  # one that is empty, and has the same settings, is filled
+        full = model is not None and any(shard.version or shard.decisions for shard in model.shards)
+        if self._judge(command, {409} if full else set(), (409,) if model is not None else ()):
+            model = model or self._begin(to, command.args["spec"], command.reply)
             for shard in model.shards:
                 self._optional(shard, "imported")
 
@@ -661,7 +666,10 @@ class Oracle:
         may = (404,) if not knows else (409, 404) if based else ()
         if not self._judge(command, set(), may):
             return
-        family = [shard for shard in self.shards.values() if (e := self._next(shard)) is not None and e.type == "erased"]
+        for shard in self.shards.values():
+            self._optional(shard, "retained", most=1)  # a base that holds nothing of the key any more
+        heads = [(shard, self._next(shard)) for shard in self.shards.values()]
+        family = [shard for shard, head in heads if head is not None and head.type == "erased"]
         needed = [shard for each in (model, *model.followers) for shard in each.shards if key in shard.keys]
         if missing := [shard for shard in needed if shard not in family]:
             raise Wrong(f"{missing[0].model.name} has not forgotten {key!r}: {command}")
@@ -721,6 +729,7 @@ class Oracle:
                     for name, said in model.requests.items()
                     if said[1]["decision"] in self.made and not self.made[said[1]["decision"]].gone
                 }
+                model.calls = {name: call for name, call in model.calls.items() if call[2] > call[1].base}
 
     # What can be read
 
@@ -749,6 +758,8 @@ class Oracle:
             return None
         shard, over = made.shard, now > made.expires
         learnt, why = made.version, None
+        if self._counts_again(made):
+            learnt = max(version for version in made.versions if version in shard.now)
         if made.version is not None and made.version not in shard.now:
             why = "a rollback undid it"
         elif made.outcome == "late":
@@ -758,7 +769,6 @@ class Oracle:
         elif made.outcome is None:
             why = "no feedback came within the window" if over else "no feedback has come yet"
             if self._counts_again(made):
-                learnt = max(version for version in made.versions if version in shard.now)
                 why = "its feedback was retracted, and a rollback undid that"
             elif made.beside is not None:
                 why = "it was made beside"

@@ -351,7 +351,7 @@ class Place:
                 yield f"a state of shard {slot}", f"{key} ".encode() + state.content
         for (slot, key), kept in tables.base_states.items():
             for base in kept:
-                yield f"a base state of shard {slot}", f"{key} ".encode() + base.content
+                yield f"a base state of shard {slot}", f"{key} ".encode() + base.state
         for row in tables.decisions.values():
             yield "the table of decisions", row.id.encode()
         for slot, request in tables.requests:
@@ -443,7 +443,7 @@ def plan_retention(engine: Engine, reading: Reading, model: Served, age: float) 
     if plan is None:
         return
     found = list(states(reading, model, plan, Progress("retain")))
-    yield lambda: engine.stage(model, found, first=True)
+    yield lambda: engine.stage(model, plan, found, first=True)
     yield lambda: engine.rebase(model, plan)
 
 

@@ -81,6 +81,7 @@ class World:
         self.kill_in: int | None = None
         self.fault_in: int | None = None
         self.ever_forgotten: set[str] = set()
+        self.besides: dict[str, list[tuple[str, str]]] = {}  # what was decided next to a decision, and by whom
         self.imports: list[tuple[str, dict[str | None, bytes]]] = []
         self.used_ids: list[tuple[str, dict[str, Any]]] = []
         self.used_calls: list[tuple[str, dict[str, Any]]] = []
@@ -340,6 +341,8 @@ class World:
         if what.kind == "decide":
             spec = self.specs[what.args["model"]]
             for body, reply in zip(what.args["bodies"], what.reply, strict=True):
+                besides = [each for each in self.oracle.made.values() if each.beside == reply["decision"]]
+                self.besides.setdefault(reply["decision"], [(each.id, each.shard.model.name) for each in besides])
                 if reply["decision"] not in self.replies:
                     self.asked.append(reply["decision"])
                     self.replies[reply["decision"]] = spec, body, reply
@@ -630,6 +633,10 @@ class World:
             return
         worker.engine.run(lambda: [worker.engine.entered(name) for name in list(worker.engine.models)])
         before = service.logs(worker.engine)
+        every = [line for lines in before.values() for line in lines]
+        if any(line.get("examples", 0) > 1 or line.get("source") == "a log" for line in every):
+            self.ask(worker, [command])  # calls of several examples, and imports, cannot be worked out slowly
+            return
         owned = {slot for slot, shard in self.oracle.shards.items() if key in shard.keys}
         self.ask(worker, [command])
         self.drain()

@@ -112,6 +112,8 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         self._run(EVENT, (shard, seq, type, version, at, named, key, made, salt, chain, body))
 
     def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
+        if row.request is not None and self.floor(shard):  # a decision under a base may have it until that is erased
+            self._run("UPDATE decisions SET request = NULL WHERE shard = ? AND request = ?", (shard, row.request))
         self._run(
             DECISION,
             (
@@ -134,6 +136,8 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         )
 
     def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
+        if self.floor(shard):
+            self._run("DELETE FROM calls WHERE shard = ? AND id = ?", (shard, id))
         self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (shard, id, hash, seq))
 
     def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
