@@ -23,7 +23,7 @@ from smidgen.service.monitoring.health import agreeing
 from smidgen.service.schemas import Code
 from smidgen.structures import Choice
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "health.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "trust" / "health.md"
 #: No finding may wait for more.
 MOST = 40
 BALL = {"type": "Ball", "dim": 2, "radius": 1.0}
