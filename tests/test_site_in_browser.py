@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from service.browser import chromium
+from test_site import QUESTIONS
 
 pytest.importorskip("mkdocs", reason="the documentation's packages are not installed")
 pytestmark = pytest.mark.long
@@ -90,6 +91,25 @@ def test_every_page_fits_a_phone_and_asks_nobody_else(site: Path, address: str, 
     assert found == {}
     assert complaints == []
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+
+
+def test_the_search_answers_what_strangers_ask(address: str, browser: Any) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(address)
+    missed = {}
+    for queries, wanted in QUESTIONS.values():
+        for query in queries:
+            page.locator(".md-search__input").fill(query)
+            page.locator(".md-search-result__meta", has_text="matching").wait_for()
+            page.wait_for_timeout(300)
+            links = page.locator(".md-search-result__list > li .md-search-result__link").evaluate_all(
+                "links => links.map((link) => link.pathname.slice(1).replace(/\\/$/, ''))"
+            )
+            pages = list(dict.fromkeys(links))
+            if wanted not in pages[:5]:
+                missed[query] = pages[:5]
+    page.close()
+    assert missed == {}
 
 
 def test_claims_are_filtered_and_searched(address: str, browser: Any) -> None:

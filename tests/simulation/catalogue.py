@@ -87,7 +87,7 @@ def spec(rng: random.Random, number: int) -> Spec:
     if rng.random() < 0.55:
         body["keyed"] = True
         if rng.random() < 0.25:
-            body["slots"] = rng.choice([2, 3])
+            body["shards"] = rng.choice([2, 3])
         if rng.random() < 0.3 and of.loop != "tune" and of.loop != "filter":
             body["shared_start"] = rng.random() < 0.6
     if of.rewards and rng.random() < 0.5:

@@ -52,10 +52,10 @@ def numbers_are_right(world: World) -> None:
     """Events are numbered without gaps, the chain is whole, and no number of a decision is given twice."""
     worker = world.workers[0]
     store = worker.engine.store
-    for slot, shard in world.oracle.shards.items():
-        if (problem := service.chain_problem(store, slot)) is not None:
+    for number, shard in world.oracle.shards.items():
+        if (problem := service.chain_problem(store, number)) is not None:
             raise Wrong(f"the chain of {shard.model.name}: {problem}")
-        for key, numbers in service.numbers_of(store, worker.engine, slot).items():
+        for key, numbers in service.numbers_of(store, worker.engine, number).items():
             if numbers != sorted(set(numbers)):
                 raise Wrong(f"the decisions of {shard.model.name}, key {key!r}, have the numbers {numbers}")
 
@@ -87,10 +87,10 @@ def plain_folds_are_equal(world: World, live: dict[Any, bytes]) -> None:
     So a rollback, or a retraction, and what came after it, is the same as a log without what was undone.
     """
     engine = world.workers[0].engine
-    for slot, shard in world.oracle.shards.items():
+    for number, shard in world.oracle.shards.items():
         if shard.base or shard.promoted or shard.model.leader is not None:
             continue
-        expected = service.plain_fold(engine, slot, shard.now)
+        expected = service.plain_fold(engine, number, shard.now)
         for key, content in (expected or {}).items():
             found = live[shard.model.name, shard.part, key, "learner"]
             if not service.same_weights(content, found):

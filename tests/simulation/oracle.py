@@ -110,7 +110,7 @@ class Shard:
         The shards that took over what was learnt here.
     """
 
-    slot: int
+    number: int
     model: Model
     part: int
     seq: int = 0
@@ -184,7 +184,7 @@ class Oracle:
         self, journal: Sequence[Any], fresh: Mapping[int, Sequence[Any]], now: float, done: Callable[[Any], None]
     ) -> None:
         """Check a committed batch; ``done`` is called with each expiry and each command in their order."""
-        self._fresh = {slot: deque(events) for slot, events in fresh.items()}
+        self._fresh = {number: deque(events) for number, events in fresh.items()}
         commands = [each for each in journal if isinstance(each, Command)]
         self._at = commands[0].at if commands else now
         self._expire(done)
@@ -198,9 +198,9 @@ class Oracle:
             getattr(self, f"_{command.kind.replace('-', '_')}")(command)
             done(command)
         self._expire(done)
-        for slot, left in self._fresh.items():
+        for number, left in self._fresh.items():
             if left:
-                raise Wrong(f"shard {slot} has events that nobody asked for: {[(e.seq, e.type) for e in left]}")
+                raise Wrong(f"shard {number} has events that nobody asked for: {[(e.seq, e.type) for e in left]}")
 
     def _judge(self, command: Command, must: set[int], may: Sequence[int] = ()) -> bool:
         """Whether the command was done; refusals are by their HTTP status."""
@@ -215,7 +215,7 @@ class Oracle:
 
     def _enter(self, shard: Shard, type: str, *, made: bool | None = None) -> Any:
         """Account for the next event of a shard."""
-        queue = self._fresh.get(shard.slot)
+        queue = self._fresh.get(shard.number)
         event = queue.popleft() if queue else None
         if event is None or event.type != type:
             raise Wrong(f"{shard.model.name} should have an event {type!r} and has {event and event.type!r}")
@@ -237,7 +237,7 @@ class Oracle:
         return event
 
     def _next(self, shard: Shard) -> Any:
-        queue = self._fresh.get(shard.slot)
+        queue = self._fresh.get(shard.number)
         return queue[0] if queue else None
 
     def _optional(self, shard: Shard, *types: str, most: int = 1 << 31, keyed: bool = False) -> list[Any]:
@@ -324,14 +324,14 @@ class Oracle:
         model = self.models[name] = Model(name, spec)
         model.keyed, model.window, model.default_reward = reply["keyed"], reply["window_s"], reply["default_reward"]
         model.labels, model.explore = list(reply["labels"] or ()), reply["explore"]
-        new = [slot for slot, events in sorted(self._fresh.items()) if slot not in self.shards and events]
-        for part, slot in enumerate(new[: reply["slots"]]):
-            shard = self.shards[slot] = Shard(slot, model, part)
+        new = [number for number, events in sorted(self._fresh.items()) if number not in self.shards and events]
+        for part, number in enumerate(new[: reply["shards"]]):
+            shard = self.shards[number] = Shard(number, model, part)
             model.shards.append(shard)
             self._enter(shard, "created", made=False)
             self._optional(shard, "amended", most=1)
-        if len(model.shards) != reply["slots"]:
-            raise Wrong(f"{name} should have {reply['slots']} shards and has {len(model.shards)}")
+        if len(model.shards) != reply["shards"]:
+            raise Wrong(f"{name} should have {reply['shards']} shards and has {len(model.shards)}")
         return model
 
     def _decide(self, command: Command) -> None:
@@ -367,9 +367,9 @@ class Oracle:
         if id in self.made or id in self.forgotten:
             raise Wrong(f"the id {id} was given before")
         row = self._row_of(id)
-        if row is None or row.slot not in self.shards:
+        if row is None or row.shard not in self.shards:
             raise Wrong(f"{id} was answered, and is not there")
-        shard = self.shards[row.slot]
+        shard = self.shards[row.shard]
         if shard.model is not model and shard.model not in model.followers:
             raise Wrong(f"{id} was asked of {model.name} and is of {shard.model.name}")
         if model.homes.setdefault(key, model.shards[shard.part]) is not model.shards[shard.part]:
@@ -712,7 +712,7 @@ class Oracle:
     def _retain(self, command: Command) -> None:
         if not self._judge(command, set(), (503,)):
             return
-        shard = self.shards[command.args["slot"]]
+        shard = self.shards[command.args["shard"]]
         self._enter(shard, "retained")
         shard.base = command.reply["base"]
 

@@ -273,10 +273,10 @@ class PlayedEngine(Engine):
 
     def fresh(self, known: dict[int, int]) -> dict[int, list[Event]]:
         """By shard, the events of the batch."""
-        kept = {slot: events for slot, events in self.captured.items() if events}
-        last = {**known, **{slot: events[-1].seq for slot, events in kept.items()}}
+        kept = {shard: events for shard, events in self.captured.items() if events}
+        last = {**known, **{shard: events[-1].seq for shard, events in kept.items()}}
         found = new_events(self.store, self, last)
-        return {slot: [*kept.get(slot, ()), *found.get(slot, ())] for slot in {*kept, *found}}
+        return {shard: [*kept.get(shard, ()), *found.get(shard, ())] for shard in {*kept, *found}}
 
     def sweep(self, *arguments: Any, **options: Any) -> int:
         self.journal.append("sweep")
@@ -350,20 +350,20 @@ class Place:
                     yield path.name, path.read_bytes()
             return
         tables = self.shelf.tables
-        for slot, events in tables.events.items():
+        for shard, events in tables.events.items():
             for event in events:
                 text = f"{event.decision} {event.key}".encode()
-                yield f"event {event.seq} of shard {slot}", text + (event.body or b"")
-        for (slot, key), found in tables.states.items():
+                yield f"event {event.seq} of shard {shard}", text + (event.body or b"")
+        for (shard, key), found in tables.states.items():
             for state in found:
-                yield f"a state of shard {slot}", f"{key} ".encode() + state.content
-        for (slot, key), kept in tables.base_states.items():
+                yield f"a state of shard {shard}", f"{key} ".encode() + state.content
+        for (shard, key), kept in tables.base_states.items():
             for base in kept:
-                yield f"a base state of shard {slot}", f"{key} ".encode() + base.state
+                yield f"a base state of shard {shard}", f"{key} ".encode() + base.state
         for row in tables.decisions.values():
             yield "the table of decisions", row.id.encode()
-        for slot, request in tables.requests:
-            yield f"the requests of shard {slot}", request.encode()
+        for shard, request in tables.requests:
+            yield f"the requests of shard {shard}", request.encode()
 
 
 def reference(clock: VirtualClock) -> Engine:
@@ -427,20 +427,20 @@ def ready_for(engine: Engine, reading: Reading, kind: str, args: dict[str, Any])
     """What the HTTP layer folds in the background before it gives a command, over what is committed."""
     if kind == "retract":
         row = reading.decision(args["decision"])
-        if row is None or row.version is None or row.slot not in engine.slots:
+        if row is None or row.version is None or row.shard not in engine.shards:
             return None
-        return folded(reading, engine.slots[row.slot], ("retracted", row.version))
+        return folded(reading, engine.shards[row.shard], ("retracted", row.version))
     model = engine.models.get(args["model"])
-    if model is None or reading.counts(model.slot) is None:
+    if model is None or reading.counts(model.shard) is None:
         return None
     if kind == "rollback" and args["version"] is not None:
-        counts = reading.counts(model.slot)
+        counts = reading.counts(model.shard)
         if counts is not None and args["version"] <= counts.version:
             return folded(reading, model, ("rolled_back", args["version"]))
     if kind == "forget" and model.keyed:
         part = model.of(args["key"])
-        if reading.counts(part.slot) is not None:
-            return folded_without(reading, dict(engine.slots), part, args["key"])
+        if reading.counts(part.shard) is not None:
+            return folded_without(reading, dict(engine.shards), part, args["key"])
     return None
 
 
@@ -455,10 +455,10 @@ def plan_retention(engine: Engine, reading: Reading, model: Served, age: float) 
     yield lambda: engine.rebase(model, plan)
 
 
-def retain(engine: Engine, slot: int, age: float) -> Any:
+def retain(engine: Engine, shard: int, age: float) -> Any:
     """Retention of a shard from beginning to end."""
     reading = engine.store.reader()
-    for command in plan_retention(engine, reading, engine.slots[slot], age):
+    for command in plan_retention(engine, reading, engine.shards[shard], age):
         engine.run(command)
     while engine.run(lambda: engine.store.tidy(500)):
         pass
@@ -477,20 +477,20 @@ def expire(engine: Engine, decision: str) -> None:
 
 def shards_of(engine: Engine, name: str) -> list[int]:
     model = engine.models.get(name)
-    return [part.slot for part in model.parts] if model is not None else []
+    return [part.shard for part in model.parts] if model is not None else []
 
 
 def new_events(store: Store, engine: Engine, known: dict[int, int]) -> dict[int, list[Event]]:
     """By shard, the events after the last one that is known."""
     found: dict[int, list[Event]] = {}
-    for slot, model in list(engine.slots.items()):
-        if model.seq > known.get(slot, 0) and (events := store.events(slot, known.get(slot, 0))):
-            found[slot] = events
+    for shard, model in list(engine.shards.items()):
+        if model.seq > known.get(shard, 0) and (events := store.events(shard, known.get(shard, 0))):
+            found[shard] = events
     return found
 
 
 def names_by_shard(engine: Engine) -> dict[int, tuple[str, int]]:
-    return {slot: (model.name, model.part) for slot, model in engine.slots.items()}
+    return {shard: (model.name, model.part) for shard, model in engine.shards.items()}
 
 
 def decision_row(store: Store, id: str) -> Any:
@@ -510,13 +510,13 @@ def read_model(reading: Reading, engine: Engine, name: str, now: float) -> Gener
     if model is None:
         return None
     with reading.moment():
-        if any(reading.counts(part.slot) is None for part in model.parts):
+        if any(reading.counts(part.shard) is None for part in model.parts):
             return None
         shown, pending = waiting(reading, model, now)
         yield
         reply = at_a_glance(reading, model, now)
     return {
-        "versions": [reply.model_version] if reply.slot_versions is None else list(reply.slot_versions),
+        "versions": [reply.model_version] if reply.shard_versions is None else list(reply.shard_versions),
         "decisions": reply.decisions,
         "answered": reply.answered,
         "late": reply.late,
@@ -527,7 +527,7 @@ def read_model(reading: Reading, engine: Engine, name: str, now: float) -> Gener
 
 
 def read_story(reading: Reading, engine: Engine, decision: str, now: float) -> Any:
-    return plain(tell(EventLog(reading), engine.slots, decision, None, now))
+    return plain(tell(EventLog(reading), engine.shards, decision, None, now))
 
 
 def read_log(reading: Reading, engine: Engine, name: str) -> list[int]:
@@ -554,8 +554,8 @@ def weights(engine: Engine) -> dict[tuple[str, int, str | None, str], bytes]:
     found: dict[tuple[str, int, str | None, str], bytes] = {}
 
     def collect() -> None:
-        for slot in sorted(engine.slots):
-            model = engine.slots[slot]
+        for shard in sorted(engine.shards):
+            model = engine.shards[shard]
             if engine.store.shared:
                 engine.entered(model.name)
             place = (model.name, model.part)
@@ -585,48 +585,48 @@ def model_weights(engine: Engine, name: str) -> dict[str | None, bytes]:
     return engine.run(collect)
 
 
-def chain_problem(store: Store, slot: int) -> str | None:
+def chain_problem(store: Store, shard: int) -> str | None:
     """What is wrong with the hash chain of a shard, if anything; not of one whose past is folded."""
-    if store.base(slot) is not None:
+    if store.base(shard) is not None:
         return None
-    return Chain().follow(store.events(slot))
+    return Chain().follow(store.events(shard))
 
 
-def numbers_of(store: Store, engine: Engine, slot: int) -> dict[str | None, list[int]]:
+def numbers_of(store: Store, engine: Engine, shard: int) -> dict[str | None, list[int]]:
     """The numbers of decisions in the log of a shard, by key."""
     found: dict[str | None, list[int]] = {}
-    for line in engine.events.all_lines(engine.slots[slot]):
+    for line in engine.events.all_lines(engine.shards[shard]):
         told = msgspec.json.decode(line)
         if told["type"] == "decision":
             found.setdefault(told["key"], []).append(told["number"])
     return found
 
 
-def has_base(store: Store, slot: int) -> bool:
-    return store.base(slot) is not None
+def has_base(store: Store, shard: int) -> bool:
+    return store.base(shard) is not None
 
 
 def logs(engine: Engine) -> dict[int, list[dict[str, Any]]]:
     return {
-        slot: [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
-        for slot, model in engine.slots.items()
+        shard: [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
+        for shard, model in engine.shards.items()
     }
 
 
 def left_without(
-    before: dict[int, list[dict[str, Any]]], key: str, slot: int
+    before: dict[int, list[dict[str, Any]]], key: str, shard: int
 ) -> tuple[list[dict[str, Any]], Rebuilding]:
     """The log of a shard without a person, worked out slowly from exported lines; and what it leads to."""
-    fold, said = LeftOut(before, key).of(slot)
+    fold, said = LeftOut(before, key).of(shard)
     return said, fold.now
 
 
-def plain_fold(engine: Engine, slot: int, counts: frozenset[int]) -> dict[str | None, bytes] | None:
+def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str | None, bytes] | None:
     """The learners of a shard whose rows are arrays: each told the versions that count, one after the other.
 
     None where learning is more than that: records, promotions, imports, amendments, shared starts.
     """
-    model = engine.slots[slot]
+    model = engine.shards[shard]
     blueprint = model.blueprint
     lines = [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
     plain_types = {
@@ -642,7 +642,7 @@ def plain_fold(engine: Engine, slot: int, counts: frozenset[int]) -> dict[str | 
     }
     if blueprint.features is not None or blueprint.grouped or blueprint.guarded or model.hashed is not None:
         return None
-    if any(line["type"] not in plain_types for line in lines) or has_base(engine.store, slot):
+    if any(line["type"] not in plain_types for line in lines) or has_base(engine.store, shard):
         return None
     made: dict[str, Decision] = {}
     found: dict[str | None, Any] = {}
@@ -658,8 +658,8 @@ def plain_fold(engine: Engine, slot: int, counts: frozenset[int]) -> dict[str | 
     return {key: learner.to_bytes() for key, learner in found.items()}
 
 
-def learner_of(engine: Engine, slot: int, key: str | None) -> bytes:
-    return engine.run(lambda: engine.learners.get(engine.enter(engine.slots[slot]), key).learner.to_bytes())
+def learner_of(engine: Engine, shard: int, key: str | None) -> bytes:
+    return engine.run(lambda: engine.learners.get(engine.enter(engine.shards[shard]), key).learner.to_bytes())
 
 
 def same_weights(one: bytes, other: bytes) -> bool:
@@ -687,7 +687,7 @@ def retain_again(engine: Engine, name: str, part: int, age: float, planned_at: f
 def beside(engine: Engine, decision: str, name: str) -> str | None:
     """The decision of a model that was made next to one that was shown."""
     for row in engine.store.beside(decision):
-        if engine.slots[row.slot].name == name:
+        if engine.shards[row.shard].name == name:
             return row.id
     return None
 
@@ -749,7 +749,7 @@ MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
     "learners are not pinned within a batch": (((LearnerCache, "get", _get_without_pin),), "memory"),
     "a snapshot is used after a rollback": (((Undone, "spoils", lambda gone, version: False),), "memory"),
     "forgetting skips shadows and challengers": (
-        ((lifecycle, "related", lambda reading, slots, model: [model]),),
+        ((lifecycle, "related", lambda reading, shards, model: [model]),),
         "memory",
     ),
     "retention drops open decisions": (((retention_module, "carry", lambda *arguments: iter(())),), "memory"),

@@ -88,9 +88,9 @@ class AsyncModel:
         """The model at a glance."""
         return await self.client.describe(self.name)
 
-    def log(self, after: int = 0, slot: int | None = None) -> AsyncIterator[dict[str, Any]]:
+    def log(self, after: int = 0, shard: int | None = None) -> AsyncIterator[dict[str, Any]]:
         """Its events, in order."""
-        return self.client.log(self.name, after, slot)
+        return self.client.log(self.name, after, shard)
 
     async def teach(
         self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None

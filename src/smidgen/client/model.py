@@ -131,9 +131,9 @@ class Model:
         """The model at a glance."""
         return self.client.describe(self.name)
 
-    def log(self, after: int = 0, slot: int | None = None) -> Iterator[dict[str, Any]]:
+    def log(self, after: int = 0, shard: int | None = None) -> Iterator[dict[str, Any]]:
         """Its events, in order."""
-        return self.client.log(self.name, after, slot)
+        return self.client.log(self.name, after, shard)
 
     def teach(
         self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None

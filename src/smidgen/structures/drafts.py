@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smidgen import checks
+from smidgen._core.matrix import write_dense_scores
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features.prose import DIM as TEXT
@@ -98,7 +99,8 @@ class Drafts(Structure):
         rows, given = np.empty((len(self), self.dim)), self._given()
         for y, row in enumerate(rows):
             self._laid(self._read(y).row, given[y], row)
-        scores: FloatArray = rows @ w
+        scores: FloatArray = np.empty(len(self))
+        write_dense_scores(rows, w, scores)
         return scores
 
     def argmax(self, w: FloatArray) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from smidgen._core.math import log1p
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
@@ -107,7 +108,14 @@ def lay_given(said: Said, out: FloatArray) -> None:
     for name, value in said.items():
         term = f"{name}={value}" if isinstance(value, str) else name
         column, sign = _place(term)
-        out[column] += sign * (1.0 if isinstance(value, str) else math.copysign(math.log1p(abs(value)), value))
+        out[column] += sign * (1.0 if isinstance(value, str) else _size_of(value))
+
+
+def _size_of(value: float) -> float:
+    """log(1 + |value|) with the sign of the value."""
+    sizes: FloatArray = np.array([abs(value)])
+    log1p(sizes, sizes)
+    return math.copysign(float(sizes[0]), value)
 
 
 @lru_cache(maxsize=4096)

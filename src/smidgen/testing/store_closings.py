@@ -29,24 +29,25 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
         asked(2003, waits=True, shown=False, expires_at=70.0, number=4),
         asked(2004, waits=True, expires_at=95.0, number=5),
     ]
-    batch(store, lambda: store.decided(row.slot, made))
-    batch(store, lambda: store.answered(row.slot, [feedback(2004)]))
-    due = [found.id for found in store.due(100.5) if found.slot == row.slot]
+    batch(store, lambda: store.decided(row.shard, made))
+    batch(store, lambda: store.answered(row.shard, [feedback(2004)]))
+    due = [found.id for found in store.due(100.5) if found.shard == row.shard]
     hold(
         due == [f"{2001:024x}", f"{2000:024x}"], "what is due: waits, counts, unanswered, over; in the order of its end"
     )
     hold(
-        not [found for found in store.due(90.0) if found.slot == row.slot], "a window is over after its end, not at it"
+        not [found for found in store.due(90.0) if found.shard == row.shard],
+        "a window is over after its end, not at it",
     )
     hold(len(store.due(1e9, 1)) == 1, "at most so many are due at once")
     hold(
-        batch(store, lambda: store.expired(other.slot, [_silence(2000)]))[0].status == "unknown",
-        "a decision of another slot is unknown",
+        batch(store, lambda: store.expired(other.shard, [_silence(2000)]))[0].status == "unknown",
+        "a decision of another shard is unknown",
     )
-    early = batch(store, lambda: store.expired(row.slot, [_silence(2000, at=100.0)]))[0]
+    early = batch(store, lambda: store.expired(row.shard, [_silence(2000, at=100.0)]))[0]
     hold((early.status, early.seq) == ("duplicate", None), "silence within the window is not written")
     told = batch(
-        store, lambda: store.expired(row.slot, [_silence(2001), _silence(2001), _silence(2002), _silence(2004)])
+        store, lambda: store.expired(row.shard, [_silence(2001), _silence(2001), _silence(2002), _silence(2004)])
     )
     hold(
         [verdict.status for verdict in told] == ["learnt", *["duplicate"] * 3],
@@ -55,26 +56,26 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
     hold(told[0].version == 2, "silence that is learnt makes a version")
     closed = store.decision(f"{2001:024x}")
     hold(closed is not None and (closed.status, closed.version) == ("expired", 2), "the decision says that it expired")
-    event = store.event(row.slot, told[0].seq or 0)
+    event = store.event(row.shard, told[0].seq or 0)
     kept = (event.type, event.made, event.body) if event is not None else None
     hold(kept == ("expired", 2, b"silence 2001"), "the event says which version it made")
-    unlearnt = batch(store, lambda: store.expired(row.slot, [_silence(2000, refused=True), _silence(2000)]))
+    unlearnt = batch(store, lambda: store.expired(row.shard, [_silence(2000, refused=True), _silence(2000)]))
     hold(
         [(verdict.status, verdict.version) for verdict in unlearnt] == [("late", 2), ("duplicate", 2)],
         "silence that was refused is written once, and makes no version",
     )
-    closed, event = store.decision(f"{2000:024x}"), store.event(row.slot, unlearnt[0].seq or 0)
+    closed, event = store.decision(f"{2000:024x}"), store.event(row.shard, unlearnt[0].seq or 0)
     hold(
         closed is not None and (closed.status, closed.version, closed.due) == ("refused", None, False),
         "the decision says that it was refused, and is not due",
     )
     hold(event is not None and (event.type, event.made) == ("expired", None), "so does its event")
-    late = batch(store, lambda: store.answered(row.slot, [feedback(2001, at=102.0), feedback(2001, at=103.0)]))
+    late = batch(store, lambda: store.answered(row.shard, [feedback(2001, at=102.0), feedback(2001, at=103.0)]))
     hold([verdict.status for verdict in late] == ["late", "late"], "feedback after learnt silence is late")
     hold(late[0].seq is not None and late[1].seq is None, "it is written once")
-    another = batch(store, lambda: store.answered(row.slot, [feedback(2001, at=104.0, hash=b"another")]))
+    another = batch(store, lambda: store.answered(row.shard, [feedback(2001, at=104.0, hash=b"another")]))
     hold(another[0].status == "conflict", "other feedback after that is a conflict")
-    counts = store.counts(row.slot)
+    counts = store.counts(row.shard)
     hold(
         counts is not None and (counts.version, counts.late, counts.answered) == (2, 1, 2),
         "versions, late answers and answered decisions are counted",
@@ -85,39 +86,39 @@ def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) 
     """A decision that was asked for without being shown counts once somebody says so, or feedback comes."""
     row = model(store, "shown")
     made = [asked(2100 + n, waits=True, shown=False, number=n + 1) for n in range(3)]
-    batch(store, lambda: store.decided(row.slot, made))
-    hold(not [found for found in store.due(1e9) if found.slot == row.slot], "what was never shown is never due")
-    told = [batch(store, lambda: store.shown(row.slot, f"{2100:024x}", 20.0, None)) for _ in range(2)]
+    batch(store, lambda: store.decided(row.shard, made))
+    hold(not [found for found in store.due(1e9) if found.shard == row.shard], "what was never shown is never due")
+    told = [batch(store, lambda: store.shown(row.shard, f"{2100:024x}", 20.0, None)) for _ in range(2)]
     hold(told == [True, False], "a decision is shown once")
-    hold(batch(store, lambda: store.shown(row.slot, f"{2101:024x}", 101.0, None)) is None, "not after its window")
-    hold(batch(store, lambda: store.shown(row.slot, "0" * 24, 20.0, None)) is None, "nor one that is not there")
-    batch(store, lambda: store.answered(row.slot, [feedback(2102)]))
+    hold(batch(store, lambda: store.shown(row.shard, f"{2101:024x}", 101.0, None)) is None, "not after its window")
+    hold(batch(store, lambda: store.shown(row.shard, "0" * 24, 20.0, None)) is None, "nor one that is not there")
+    batch(store, lambda: store.answered(row.shard, [feedback(2102)]))
     rows = [store.decision(f"{2100 + n:024x}") for n in range(3)]
     hold(
         [found is not None and found.shown for found in rows] == [True, False, True],
         "feedback implies that it was shown",
     )
     hold(
-        [event.type for event in store.events(row.slot, 4)] == ["shown", "feedback"],
+        [event.type for event in store.events(row.shard, 4)] == ["shown", "feedback"],
         "showing is an event, once; feedback that implies it is none more",
     )
-    due = [found.id for found in store.due(1e9) if found.slot == row.slot]
+    due = [found.id for found in store.due(1e9) if found.shard == row.shard]
     hold(due == [f"{2100:024x}"], "what was shown is due when its window is over")
-    batch(store, lambda: store.unwait(row.slot))
-    hold(not [found for found in store.due(1e9) if found.slot == row.slot], "silence can be made to mean nothing")
+    batch(store, lambda: store.unwait(row.shard))
+    hold(not [found for found in store.due(1e9) if found.shard == row.shard], "silence can be made to mean nothing")
 
 
 def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
     """What was learnt of a decision can be taken back; the decision is open again."""
     row = model(store, "retract")
-    batch(store, lambda: store.decided(row.slot, [asked(2200, waits=True), asked(2201, number=2)]))
-    batch(store, lambda: store.answered(row.slot, [feedback(2200)]))
+    batch(store, lambda: store.decided(row.shard, [asked(2200, waits=True), asked(2201, number=2)]))
+    batch(store, lambda: store.answered(row.shard, [feedback(2200)]))
     name = f"{2200:024x}"
     hold(
-        batch(store, lambda: store.retracted(row.slot, f"{2201:024x}", 30.0, None)).status == "unknown",
+        batch(store, lambda: store.retracted(row.shard, f"{2201:024x}", 30.0, None)).status == "unknown",
         "what was not learnt cannot be taken back",
     )
-    verdict = batch(store, lambda: store.retracted(row.slot, name, 30.0, "k"))
+    verdict = batch(store, lambda: store.retracted(row.shard, name, 30.0, "k"))
     hold((verdict.status, verdict.version) == ("learnt", 2), "taking back makes a version")
     opened = store.decision(name)
     hold(
@@ -126,30 +127,30 @@ def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
         and opened.due,
         "the decision is open again",
     )
-    again = batch(store, lambda: store.answered(row.slot, [feedback(2200, hash=b"other")]))[0]
+    again = batch(store, lambda: store.answered(row.shard, [feedback(2200, hash=b"other")]))[0]
     hold((again.status, again.version) == ("learnt", 3), "and can be answered anew")
-    rewinds = store.rewinds(row.slot)
+    rewinds = store.rewinds(row.shard)
     hold([(event.type, event.made) for event in rewinds] == [("retracted", 2)], "what takes back can be asked for")
     hold(rewinds[0].decision == name and rewinds[0].key == "k", "it says of whom")
     hold(codec.read_fields(rewinds[0].body, 0).get("columns") == KEPT, "and that names keep their columns")
-    counts = store.counts(row.slot)
+    counts = store.counts(row.shard)
     hold(counts is not None and counts.answered == 1, "what was taken back is not answered")
 
 
 def a_model_goes_back(make: Callable[[], Store], store: Store) -> None:
     """What was learnt after a version can be left behind."""
     row = model(store, "back")
-    batch(store, lambda: store.decided(row.slot, [asked(2250 + n, number=n + 1) for n in range(3)]))
-    batch(store, lambda: store.answered(row.slot, [feedback(2250 + n) for n in range(3)]))
+    batch(store, lambda: store.decided(row.shard, [asked(2250 + n, number=n + 1) for n in range(3)]))
+    batch(store, lambda: store.answered(row.shard, [feedback(2250 + n) for n in range(3)]))
     for version in (-1, 4):
-        gone = batch(store, partial(store.rolled_back, row.slot, version, 30.0))
+        gone = batch(store, partial(store.rolled_back, row.shard, version, 30.0))
         hold(gone.status == "unknown", "a version that is not there cannot be gone back to")
-    verdict = batch(store, lambda: store.rolled_back(row.slot, 1, 30.0))
+    verdict = batch(store, lambda: store.rolled_back(row.shard, 1, 30.0))
     hold((verdict.status, verdict.version) == ("learnt", 4), "going back makes a version: versions never fall")
     rows = [store.decision(f"{2250 + n:024x}") for n in range(3)]
     hold([found.measure for found in rows if found is not None] == [1.0, None, None], "what came after is not measured")
     hold([found.version for found in rows if found is not None] == [1, 2, 3], "and stays closed")
-    again = batch(store, lambda: store.answered(row.slot, [feedback(2252)]))[0]
+    again = batch(store, lambda: store.answered(row.shard, [feedback(2252)]))[0]
     hold(again.status == "duplicate", "the same feedback sent again is a duplicate")
 
 
@@ -158,98 +159,98 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
     row = model(store, "forget")
     whose = enumerate([("a", 1), ("b", 1), ("a", 2)])
     made = [asked(2400 + n, key=key, number=i, request=f"r{n}", request_hash=b"h") for n, (key, i) in whose]
-    batch(store, lambda: store.decided(row.slot, made))
-    batch(store, lambda: store.answered(row.slot, [feedback(2400, key="a"), feedback(2401, key="b")]))
-    batch(store, lambda: store.append(row.slot, "taught", 40.0, b"to a", key="a", changes=True, call=("c", b"h")))
-    batch(store, lambda: store.publish(row.slot, "a", 7, b"state"))
-    store.publish(row.slot, None, 7, b"of all")
-    mine = [event.seq for event in store.of_key(row.slot, "a")]
+    batch(store, lambda: store.decided(row.shard, made))
+    batch(store, lambda: store.answered(row.shard, [feedback(2400, key="a"), feedback(2401, key="b")]))
+    batch(store, lambda: store.append(row.shard, "taught", 40.0, b"to a", key="a", changes=True, call=("c", b"h")))
+    batch(store, lambda: store.publish(row.shard, "a", 7, b"state"))
+    store.publish(row.shard, None, 7, b"of all")
+    mine = [event.seq for event in store.of_key(row.shard, "a")]
     hold(mine == [2, 4, 5, 7], "the events of a key are told in order")
-    hold(store.forgotten(row.slot) == 0, "as long as nobody was forgotten, none is said to be")
-    batch(store, lambda: store.publish(row.slot, "b", 7, b"state"))
-    count, verdict = batch(store, lambda: store.forget(row.slot, "a", 50.0, None, {3: b"said otherwise"}))
+    hold(store.forgotten(row.shard) == 0, "as long as nobody was forgotten, none is said to be")
+    batch(store, lambda: store.publish(row.shard, "b", 7, b"state"))
+    count, verdict = batch(store, lambda: store.forget(row.shard, "a", 50.0, None, {3: b"said otherwise"}))
     hold((count, verdict.version) == (4, 4), "all events of the key are erased, and that makes a version")
-    store.drop_states(row.slot, verdict.seq or 0)
+    store.drop_states(row.shard, verdict.seq or 0)
     deadline = time.monotonic() + 30.0
     while not (clean := store.cleanse()) and time.monotonic() < deadline:
         time.sleep(0.01)  # a store far away may do it aside
     hold(clean, "between batches nothing is in the way of cleansing")
     for view in (store, make()):
-        events = view.events(row.slot)
+        events = view.events(row.shard)
         hold([event.seq for event in events] == list(range(1, 9)), "numbers keep no gap")
         hold(Chain().follow(events) is None, "the chain holds over erased events")
         changed, told = events[2], codec.read_fields(events[7].body, 8)
         hold(changed.body == b"said otherwise" and changed.key == "b", "an event of another says something else then")
         hold(told["rewritten"] == [3], "the event that forgot tells which")
         hold(told["digests"] == present_digest(changed) != digest_of(changed), "and the digest of what it says now")
-        hold(not list(view.states(row.slot, "b")), "the state of its key is gone")
+        hold(not list(view.states(row.shard, "b")), "the state of its key is gone")
         erased = [event for event in events if event.salt is None]
         hold([event.seq for event in erased] == [2, 4, 5, 7], "an erased event has no salt")
         bare = all(event.key is None and event.decision is None and event.at == 0.0 for event in erased)
         hold(bare and all(len(event.body or b"") == 16 for event in erased), "and says nothing but its digest")
         hold({event.type for event in erased} == {"erased"}, "its type says so")
         hold([event.made for event in events][4:] == [1, 2, 3, 4], "versions stay what they were")
-        hold(view.decision(f"{2400:024x}") is None and view.requested(row.slot, "r0") is None, "decisions are gone")
+        hold(view.decision(f"{2400:024x}") is None and view.requested(row.shard, "r0") is None, "decisions are gone")
         hold(view.decision(f"{2401:024x}") is not None, "those of others stay")
-        hold(view.called(row.slot, "c") is None, "calls are gone")
-        hold(not list(view.states(row.slot, "a")), "states are gone")
-        hold(not list(view.states(row.slot)), "and so are those of the slot from before")
-        hold(not list(view.of_key(row.slot, "a")), "no event is the key's any more")
-        hold(view.forgotten(row.slot) == verdict.seq, "the event that forgot is known")
+        hold(view.called(row.shard, "c") is None, "calls are gone")
+        hold(not list(view.states(row.shard, "a")), "states are gone")
+        hold(not list(view.states(row.shard)), "and so are those of the shard from before")
+        hold(not list(view.of_key(row.shard, "a")), "no event is the key's any more")
+        hold(view.forgotten(row.shard) == verdict.seq, "the event that forgot is known")
         hold(
-            [event.seq for event, _ in view.changes(row.slot, 0, "a") if event.key == "a"] == [],
+            [event.seq for event, _ in view.changes(row.shard, 0, "a") if event.key == "a"] == [],
             "nothing is left to learn",
         )
-        counts = view.counts(row.slot)
+        counts = view.counts(row.shard)
         hold(
             counts is not None and (counts.decisions, counts.answered, counts.keys) == (1, 1, 1),
             "counts are those of the others",
         )
         if view is not store:
             view.close()
-    again, _ = batch(store, lambda: store.forget(row.slot, "a", 51.0))
+    again, _ = batch(store, lambda: store.forget(row.shard, "a", 51.0))
     hold(again == 0, "nothing is erased twice")
 
 
 def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) -> None:
     """Events about no decision may change weights, of one key or of all."""
     row = model(store, "changes")
-    batch(store, lambda: store.decided(row.slot, [asked(2300, key="a")]))
-    batch(store, lambda: store.answered(row.slot, [feedback(2300, key="a")]))
-    batch(store, lambda: store.append(row.slot, "taught", 40.0, b"to b", key="b", changes=True))
-    batch(store, lambda: store.append(row.slot, "rumour", 41.0, b"nothing"))
-    batch(store, lambda: store.append(row.slot, "rolled_back", 42.0, b"all", changes=True))
-    found = [(event.type, event.made, made is not None) for event, made in store.changes(row.slot)]
+    batch(store, lambda: store.decided(row.shard, [asked(2300, key="a")]))
+    batch(store, lambda: store.answered(row.shard, [feedback(2300, key="a")]))
+    batch(store, lambda: store.append(row.shard, "taught", 40.0, b"to b", key="b", changes=True))
+    batch(store, lambda: store.append(row.shard, "rumour", 41.0, b"nothing"))
+    batch(store, lambda: store.append(row.shard, "rolled_back", 42.0, b"all", changes=True))
+    found = [(event.type, event.made, made is not None) for event, made in store.changes(row.shard)]
     hold(
         found == [("feedback", 1, True), ("taught", 2, False), ("rolled_back", 3, False)],
         "all events that made a version come in order, each with its decision, if it has one",
     )
-    of_a, of_b = ([event.type for event, _ in store.changes(row.slot, 0, key)] for key in ("a", "b"))
+    of_a, of_b = ([event.type for event, _ in store.changes(row.shard, 0, key)] for key in ("a", "b"))
     hold(
         (of_a, of_b) == (["feedback", "rolled_back"], ["taught", "rolled_back"]), "of a key: its own, and those of all"
     )
-    hold([event.seq for event in store.rewinds(row.slot)] == [6], "what takes back can be asked for")
-    versions = [store.version_at(row.slot, seq) for seq in range(7)]
+    hold([event.seq for event in store.rewinds(row.shard)] == [6], "what takes back can be asked for")
+    versions = [store.version_at(row.shard, seq) for seq in range(7)]
     hold(versions == [0, 0, 0, 1, 2, 2, 3], "the version after an event can be asked for")
-    counts = store.counts(row.slot)
+    counts = store.counts(row.shard)
     hold(counts is not None and (counts.version, counts.answered) == (3, 1), "versions are counted, whatever made them")
-    hold(Chain().follow(store.events(row.slot)) is None, "the chain holds over them")
+    hold(Chain().follow(store.events(row.shard)) is None, "the chain holds over them")
 
 
 def calls_are_known_again(make: Callable[[], Store], store: Store) -> None:
     """A call that had an id of the app's own is known again, and entered once."""
     row, other = model(store, "calls"), model(store, "calls elsewhere")
-    seq = batch(store, lambda: store.append(row.slot, "taught", 50.0, b"x", changes=True, call=("mine", b"digest")))
+    seq = batch(store, lambda: store.append(row.shard, "taught", 50.0, b"x", changes=True, call=("mine", b"digest")))
     for view in (store, make()):
-        known = view.called(row.slot, "mine")
+        known = view.called(row.shard, "mine")
         hold(known is not None and (known.hash, known.seq) == (b"digest", seq), "a call is known again by its id")
-        hold(view.called(row.slot, "other") is None, "other calls are not known")
-        hold(view.called(other.slot, "mine") is None, "an id counts within its slot")
+        hold(view.called(row.shard, "other") is None, "other calls are not known")
+        hold(view.called(other.shard, "mine") is None, "an id counts within its shard")
         if view is not store:
             view.close()
     store.begin()
     try:
-        store.append(row.slot, "taught", 51.0, b"y", call=("mine", b"digest"))
+        store.append(row.shard, "taught", 51.0, b"y", call=("mine", b"digest"))
         store.commit()  # a store may say so only now
         raised = False
     except Exception:

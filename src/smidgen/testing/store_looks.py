@@ -10,13 +10,13 @@ from smidgen.service.storage.protocol import Question, Store
 from smidgen.service.storage.records import Asked, Told
 
 
-def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Callable[[], Any]], Any]) -> None:
+def answers_named_questions(store: Store, shard: int, batch: Callable[[Store, Callable[[], Any]], Any]) -> None:
     """Play a small log whose figures are known, and ask every question.
 
     Parameters
     ----------
-    store, slot
-        An empty slot of it, with its first event.
+    store, shard
+        An empty shard of it, with its first event.
     batch
         Commits one command.
     """
@@ -25,7 +25,7 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         Asked(f"{1800 + n:024x}", float(n), 1e6, key, n + 1, None, None, n % 2 == 0, None if n == 1 else n > 2, b"")
         for n, key in enumerate(keys)
     ]
-    batch(store, lambda: store.decided(slot, asked))  # events 2 … 7
+    batch(store, lambda: store.decided(shard, asked))  # events 2 … 7
     figures: list[tuple[Any, ...]] = [
         (3, 1.0, 2.0),
         (0, 0.0, None),
@@ -36,12 +36,12 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         Told(asked[n].decision, 100.0 + n, asked[n].key, b"", measure, position, b"")
         for n, measure, position in figures
     ]
-    batch(store, lambda: store.answered(slot, told))  # events 8 … 11, versions 1 … 4
-    batch(store, lambda: store.answered(slot, [Told(asked[5].decision, 2e6, "a", b"", None, None, b"")]))  # late
+    batch(store, lambda: store.answered(shard, told))  # events 8 … 11, versions 1 … 4
+    batch(store, lambda: store.answered(shard, [Told(asked[5].decision, 2e6, "a", b"", None, None, b"")]))  # late
 
     def look(question: Question, expected: list[tuple[Any, ...]], **values: Any) -> None:
         for reading in (store, reader):
-            found = [tuple(row) for row in reading.look(question, slot, **values)]
+            found = [tuple(row) for row in reading.look(question, shard, **values)]
             if len(found) != len(expected) or not all(map(_same, found, expected)):
                 raise AssertionError(f"the question {question!r} ({values}) is answered with {found}, not {expected}")
 
@@ -70,18 +70,18 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         look("ended", [], now=1e6, limit=3)
         look("ended", [_outcome(asked[n], n, figures) for n in (5, 4)], now=1.5e6, limit=2)
         look("latest", [tuple(row) for row in latest if row is not None], before=6, limit=2)
-        batch(store, lambda: store.decided(slot, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
+        batch(store, lambda: store.decided(shard, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
         look("lately", [_outcome(asked[5], 5, figures)], limit=1)  # what was not shown does not count
         look("open", [(0, 1)], now=1e6, limit=9)
         look("open", [(0, 0)], now=1.5e6, limit=9)
         look("ended", [_outcome(asked[5], 5, figures)], now=1.5e6, limit=1)
         hidden = [asked[5]._replace(decision=f"{1890 + n:024x}", shown=False) for n in range(4)]
-        batch(store, lambda: store.decided(slot, hidden))
+        batch(store, lambda: store.decided(shard, hidden))
         look("lately", [], limit=1)  # nor is it looked through without end
         look("ended", [], now=1.5e6, limit=1)
         look("lately", [_outcome(asked[n], n, figures) for n in (5, 4)], limit=2)
         fresh = [asked[1]._replace(decision=f"{1880 + n:024x}", number=9 + n) for n in range(2)]
-        batch(store, lambda: store.decided(slot, fresh))
+        batch(store, lambda: store.decided(shard, fresh))
         look("open", [(2, 5)], now=1e6, limit=99)
         look("open", [(1, 0)], now=1e6, limit=1)
     finally:

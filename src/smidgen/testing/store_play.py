@@ -13,7 +13,7 @@ def model(store: Store, name: str) -> ModelRow:
     """A model with its first event, committed."""
     store.begin()
     row = store.create(name, b'{"of":1}', {"learner": name}, 5.0)
-    store.append(row.slot, "created", 5.0, b"made")
+    store.append(row.shard, "created", 5.0, b"made")
     store.commit()
     return row
 

@@ -29,36 +29,36 @@ def texts_hold_any_character(make: Callable[[], Store], store: Store) -> None:
     """Keys, ids of requests and ids of calls are kept as they were, whatever characters they hold."""
     row = model(store, "texts")
     made = [asked(6100 + n, key=text, request=text, number=1) for n, text in enumerate(_TEXTS)]
-    batch(store, lambda: store.decided(row.slot, made))
+    batch(store, lambda: store.decided(row.shard, made))
     store.begin()
     for n, text in enumerate(_TEXTS):
-        store.answered(row.slot, [feedback(6100 + n, key=text)])
-        store.publish(row.slot, text, 2, text.encode())
-        store.append(row.slot, "rumour", 9.0, b"x", call=(text, text.encode()))
+        store.answered(row.shard, [feedback(6100 + n, key=text)])
+        store.publish(row.shard, text, 2, text.encode())
+        store.append(row.shard, "rumour", 9.0, b"x", call=(text, text.encode()))
     store.commit()
     for view in (store, make()):
         for n, text in enumerate(_TEXTS):
-            found = view.requested(row.slot, text)
+            found = view.requested(row.shard, text)
             hold(found is not None and found.id == made[n].decision, "the id of a request may hold any character")
-            mine = [(event.type, event.key) for event in view.of_key(row.slot, text)]
+            mine = [(event.type, event.key) for event in view.of_key(row.shard, text)]
             hold(mine == [("decision", text), ("feedback", text)], "a key may hold any character")
-            hold([state.content for state in view.states(row.slot, text)] == [text.encode()], "so may that of a state")
-            call = view.called(row.slot, text)
+            hold([state.content for state in view.states(row.shard, text)] == [text.encode()], "so may that of a state")
+            call = view.called(row.shard, text)
             hold(call is not None and call.hash == text.encode(), "so may the id of a call")
-        hold(view.state_keys(row.slot) == sorted(_TEXTS), "keys come in the order of their characters")
-        keys = [key for (key,) in view.look("keys", row.slot, prefix="", limit=100)]
+        hold(view.state_keys(row.shard) == sorted(_TEXTS), "keys come in the order of their characters")
+        keys = [key for (key,) in view.look("keys", row.shard, prefix="", limit=100)]
         hold(keys == sorted(_TEXTS), "so do those that have events")
         if view is not store:
             view.close()
     store.begin()
     store.savepoint()
     try:
-        store.decided(row.slot, [asked(6190, key="\ud800")])
+        store.decided(row.shard, [asked(6190, key="\ud800")])
         refused = False
     except ValueError:
         refused = True
     store.undo()
     hold(refused, "half a character is refused at once")
-    store.decided(row.slot, [asked(6191, number=2)])
+    store.decided(row.shard, [asked(6191, number=2)])
     store.commit()
     hold(store.decision(asked(6191).decision) is not None, "and the batch goes on")

@@ -88,7 +88,7 @@ _LAWS: tuple[Law, ...] = (
     store_bases.keys_have_bases_of_their_own,
     store_bases.a_base_lets_go_of_a_key,
     store_texts.texts_hold_any_character,
-    store_sharing.slots_are_entered,
-    store_sharing.a_slot_has_one_owner,
+    store_sharing.shards_are_entered,
+    store_sharing.a_shard_has_one_owner,
     store_sharing.writers_share,
 )

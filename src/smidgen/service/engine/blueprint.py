@@ -237,7 +237,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes
     ----------
     names
-        One table of names and statistics for the slot; else, of models that take records, each key has its own.
+        One table of names and statistics for the shard; else, of models that take records, each key has its own.
     start
         What a newcomer begins with.
     """

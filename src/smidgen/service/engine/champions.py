@@ -78,8 +78,8 @@ def filled(body: ModelBody, champion: Served) -> ModelBody:
         changes["feedback"] = made.feedback
     if body.loop == Loop.TUNE and "space" in made.body.params:
         params.setdefault("space", made.body.params["space"])
-    slots = body.slots if body.slots > 1 else made.body.slots
-    return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, slots=slots, **changes)
+    shards = body.shards if body.shards > 1 else made.body.shards
+    return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, shards=shards, **changes)
 
 
 def joined(name: str, body: ModelBody, champion: Served) -> Blueprint:
@@ -115,7 +115,7 @@ def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
     facts: list[tuple[str, Any, Any]] = [
         ("loop", body.loop, theirs.body.loop),
         ("keyed", body.keyed, theirs.body.keyed),
-        ("slots", body.slots, theirs.body.slots),
+        ("shards", body.shards, theirs.body.shards),
         ("features", *(_form(each) for each in (blueprint, theirs))),
         ("labels", own, labels),
         ("keep_texts", body.keep_texts is not False, theirs.body.keep_texts is not False),

@@ -62,8 +62,8 @@ class Rebuilding:
     ----------
     recording
         The log, to look up decisions.
-    slot
-        Of which slot the events are, if the log says so.
+    shard
+        Of which shard the events are, if the log says so.
     room
         How much the learners of a log may hold together; None: as much as they need.
 
@@ -89,7 +89,7 @@ class Rebuilding:
         The last event, and the model's version.
     """
 
-    def __init__(self, recording: Recording, slot: int | None = None, room: Room | None = None) -> None:
+    def __init__(self, recording: Recording, shard: int | None = None, room: Room | None = None) -> None:
         self._recording = recording
         self._room = room
         self.blueprint: Blueprint | None = None
@@ -100,7 +100,7 @@ class Rebuilding:
         self._begun: set[str | None] = set()
         self.told: dict[str, set[int]] = {}
         self.hashed: dict[str, None] = {}
-        self.undone = recording.undone(slot)
+        self.undone = recording.undone(shard)
         self._kept = Kept(self.undone)
         self._origin: Blueprint | None = None
         self._wide: list[tuple[str, int, Any]] = []  # what every learner takes, also one that comes later
@@ -269,19 +269,19 @@ class Rebuilding:
 
 
 def rebuild(recording: Recording) -> Rebuilding:
-    """Take the whole log of a model with one slot, or of one slot."""
+    """Take the whole log of a model with one shard, or of one shard."""
     (rebuilt,) = rebuild_all(recording).values()
     return rebuilt
 
 
 def rebuild_all(recording: Recording, room: Room | None = None) -> dict[int, Rebuilding]:
-    """Take the whole log, by slot; whatever is wrong with it is an `InvalidRecord`."""
+    """Take the whole log, by shard; whatever is wrong with it is an `InvalidRecord`."""
     found: dict[int, Rebuilding] = {}
     with judged():
         for event in in_sequence(recording):
             try:
-                if (rebuilt := found.get(event.slot or 0)) is None:
-                    rebuilt = found[event.slot or 0] = Rebuilding(recording, event.slot, room)
+                if (rebuilt := found.get(event.shard or 0)) is None:
+                    rebuilt = found[event.shard or 0] = Rebuilding(recording, event.shard, room)
                 rebuilt.take(event)
             except SmidgenError as error:
                 raise InvalidRecord(f"event {event.seq} cannot be replayed: {error.problem}", error.hint) from error

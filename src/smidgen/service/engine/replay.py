@@ -279,22 +279,22 @@ class Kept:
         return version > self._elsewhere and self._undone.keeps(version)
 
 
-def rewinds(reading: History, slot: int) -> list[Rewind]:
-    """The events of a slot that take back."""
-    return [_rewind(event) for event in reading.rewinds(slot)]
+def rewinds(reading: History, shard: int) -> list[Rewind]:
+    """The events of a shard that take back."""
+    return [_rewind(event) for event in reading.rewinds(shard)]
 
 
-def undone(reading: History, slot: int) -> Undone:
-    """What was taken back in the log of a slot."""
-    return Undone(rewinds(reading, slot))
+def undone(reading: History, shard: int) -> Undone:
+    """What was taken back in the log of a shard."""
+    return Undone(rewinds(reading, shard))
 
 
-def brought_back(reading: History, slot: int, decision: str) -> int | None:
+def brought_back(reading: History, shard: int, decision: str) -> int | None:
     """The version whose answer to a decision counts again, since a rollback undid its retraction; None if none does."""
-    mine = [_rewind(event) for event in reading.rewinds(slot) if event.decision == decision]
+    mine = [_rewind(event) for event in reading.rewinds(shard) if event.decision == decision]
     if not mine:
         return None
-    gone = undone(reading, slot)
+    gone = undone(reading, shard)
     return next((each.version for each in reversed(mine) if each.by in gone and each.version not in gone), None)
 
 

@@ -44,7 +44,7 @@ class Lessons(Commands):
             raise Conflict(f"the model {name!r} is archived and learns no more", "create another")
         hashed = digest(body)
         for part in model.parts if body.id is not None else ():
-            if (known := self._store.called(part.slot, body.id or "")) is not None:
+            if (known := self._store.called(part.shard, body.id or "")) is not None:
                 if known.hash != hashed:
                     raise Conflict(f"the id {body.id!r} was used for other examples", "use a new id for new examples")
                 return _taught(part, len(body.examples))
@@ -69,7 +69,7 @@ class Lessons(Commands):
         told = {"id": body.id, "examples": len(lessons), "learn": records.encode(lessons), **shared}
         call = (body.id, hashed) if body.id is not None else None
         seq = self._store.append(
-            model.slot, "taught", self._clock(), codec.write(told), key=key, changes=True, call=call
+            model.shard, "taught", self._clock(), codec.write(told), key=key, changes=True, call=call
         )
         self._learners.changed(model, key, held, seq)
         reach("taught")
@@ -105,7 +105,7 @@ class Lessons(Commands):
 
 
 def _taught(model: Served, count: int) -> TaughtReply:
-    return TaughtReply(taught=count, model_version=model.version, slot=model.told_slot)
+    return TaughtReply(taught=count, model_version=model.version, shard=model.told_shard)
 
 
 def _key(model: Served, body: ExamplesBody) -> str | None:
