@@ -3,8 +3,8 @@
     python -m benchmarks.against FOLDER PYTHON [--only W5] [--rounds 9]
 
 FOLDER is another checkout, PYTHON the interpreter of its environment. A process of each version makes the same
-workload; they take turns, contender by contender and round by round. CPU time of the process counts, since others may use the
-machine; ratios are taken within a round.
+workload; they take turns, contender by contender and round by round. CPU time of the process counts, since others may
+use the machine; ratios are taken within a round.
 """
 
 from __future__ import annotations
