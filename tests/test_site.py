@@ -40,7 +40,9 @@ def _extension(name: str) -> ModuleType:
 
 class TestEnvironment:
     def test_every_variable_of_the_source_has_a_row_and_every_row_a_source(self) -> None:
-        told = set(re.findall(r"^\| `(SMIDGEN_[A-Z_]+)` \|", (DOCS / "reference" / "environment.md").read_text(), re.MULTILINE))
+        told = set(
+            re.findall(r"^\| `(SMIDGEN_[A-Z_]+)` \|", (DOCS / "reference" / "environment.md").read_text(), re.MULTILINE)
+        )
         used = {found for path in SOURCES for found in VARIABLE.findall(path.read_text())}
         assert used - told == set(), "give each a row in docs/reference/environment.md"
         assert told - used == set(), "nothing reads these"

@@ -160,7 +160,8 @@ class LeftOut:
         if left.table is None or whole.table is None or self._key is None:
             return line
         private = _numbers(whole.table) - _numbers(left.table)
-        called = dict(enumerate(whole.table.names))
+        together = {column for column, name in whole.table.named_columns() if name.endswith(" (share a column)")}
+        called = {i: name for i, name in enumerate(whole.table.names) if i not in together}
 
         def goes(name: str) -> bool:
             return any(f"{path} (missing)" in name.split(" × ") for path in private)
@@ -169,7 +170,12 @@ class LeftOut:
             gone = [goes(name) for name in e.names]
             rows = np.repeat(np.arange(len(e)), np.diff(e.starts)).tolist()
             every = zip(rows, e.indices.tolist(), e.values.tolist(), strict=True)
-            entries = [(row, column, value) for row, column, value in every if not goes(called.get(column, ""))]
+            stay = set(e.forgotten.tolist())  # columns that other names share, which the record may hold
+            entries = [
+                (row, column, value)
+                for row, column, value in every
+                if column in stay or not goes(called.get(column, ""))
+            ]
             place = {old: new for new, old in enumerate(i for i, out in enumerate(gone) if not out)}
             new = [i for i, name in enumerate(e.new_names.tolist()) if not gone[name]]
             fields = e.to_record() | {

@@ -355,7 +355,7 @@ def test_the_past_must_not_change_meanwhile() -> None:
     plan = planned(engine.store, served, world.clock.now, world.clock.now)
     assert plan is not None
     found = list(states(engine.store, served, plan, Progress("retain")))
-    engine.stage(served, found, first=True)
+    engine.stage(served, plan, found, first=True)
     engine.retract(world.learnt[-1])
     with pytest.raises(SmidgenError) as caught:
         engine.rebase(served, plan)
@@ -377,7 +377,7 @@ def test_what_comes_meanwhile_is_kept() -> None:
     assert plan is not None
     assert plan.carried == ()
     assert engine.feedback(made[1], told(correct=True)).status == "late"  # between plan and base
-    engine.stage(served, list(states(engine.store, served, plan, Progress("retain"))), first=True)
+    engine.stage(served, plan, list(states(engine.store, served, plan, Progress("retain"))), first=True)
     assert engine.rebase(served, plan).kept == 1
     assert engine.untidy
     assert engine.story(made[1]).feedback == {"correct": True}

@@ -24,15 +24,19 @@ class Kind:
     rewards
         Whether it takes a reward, so that missing feedback can have one.
     rival
-        The learner of a shadow or challenger; None is the recommended one, "" that there is none.
+        The learner of a shadow or challenger; None is the recommended one.
+    feedback
+        What its users answer, where the loop takes several kinds.
+    taught
+        Whether a shadow or a challenger can be taught whatever comes of a decision.
     """
 
     body: dict[str, Any]
     form: str = "array"
     rewards: bool = False
     rival: str | None = None
-    keyed: tuple[bool, ...] = (False, True)
     feedback: str = ""
+    taught: bool = False
 
     @property
     def loop(self) -> str:
@@ -46,10 +50,11 @@ KINDS: dict[str, Kind] = {
     "songs": Kind(
         {"loop": "choose", "learner": "ConvexPreferencePerceptron", "params": {"dim": 2, "radius": 1.0}},
         feedback="better",
+        taught=True,
     ),
-    "banners": Kind({"loop": "choose"}, "record", rewards=True, rival="LinUCB"),
-    "offers": Kind({"loop": "choose", "learner": "LinUCB", "features": ["x", "y"]}, rewards=True),
-    "friends": Kind({"loop": "choose", "feedback": "better"}, "record", feedback="better"),
+    "banners": Kind({"loop": "choose"}, "record", rewards=True, rival="LinUCB", taught=True),
+    "offers": Kind({"loop": "choose", "learner": "LinUCB", "features": ["x", "y"]}, rewards=True, taught=True),
+    "friends": Kind({"loop": "choose", "feedback": "better"}, "record", feedback="better", taught=True),
     "mail": Kind({"loop": "label", "labels": ["x", "y"]}, "record", rival="Confidit"),
     "topics": Kind({"loop": "label", "labels": ["x", "y"], "learner": "AROW", "features": ["x", "y"]}, rival="AROW"),
     "bits": Kind({"loop": "label", "labels": ["x", "y"], "learner": "Confidit", "features": ["x", "y"]}),
@@ -82,7 +87,7 @@ def spec(rng: random.Random, number: int) -> Spec:
     if rng.random() < 0.55:
         body["keyed"] = True
         if rng.random() < 0.25:
-            body["slots"] = rng.choice([2, 3])
+            body["shards"] = rng.choice([2, 3])
         if rng.random() < 0.3 and of.loop != "tune" and of.loop != "filter":
             body["shared_start"] = rng.random() < 0.6
     if of.rewards and rng.random() < 0.5:

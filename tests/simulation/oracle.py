@@ -106,9 +106,11 @@ class Shard:
         The last event that retention has folded.
     promoted
         The versions that promotions made.
+    heirs
+        The shards that took over what was learnt here.
     """
 
-    slot: int
+    number: int
     model: Model
     part: int
     seq: int = 0
@@ -122,6 +124,7 @@ class Shard:
     counts: dict[int, frozenset[int]] = field(default_factory=lambda: {0: frozenset()})
     base: int = 0
     promoted: list[int] = field(default_factory=list)
+    heirs: list[Shard] = field(default_factory=list)
 
     @property
     def now(self) -> frozenset[int]:
@@ -144,7 +147,7 @@ class Model:
     leader: Model | None = None
     followers: list[Model] = field(default_factory=list)
     requests: dict[str, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
-    calls: dict[str, tuple[dict[str, Any], Shard]] = field(default_factory=dict)
+    calls: dict[str, tuple[dict[str, Any], Shard, int]] = field(default_factory=dict)
     homes: dict[str | None, Shard] = field(default_factory=dict)
 
 
@@ -181,7 +184,7 @@ class Oracle:
         self, journal: Sequence[Any], fresh: Mapping[int, Sequence[Any]], now: float, done: Callable[[Any], None]
     ) -> None:
         """Check a committed batch; ``done`` is called with each expiry and each command in their order."""
-        self._fresh = {slot: deque(events) for slot, events in fresh.items()}
+        self._fresh = {number: deque(events) for number, events in fresh.items()}
         commands = [each for each in journal if isinstance(each, Command)]
         self._at = commands[0].at if commands else now
         self._expire(done)
@@ -195,9 +198,9 @@ class Oracle:
             getattr(self, f"_{command.kind.replace('-', '_')}")(command)
             done(command)
         self._expire(done)
-        for slot, left in self._fresh.items():
+        for number, left in self._fresh.items():
             if left:
-                raise Wrong(f"shard {slot} has events that nobody asked for: {[(e.seq, e.type) for e in left]}")
+                raise Wrong(f"shard {number} has events that nobody asked for: {[(e.seq, e.type) for e in left]}")
 
     def _judge(self, command: Command, must: set[int], may: Sequence[int] = ()) -> bool:
         """Whether the command was done; refusals are by their HTTP status."""
@@ -212,7 +215,7 @@ class Oracle:
 
     def _enter(self, shard: Shard, type: str, *, made: bool | None = None) -> Any:
         """Account for the next event of a shard."""
-        queue = self._fresh.get(shard.slot)
+        queue = self._fresh.get(shard.number)
         event = queue.popleft() if queue else None
         if event is None or event.type != type:
             raise Wrong(f"{shard.model.name} should have an event {type!r} and has {event and event.type!r}")
@@ -234,7 +237,7 @@ class Oracle:
         return event
 
     def _next(self, shard: Shard) -> Any:
-        queue = self._fresh.get(shard.slot)
+        queue = self._fresh.get(shard.number)
         return queue[0] if queue else None
 
     def _optional(self, shard: Shard, *types: str, most: int = 1 << 31, keyed: bool = False) -> list[Any]:
@@ -257,10 +260,12 @@ class Oracle:
         """Those that decided next to it may be taught what came of it, once."""
         for shard in self._others(shown.shard):
             head = self._next(shard)
-            if head is None or head.type != "taught" or head.decision is None:
-                continue
-            made = self.made.get(head.decision)
+            made = self.made.get(head.decision) if head is not None and head.type == "taught" else None
             if made is None or made.beside != shown.id:
+                waits = [each for each in shard.made.values() if each.beside == shown.id and each.outcome is None]
+                alike = shard.model.spec.of.taught and not shard.promoted and not shown.shard.promoted
+                if alike and waits and not shard.model.archived and not waits[0].gone:
+                    raise Wrong(f"{shard.model.name} was not taught what came of {shown.id}")
                 continue
             if made.outcome is not None:
                 raise Wrong(f"{made.id} was taught twice")
@@ -319,14 +324,14 @@ class Oracle:
         model = self.models[name] = Model(name, spec)
         model.keyed, model.window, model.default_reward = reply["keyed"], reply["window_s"], reply["default_reward"]
         model.labels, model.explore = list(reply["labels"] or ()), reply["explore"]
-        new = [slot for slot, events in sorted(self._fresh.items()) if slot not in self.shards and events]
-        for part, slot in enumerate(new[: reply["slots"]]):
-            shard = self.shards[slot] = Shard(slot, model, part)
+        new = [number for number, events in sorted(self._fresh.items()) if number not in self.shards and events]
+        for part, number in enumerate(new[: reply["shards"]]):
+            shard = self.shards[number] = Shard(number, model, part)
             model.shards.append(shard)
             self._enter(shard, "created", made=False)
             self._optional(shard, "amended", most=1)
-        if len(model.shards) != reply["slots"]:
-            raise Wrong(f"{name} should have {reply['slots']} shards and has {len(model.shards)}")
+        if len(model.shards) != reply["shards"]:
+            raise Wrong(f"{name} should have {reply['shards']} shards and has {len(model.shards)}")
         return model
 
     def _decide(self, command: Command) -> None:
@@ -339,9 +344,8 @@ class Oracle:
         else:
             known = dict(model.requests)
             for body in bodies:
-                if "id" in body:
-                    if known.setdefault(body["id"], (body, {}))[0] != body:
-                        must |= {409}
+                if "id" in body and known.setdefault(body["id"], (body, {}))[0] != body:
+                    must |= {409}
             if command.args.get("wrong"):
                 must |= {422}
         may = (422,) if any("chosen" in body for body in bodies) else ()
@@ -363,9 +367,9 @@ class Oracle:
         if id in self.made or id in self.forgotten:
             raise Wrong(f"the id {id} was given before")
         row = self._row_of(id)
-        if row is None or row.slot not in self.shards:
+        if row is None or row.shard not in self.shards:
             raise Wrong(f"{id} was answered, and is not there")
-        shard = self.shards[row.slot]
+        shard = self.shards[row.shard]
         if shard.model is not model and shard.model not in model.followers:
             raise Wrong(f"{id} was asked of {model.name} and is of {shard.model.name}")
         if model.homes.setdefault(key, model.shards[shard.part]) is not model.shards[shard.part]:
@@ -435,11 +439,14 @@ class Oracle:
         again = self._counts_again(made) and made.outcome is None
         if made.outcome in ("learnt", "late"):
             expected = "duplicate" if made.outcome == "learnt" else "late"
-            if self._judge(command, {409} if made.given != given else set()):
+            # A worker that has not read the answer yet looks at the new one first.
+            may = {422} if self._shared and impossible else set()
+            if self._judge(command, {409} | may if made.given != given else set()):
                 self._replied(command, made, expected)
             return
         if made.outcome in ("expired", "refused") and made.late_given is not None:
-            if self._judge(command, {409} if made.late_given != given else set()):
+            may = {422} if self._shared and impossible else set()
+            if self._judge(command, {409} | may if made.late_given != given else set()):
                 self._replied(command, made, "late")
             return
         if again and not shard.promoted:
@@ -505,7 +512,7 @@ class Oracle:
             if event.key != key or model.homes.setdefault(key, shard) is not shard:
                 raise Wrong(f"the examples of key {key!r} went to key {event.key!r} of shard {shard.part}")
             if "id" in body:
-                model.calls[body["id"]] = (body, shard)
+                model.calls[body["id"]] = (body, shard, event.seq)
         if (command.reply["taught"], command.reply["model_version"]) != (len(body["examples"]), shard.version):
             raise Wrong(f"expected {len(body['examples'])} examples at version {shard.version}: {command}")
 
@@ -573,13 +580,17 @@ class Oracle:
                 brought = [event.key for event in events if event.key is not None]
                 if command.args["learnt"] and source.keyed and sorted(brought) != sorted(other.keys):
                     raise Wrong(f"the copy has the keys {sorted(brought)} and its source {sorted(other.keys)}")
+                if command.args["learnt"]:
+                    other.heirs.append(shard)
                 if not command.args["learnt"] and events:
                     raise Wrong(f"the copy was to be without what was learnt: {command}")
 
     def _import(self, command: Command) -> None:
         to = command.args["to"]
-        if self._judge(command, {409} if to in self.models else set()):
-            model = self._begin(to, command.args["spec"], command.reply)
+        model = self.models.get(to)  # one that is empty, and has the same settings, is filled
+        full = model is not None and any(shard.version or shard.decisions for shard in model.shards)
+        if self._judge(command, {409} if full else set(), (409,) if model is not None else ()):
+            model = model or self._begin(to, command.args["spec"], command.reply)
             for shard in model.shards:
                 self._optional(shard, "imported")
 
@@ -590,7 +601,8 @@ class Oracle:
             must = {409}
         if not self._judge(command, must) or model is None or model.leader is None:
             return
-        for shard in model.leader.shards:
+        for shard, other in zip(model.leader.shards, model.shards, strict=True):
+            other.heirs.append(shard)
             shard.promoted.append(self._enter(shard, "promoted", made=True).made)
             self._optional(shard, "promoted", "imported", keyed=True)
         total = sum(shard.version for shard in model.leader.shards)
@@ -601,9 +613,8 @@ class Oracle:
         made, must = self._known(command.args["decision"], gone=409)
         if made is not None and not must:
             shard = made.shard
-            if made.version is None or made.version not in shard.now:
-                must = {409}
-            elif any(made.version < each and each in shard.now for each in shard.promoted):
+            version = made.version
+            if version not in shard.now or any(version < each and each in shard.now for each in shard.promoted):
                 must = {409}
         promoted = made is not None and any(other.promoted for other in self._others(made.shard))
         if not self._judge(command, must, (409,) if promoted else ()) or made is None:
@@ -661,12 +672,14 @@ class Oracle:
         may = (404,) if not knows else (409, 404) if based else ()
         if not self._judge(command, set(), may):
             return
-        family = [shard for shard in self.shards.values() if (e := self._next(shard)) is not None and e.type == "erased"]
-        needed = [shard for each in (model, *model.followers) for shard in each.shards if key in shard.keys]
-        if missing := [shard for shard in needed if shard not in family]:
-            raise Wrong(f"{missing[0].model.name} has not forgotten {key!r}: {command}")
+        reached = [shard for each in (model, *model.followers) for shard in each.shards]
+        for shard in reached:  # grows meanwhile
+            reached += [heir for heir in shard.heirs if heir not in reached]
         erased: dict[str, int] = {}
-        for shard in family:
+        for shard in (shard for shard in reached if key in shard.keys):
+            self._optional(shard, "retained", most=1)  # a base that holds nothing of the key any more
+            if (head := self._next(shard)) is None or head.type != "erased":
+                raise Wrong(f"{shard.model.name} has not forgotten {key!r}: {command}")
             count = self._erase(shard, key)
             erased[shard.model.name] = erased.get(shard.model.name, 0) + count
         own = sum(erased.pop(each.name, 0) for each in (model, *model.followers))
@@ -680,9 +693,10 @@ class Oracle:
         self._enter(shard, "erased", made=True)
         shard.log = [entry if entry[3] != key else (entry[0], "erased", None, None, *entry[4:]) for entry in shard.log]
         for made in [made for made in shard.made.values() if made.key == key]:
-            shard.decisions -= 1
-            shard.answered -= made.answered
-            shard.late -= made.outcome == "late" or made.late_given is not None
+            if not made.gone:  # what was folded is counted for good: nobody knows any more whose it was
+                shard.decisions -= 1
+                shard.answered -= made.answered
+                shard.late -= made.outcome == "late" or made.late_given is not None
             del shard.made[made.id], self.made[made.id]
             self.forgotten.add(made.id)
         shard.keys.discard(key)
@@ -698,7 +712,7 @@ class Oracle:
     def _retain(self, command: Command) -> None:
         if not self._judge(command, set(), (503,)):
             return
-        shard = self.shards[command.args["slot"]]
+        shard = self.shards[command.args["shard"]]
         self._enter(shard, "retained")
         shard.base = command.reply["base"]
 
@@ -721,6 +735,7 @@ class Oracle:
                     for name, said in model.requests.items()
                     if said[1]["decision"] in self.made and not self.made[said[1]["decision"]].gone
                 }
+                model.calls = {name: call for name, call in model.calls.items() if call[2] > call[1].base}
 
     # What can be read
 
@@ -749,6 +764,8 @@ class Oracle:
             return None
         shard, over = made.shard, now > made.expires
         learnt, why = made.version, None
+        if self._counts_again(made):
+            learnt = max(version for version in made.versions if version in shard.now)
         if made.version is not None and made.version not in shard.now:
             why = "a rollback undid it"
         elif made.outcome == "late":
@@ -758,7 +775,6 @@ class Oracle:
         elif made.outcome is None:
             why = "no feedback came within the window" if over else "no feedback has come yet"
             if self._counts_again(made):
-                learnt = max(version for version in made.versions if version in shard.now)
                 why = "its feedback was retracted, and a rollback undid that"
             elif made.beside is not None:
                 why = "it was made beside"

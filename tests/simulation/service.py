@@ -33,26 +33,34 @@ from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.admin.fsck import fsck
+from smidgen.service.engine import decide as decide_module
 from smidgen.service.engine import engine as engine_module
+from smidgen.service.engine import feedback as feedback_module
+from smidgen.service.engine import lifecycle
+from smidgen.service.engine import retention as retention_module
 from smidgen.service.engine import writer as writer_module
 from smidgen.service.engine.description import at_a_glance, waiting
 from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.learner_cache import LearnerCache
 from smidgen.service.engine.lifecycle import folded_without, from_log, keys_of
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import Served
 from smidgen.service.engine.rebuild import Rebuilding
+from smidgen.service.engine.registry import Entrance
+from smidgen.service.engine.replay import Undone
 from smidgen.service.engine.retention import planned, states
 from smidgen.service.engine.rollback import folded
 from smidgen.service.engine.stories import tell
-from smidgen.service.engine.undo import Progress
+from smidgen.service.engine.undo import Progress, Undo
 from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import StorageFailed, Taken
 from smidgen.service.log import events as events_module
 from smidgen.service.log.events import Chain, Event, stamp
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import AmendBody, CopyBody, ModelBody
-from smidgen.service.storage import crash_points
+from smidgen.service.storage import crash_points, transitions
 from smidgen.service.storage.protocol import Reading, Store
+from smidgen.service.storage.records import DecisionRow
 from smidgen.service.storage.sqlite import SQLiteStore
 
 __all__ = [
@@ -265,10 +273,10 @@ class PlayedEngine(Engine):
 
     def fresh(self, known: dict[int, int]) -> dict[int, list[Event]]:
         """By shard, the events of the batch."""
-        kept = {slot: events for slot, events in self.captured.items() if events}
-        last = {**known, **{slot: events[-1].seq for slot, events in kept.items()}}
+        kept = {shard: events for shard, events in self.captured.items() if events}
+        last = {**known, **{shard: events[-1].seq for shard, events in kept.items()}}
         found = new_events(self.store, self, last)
-        return {slot: [*kept.get(slot, ()), *found.get(slot, ())] for slot in {*kept, *found}}
+        return {shard: [*kept.get(shard, ()), *found.get(shard, ())] for shard in {*kept, *found}}
 
     def sweep(self, *arguments: Any, **options: Any) -> int:
         self.journal.append("sweep")
@@ -342,20 +350,20 @@ class Place:
                     yield path.name, path.read_bytes()
             return
         tables = self.shelf.tables
-        for slot, events in tables.events.items():
+        for shard, events in tables.events.items():
             for event in events:
                 text = f"{event.decision} {event.key}".encode()
-                yield f"event {event.seq} of shard {slot}", text + (event.body or b"")
-        for (slot, key), found in tables.states.items():
+                yield f"event {event.seq} of shard {shard}", text + (event.body or b"")
+        for (shard, key), found in tables.states.items():
             for state in found:
-                yield f"a state of shard {slot}", f"{key} ".encode() + state.content
-        for (slot, key), kept in tables.base_states.items():
+                yield f"a state of shard {shard}", f"{key} ".encode() + state.content
+        for (shard, key), kept in tables.base_states.items():
             for base in kept:
-                yield f"a base state of shard {slot}", f"{key} ".encode() + base.content
+                yield f"a base state of shard {shard}", f"{key} ".encode() + base.state
         for row in tables.decisions.values():
             yield "the table of decisions", row.id.encode()
-        for slot, request in tables.requests:
-            yield f"the requests of shard {slot}", request.encode()
+        for shard, request in tables.requests:
+            yield f"the requests of shard {shard}", request.encode()
 
 
 def reference(clock: VirtualClock) -> Engine:
@@ -419,20 +427,20 @@ def ready_for(engine: Engine, reading: Reading, kind: str, args: dict[str, Any])
     """What the HTTP layer folds in the background before it gives a command, over what is committed."""
     if kind == "retract":
         row = reading.decision(args["decision"])
-        if row is None or row.version is None or row.slot not in engine.slots:
+        if row is None or row.version is None or row.shard not in engine.shards:
             return None
-        return folded(reading, engine.slots[row.slot], ("retracted", row.version))
+        return folded(reading, engine.shards[row.shard], ("retracted", row.version))
     model = engine.models.get(args["model"])
-    if model is None or reading.counts(model.slot) is None:
+    if model is None or reading.counts(model.shard) is None:
         return None
     if kind == "rollback" and args["version"] is not None:
-        counts = reading.counts(model.slot)
+        counts = reading.counts(model.shard)
         if counts is not None and args["version"] <= counts.version:
             return folded(reading, model, ("rolled_back", args["version"]))
     if kind == "forget" and model.keyed:
         part = model.of(args["key"])
-        if reading.counts(part.slot) is not None:
-            return folded_without(reading, dict(engine.slots), part, args["key"])
+        if reading.counts(part.shard) is not None:
+            return folded_without(reading, dict(engine.shards), part, args["key"])
     return None
 
 
@@ -443,14 +451,14 @@ def plan_retention(engine: Engine, reading: Reading, model: Served, age: float) 
     if plan is None:
         return
     found = list(states(reading, model, plan, Progress("retain")))
-    yield lambda: engine.stage(model, found, first=True)
+    yield lambda: engine.stage(model, plan, found, first=True)
     yield lambda: engine.rebase(model, plan)
 
 
-def retain(engine: Engine, slot: int, age: float) -> Any:
+def retain(engine: Engine, shard: int, age: float) -> Any:
     """Retention of a shard from beginning to end."""
     reading = engine.store.reader()
-    for command in plan_retention(engine, reading, engine.slots[slot], age):
+    for command in plan_retention(engine, reading, engine.shards[shard], age):
         engine.run(command)
     while engine.run(lambda: engine.store.tidy(500)):
         pass
@@ -469,20 +477,20 @@ def expire(engine: Engine, decision: str) -> None:
 
 def shards_of(engine: Engine, name: str) -> list[int]:
     model = engine.models.get(name)
-    return [part.slot for part in model.parts] if model is not None else []
+    return [part.shard for part in model.parts] if model is not None else []
 
 
 def new_events(store: Store, engine: Engine, known: dict[int, int]) -> dict[int, list[Event]]:
     """By shard, the events after the last one that is known."""
     found: dict[int, list[Event]] = {}
-    for slot, model in list(engine.slots.items()):
-        if model.seq > known.get(slot, 0) and (events := store.events(slot, known.get(slot, 0))):
-            found[slot] = events
+    for shard, model in list(engine.shards.items()):
+        if model.seq > known.get(shard, 0) and (events := store.events(shard, known.get(shard, 0))):
+            found[shard] = events
     return found
 
 
 def names_by_shard(engine: Engine) -> dict[int, tuple[str, int]]:
-    return {slot: (model.name, model.part) for slot, model in engine.slots.items()}
+    return {shard: (model.name, model.part) for shard, model in engine.shards.items()}
 
 
 def decision_row(store: Store, id: str) -> Any:
@@ -502,13 +510,13 @@ def read_model(reading: Reading, engine: Engine, name: str, now: float) -> Gener
     if model is None:
         return None
     with reading.moment():
-        if any(reading.counts(part.slot) is None for part in model.parts):
+        if any(reading.counts(part.shard) is None for part in model.parts):
             return None
         shown, pending = waiting(reading, model, now)
         yield
         reply = at_a_glance(reading, model, now)
     return {
-        "versions": [reply.model_version] if reply.slot_versions is None else list(reply.slot_versions),
+        "versions": [reply.model_version] if reply.shard_versions is None else list(reply.shard_versions),
         "decisions": reply.decisions,
         "answered": reply.answered,
         "late": reply.late,
@@ -519,7 +527,7 @@ def read_model(reading: Reading, engine: Engine, name: str, now: float) -> Gener
 
 
 def read_story(reading: Reading, engine: Engine, decision: str, now: float) -> Any:
-    return plain(tell(EventLog(reading), engine.slots, decision, None, now))
+    return plain(tell(EventLog(reading), engine.shards, decision, None, now))
 
 
 def read_log(reading: Reading, engine: Engine, name: str) -> list[int]:
@@ -546,8 +554,8 @@ def weights(engine: Engine) -> dict[tuple[str, int, str | None, str], bytes]:
     found: dict[tuple[str, int, str | None, str], bytes] = {}
 
     def collect() -> None:
-        for slot in sorted(engine.slots):
-            model = engine.slots[slot]
+        for shard in sorted(engine.shards):
+            model = engine.shards[shard]
             if engine.store.shared:
                 engine.entered(model.name)
             place = (model.name, model.part)
@@ -577,52 +585,64 @@ def model_weights(engine: Engine, name: str) -> dict[str | None, bytes]:
     return engine.run(collect)
 
 
-def chain_problem(store: Store, slot: int) -> str | None:
+def chain_problem(store: Store, shard: int) -> str | None:
     """What is wrong with the hash chain of a shard, if anything; not of one whose past is folded."""
-    if store.base(slot) is not None:
+    if store.base(shard) is not None:
         return None
-    return Chain().follow(store.events(slot))
+    return Chain().follow(store.events(shard))
 
 
-def numbers_of(store: Store, engine: Engine, slot: int) -> dict[str | None, list[int]]:
+def numbers_of(store: Store, engine: Engine, shard: int) -> dict[str | None, list[int]]:
     """The numbers of decisions in the log of a shard, by key."""
     found: dict[str | None, list[int]] = {}
-    for line in engine.events.all_lines(engine.slots[slot]):
+    for line in engine.events.all_lines(engine.shards[shard]):
         told = msgspec.json.decode(line)
         if told["type"] == "decision":
             found.setdefault(told["key"], []).append(told["number"])
     return found
 
 
-def has_base(store: Store, slot: int) -> bool:
-    return store.base(slot) is not None
+def has_base(store: Store, shard: int) -> bool:
+    return store.base(shard) is not None
 
 
 def logs(engine: Engine) -> dict[int, list[dict[str, Any]]]:
     return {
-        slot: [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
-        for slot, model in engine.slots.items()
+        shard: [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
+        for shard, model in engine.shards.items()
     }
 
 
-def left_without(before: dict[int, list[dict[str, Any]]], key: str, slot: int) -> tuple[list[dict[str, Any]], Rebuilding]:
+def left_without(
+    before: dict[int, list[dict[str, Any]]], key: str, shard: int
+) -> tuple[list[dict[str, Any]], Rebuilding]:
     """The log of a shard without a person, worked out slowly from exported lines; and what it leads to."""
-    fold, said = LeftOut(before, key).of(slot)
+    fold, said = LeftOut(before, key).of(shard)
     return said, fold.now
 
 
-def plain_fold(engine: Engine, slot: int, counts: frozenset[int]) -> dict[str | None, bytes] | None:
+def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str | None, bytes] | None:
     """The learners of a shard whose rows are arrays: each told the versions that count, one after the other.
 
     None where learning is more than that: records, promotions, imports, amendments, shared starts.
     """
-    model = engine.slots[slot]
+    model = engine.shards[shard]
     blueprint = model.blueprint
     lines = [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
-    plain_types = {"created", "decision", "shown", "feedback", "expired", "retracted", "rolled_back", "archived", "revived"}
+    plain_types = {
+        "created",
+        "decision",
+        "shown",
+        "feedback",
+        "expired",
+        "retracted",
+        "rolled_back",
+        "archived",
+        "revived",
+    }
     if blueprint.features is not None or blueprint.grouped or blueprint.guarded or model.hashed is not None:
         return None
-    if any(line["type"] not in plain_types for line in lines) or has_base(engine.store, slot):
+    if any(line["type"] not in plain_types for line in lines) or has_base(engine.store, shard):
         return None
     made: dict[str, Decision] = {}
     found: dict[str | None, Any] = {}
@@ -638,8 +658,8 @@ def plain_fold(engine: Engine, slot: int, counts: frozenset[int]) -> dict[str | 
     return {key: learner.to_bytes() for key, learner in found.items()}
 
 
-def learner_of(engine: Engine, slot: int, key: str | None) -> bytes:
-    return engine.run(lambda: engine.learners.get(engine.enter(engine.slots[slot]), key).learner.to_bytes())
+def learner_of(engine: Engine, shard: int, key: str | None) -> bytes:
+    return engine.run(lambda: engine.learners.get(engine.enter(engine.shards[shard]), key).learner.to_bytes())
 
 
 def same_weights(one: bytes, other: bytes) -> bool:
@@ -667,10 +687,97 @@ def retain_again(engine: Engine, name: str, part: int, age: float, planned_at: f
 def beside(engine: Engine, decision: str, name: str) -> str | None:
     """The decision of a model that was made next to one that was shown."""
     for row in engine.store.beside(decision):
-        if engine.slots[row.slot].name == name:
+        if engine.shards[row.shard].name == name:
             return row.id
     return None
 
 
 def has_learnt(content: bytes) -> bool:
     return Learner.from_bytes(content, "a learner").rounds > 0
+
+
+# Planted defects: the simulation must find each of them
+
+
+@contextmanager
+def planted(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+    """Replace attributes of the service for a while."""
+    with ExitStack() as stack:
+        for target, name, value in changes:
+            stack.enter_context(mock.patch.object(target, name, value))
+        yield
+
+
+def _nothing(*arguments: Any, **options: Any) -> None:
+    """Do nothing."""
+
+
+def _get_without_pin(cache: LearnerCache, model: Served, key: str | None) -> Any:
+    found = _GET(cache, model, key)
+    cache._pinned.clear()
+    cache._shrink()
+    return found
+
+
+def _finish_early(writer: Writer, done: list[Any], aside: Any = ()) -> None:
+    writer._post([job.answer() for job in done], aside, free=False)
+    if writer._loop is not None:
+        while getattr(writer._loop, "step", lambda: False)():
+            pass
+    _FINISH(writer, [], ())
+
+
+def _undo_store_only(engine: Any) -> None:
+    engine._undo.clear()
+    _ABANDON(engine)
+
+
+def _take_silence_twice(silences: Any, row: Any) -> None:
+    _SILENCE(silences, row)
+    store = silences._store
+    if (now := store.decision(row.id)) is not None and now.feedback_seq is not None:
+        store._note(row.id, feedback_seq=None, feedback_hash=None, version=None)
+
+
+_GET = LearnerCache.get
+_FINISH = Writer._finish
+_ABANDON = engine_module.Batches.abandon
+_SILENCE = feedback_module.Silences.take
+
+#: By name: what is replaced, and the store on which that can be seen.
+MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
+    "learners are not pinned within a batch": (((LearnerCache, "get", _get_without_pin),), "memory"),
+    "a snapshot is used after a rollback": (((Undone, "spoils", lambda gone, version: False),), "memory"),
+    "forgetting skips shadows and challengers": (
+        ((lifecycle, "related", lambda reading, shards, model: [model]),),
+        "memory",
+    ),
+    "retention drops open decisions": (((retention_module, "carry", lambda *arguments: iter(())),), "memory"),
+    "a duplicate is written again": (
+        ((feedback_module, "again", lambda row, hash: None), (transitions, "again", lambda row, hash: None)),
+        "memory",
+    ),
+    "memory is not put back when a command is refused": (
+        ((Undo, "back", lambda undo, mark=0: undo.clear()),),
+        "memory",
+    ),
+    "memory is not put back when a commit fails": (((engine_module.Batches, "abandon", _undo_store_only),), "memory"),
+    "missing feedback is learnt of decisions that were not shown": (
+        ((DecisionRow, "due", property(lambda row: row.waits and row.feedback_seq is None)),),
+        "memory",
+    ),
+    "windows that are over are not looked after": (((engine_module.Upkeep, "sweep", lambda *a, **o: 0),), "memory"),
+    "missing feedback is learnt again and again": (
+        ((feedback_module.Silences, "take", _take_silence_twice),),
+        "memory",
+    ),
+    "callers are answered before the commit": (((Writer, "_finish", _finish_early),), "memory"),
+    "idempotency ids are ignored": (((decide_module.Maker, "_known", lambda *arguments: None),), "memory"),
+    "readers see what is not committed": (
+        ((MemoryStore, "reader", lambda store: memory_store.MemoryReads(store._tables, store.shelf.lock)),),
+        "memory",
+    ),
+    "a worker does not apply what others wrote": (((Entrance, "_heed", lambda entrance, model: False),), "shared"),
+    "a copy does not know where it is from": (((MemoryStore, "derive", _nothing),), "memory"),
+    "challengers are not taught": (((feedback_module.PassingOn, "take", _nothing),), "memory"),
+}

@@ -58,6 +58,7 @@ class MemoryRetaining(MemoryWrites):
         counts.decisions -= len(mine)
         counts.answered -= sum(row.answered for row in rows)
         counts.late -= sum(row.late for row in rows)
+        counts.keys -= all(event.key != key for event in events[base.seq :])
         fresh = base._replace(decisions=base.decisions - len(mine), erased=0)
 
         def leave(tables: Tables) -> None:

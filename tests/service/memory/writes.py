@@ -110,7 +110,8 @@ class MemoryWrites(MemoryReads, Verbs):
 
     def _new(self, shard: int, key: str) -> bool:
         """Whether nothing has been said of a key."""
-        return (key,) not in self.look("keys", shard, prefix=key, limit=1)
+        above = self._tables.events[shard][self._tables.floor(shard) :]
+        return all(event.key != key for event in above) and self.base_state(shard, key) is None
 
     def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
         self._note(
@@ -145,13 +146,13 @@ class MemoryWrites(MemoryReads, Verbs):
         put(counts, self._live.setdefault(shard, copy.copy(counts)))
 
     def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
-        tables, request = self._tables, (shard, row.request)
-        if row.decision in tables.decisions or (row.request is not None and request in tables.requests):
+        tables, old = self._tables, self._tables.requests.get((shard, row.request or ""))
+        if row.decision in tables.decisions or (old is not None and self.decision(old) is not None):
             raise ValueError(f"decision {row.decision} or its request {row.request!r} is there already")
         self._do(_entering(shard, seq, row))
 
     def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
-        if (shard, id) in self._tables.calls:
+        if self.called(shard, id) is not None:
             raise ValueError(f"the call {id!r} is there already")
         self._do(lambda tables: tables.calls.__setitem__((shard, id), CallRow(hash, seq)))
 

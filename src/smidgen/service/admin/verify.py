@@ -141,6 +141,7 @@ class _Auditor:
         self._answered: dict[str, str] = {}
         self._before: set[str] = set()  # decisions that were answered under the base
         self._base = 0
+        self._beginning = False  # whether states of the base may still come
         self._found = Audit(recording.name)
 
     def run(self) -> Audit:
@@ -166,6 +167,7 @@ class _Auditor:
     def end(self) -> Audit:
         """What was found."""
         found = self._found
+        self._end_base()
         if not found.events:
             self._problem("there are no events")
         blueprint = self._rebuilding.blueprint
@@ -211,7 +213,8 @@ class _Auditor:
         if event.type == "base":
             if found.events:
                 self._problem(f"the base at event {event.seq} is not the beginning")
-            self._base = found.events = event.seq
+            self._base, self._beginning = event.seq, True
+            found.events = event.seq
             found.version, found.under, found.late_under = event.version, event.decisions, event.late
         self._replay(event)
 
@@ -282,6 +285,8 @@ class _Auditor:
 
     def _replay(self, event: Line) -> None:
         """Learn it again, and compare where a state was written aside."""
+        if event.type not in ("base", "base_state"):
+            self._end_base()
         if not self._replays:
             return
         try:
@@ -292,12 +297,27 @@ class _Auditor:
             return
         if event.type == "base":
             return  # its states are still to come
+        if event.type == "base_state" and self._rebuilding.group is not None:
+            return  # what keys share is complete when all of them have come
         if self._rebuilding.undone.spoils(self._found.version):
             return  # a state of this version holds what was taken back later, and is not used
         if (snapshot := self._snapshots.get(event.seq)) is not None:
             self._compare_snapshot(snapshot)
         if event.key is not None and (state := self._states.get(event.key)) is not None and state.seq == event.seq:
             self._compare(f"the state of key {event.key!r}", event.key, state.content)
+
+    def _end_base(self) -> None:
+        """All states of the base have come: compare what keys share, and the keys, with what was written aside."""
+        if not self._beginning or not self._replays:
+            return
+        self._beginning = False
+        if self._rebuilding.group is None or self._rebuilding.undone.spoils(self._found.version):
+            return
+        if (snapshot := self._snapshots.get(self._base)) is not None:
+            self._compare_snapshot(snapshot)
+        for key, state in self._states.items():
+            if state.seq == self._base and key in self._rebuilding.learners:
+                self._compare(f"the state of key {key!r}", key, state.content)
 
     def _compare_snapshot(self, snapshot: State) -> None:
         name = Path(snapshot.place).name

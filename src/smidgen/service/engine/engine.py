@@ -702,9 +702,9 @@ class Engine(Upkeep):
         self.unclean, self.untidy = True, self.untidy or drop_base
         return answer
 
-    def stage(self, model: Served, found: Sequence[BaseState], *, first: bool) -> None:
+    def stage(self, model: Served, plan: Plan, found: Sequence[BaseState], *, first: bool) -> None:
         """Write states of a base of a shard that is to come aside."""
-        self.run(lambda: self._retaining.stage(model, found, first=first))
+        self.run(lambda: self._retaining.stage(model, plan, found, first=first))
 
     def rebase(self, model: Served, plan: Plan) -> RetainedReply:
         """Put a base in force whose states are staged; what lies under it is erased with the next commits."""
@@ -738,7 +738,7 @@ class Engine(Upkeep):
             chunk = list(itertools.islice(found, STAGED))
             if first and not chunk:
                 break
-            self.stage(model, chunk, first=not first)
+            self.stage(model, plan, chunk, first=not first)
         answer = self.rebase(model, plan)
         while self.run(lambda: self.store.tidy(TIDIED)):
             pass

@@ -20,7 +20,7 @@ from smidgen import records
 from smidgen.errors import FOREIGN, CorruptFile, InvalidRecord, SmidgenError
 from smidgen.features.memory import Carried
 from smidgen.knobs import Knobs
-from smidgen.learners import Learner, learners
+from smidgen.learners import Learner
 from smidgen.learners.records.around import inside, vectorizer_of
 from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms, canonical, judged, largest, told_of
 from smidgen.service.engine.champions import OWN, amended_as_far, named_models
@@ -373,6 +373,7 @@ class Forgetting(Commands):
         known, group = self._learners.group(model), left.group()
         places = known.table.extent if known is not None and known.table is not None else None
         names = model.hashed is not None and any(map(names_in, self._store.of_key(model.shard, key)))
+        self._store.unstage(model.shard)  # a base that is being made may hold the key
         count, verdict = self._store.forget(model.shard, key, self._clock(), places, left.rewrites)
         self._recent.clear()
         model.scaled.pop(key, None)

@@ -233,6 +233,7 @@ class Mentions:
         if not self._indicators:
             return context, None
         shared = {column_at(name, place, context.dim) for place, name in self._called.items() if place >= context.dim}
+        shared.update(context.forgotten.tolist())
         used = [i for i in np.unique(context.indices).tolist() if i in self._called and i not in shared]
         columns = [i for i in used if self._goes(self._called[i])]
         gone = np.array([self._goes(name, context.names) for name in context.names], np.bool_)

@@ -336,7 +336,7 @@ def _heard(learner: Learner, decision: Decision | None, told: Any, key: str | No
         return learner
     if decision is None:
         raise InvalidRecord("it answers a decision that is not in the log", "give all of the log")
-    learner.learn(decision, told)
+    learner.learn(learner.adopt(decision), told)  # its settings may have been amended since
     return learner
 
 
@@ -344,7 +344,7 @@ def _heard(learner: Learner, decision: Decision | None, told: Any, key: str | No
 def _taught(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """Examples whose answers are known, or what came of the decision that was shown in the place of the learner's."""
     if isinstance(told, Lesson):
-        told.give(learner, decision)
+        told.give(learner, None if decision is None else learner.adopt(decision))
         return learner
     for context, answer in told:
         learner.teach(context, answer)

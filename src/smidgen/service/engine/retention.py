@@ -219,9 +219,13 @@ STAGED, TIDIED = 64, 500
 class Retention(Commands):
     """The bases of all models."""
 
-    def stage(self, model: Served, states: Sequence[BaseState], *, first: bool) -> None:
-        """Write states aside; the first ones drop what an attempt that failed has left."""
+    def stage(self, model: Served, plan: Plan, states: Sequence[BaseState], *, first: bool) -> None:
+        """Write states aside; the first ones drop what an attempt that failed has left.
+
+        States that were folded before a key was forgotten are refused: nobody may come to erase them.
+        """
         self._models.hold(model)
+        _refuse_changed(model, plan)
         if first:
             self._store.unstage(model.shard)
         self._store.stage(model.shard, states)
@@ -230,8 +234,7 @@ class Retention(Commands):
         """Put a base in force whose states are staged."""
         self._models.hold(model)
         base = plan.base
-        if model.rewritten != plan.rewritten:
-            raise Busy(f"the past of {model.name!r} was changed meanwhile", "try again")
+        _refuse_changed(model, plan)
         old = self._store.base(model.shard)
         carried = self._carried(model, plan)
         self._store.rebase(model.shard, base, carried, self._clock())
@@ -272,3 +275,8 @@ class Retention(Commands):
         later = self._store.crossing(model.shard, plan.base.seq, plan.base.at, plan.seen)
         new = carry(self._store, model.shard, [seq for seq in later if seq not in known])
         return sorted([*plan.carried, *new])
+
+
+def _refuse_changed(model: Served, plan: Plan) -> None:
+    if model.rewritten != plan.rewritten:
+        raise Busy(f"the past of {model.name!r} was changed meanwhile", "try again")

@@ -40,7 +40,9 @@ async def _retain(here: Service, model: Served, older_than_s: float, token: str 
             return await here.writer.do(partial(here.engine.retained, model))
         found, count = states(here.reading, model, plan, progress), 0
         while (chunk := await aside(progress, lambda: list(itertools.islice(found, STAGED)))) or not count:
-            await here.writer.do(partial(_then, progress, partial(here.engine.stage, model, chunk, first=not count)))
+            await here.writer.do(
+                partial(_then, progress, partial(here.engine.stage, model, plan, chunk, first=not count))
+            )
             count += 1
 
         def rebase() -> RetainedReply:

@@ -21,6 +21,7 @@ from smidgen.decision import Decision
 from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
+from smidgen.service.errors import Impossible
 from smidgen.service.log.events import Event, stamp
 from smidgen.service.schemas import ModelBody
 
@@ -85,7 +86,10 @@ _feedback = msgspec.msgpack.Decoder(FeedbackBody)
 
 def write(body: Any) -> bytes:
     """A body as bytes."""
-    return _encode(body)
+    try:
+        return _encode(body)
+    except OverflowError as error:
+        raise Impossible("a whole number has more than 64 bits", "send a smaller one, or send it as text") from error
 
 
 def read_decision(body: bytes | None, seq: int) -> DecisionBody:

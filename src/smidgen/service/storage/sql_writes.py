@@ -95,9 +95,9 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         return super().last_number(shard, key, upto)
 
     def _new(self, shard: int, key: str) -> bool:
-        """Whether nothing has been said of a key."""
-        sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE shard = ? AND key = ? LIMIT 1"
-        return self._row(sql, (shard, key)) is None and self.base_state(shard, key) is None
+        """Whether nothing has been said of a key; what lies under a base, and is not erased yet, does not count."""
+        sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE shard = ? AND key = ? AND seq > ? LIMIT 1"
+        return self._row(sql, (shard, key, self.floor(shard))) is None and self.base_state(shard, key) is None
 
     def _touched(self, shard: int) -> Counts:
         counts = self.counts(shard)
@@ -112,6 +112,8 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         self._run(EVENT, (shard, seq, type, version, at, named, key, made, salt, chain, body))
 
     def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
+        if row.request is not None and self.floor(shard):  # a decision under a base may have it until that is erased
+            self._run("UPDATE decisions SET request = NULL WHERE shard = ? AND request = ?", (shard, row.request))
         self._run(
             DECISION,
             (
@@ -134,6 +136,8 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         )
 
     def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
+        if self.floor(shard):
+            self._run("DELETE FROM calls WHERE shard = ? AND id = ?", (shard, id))
         self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (shard, id, hash, seq))
 
     def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
@@ -258,6 +262,7 @@ class SQLRetaining(SQLWrites):
             counts.late -= row is not None and row.late
             self._run("DELETE FROM carried WHERE shard = ? AND seq = ?", (shard, seq))
         self._run("DELETE FROM base_states WHERE shard = ? AND key = ?", (shard, key))
+        counts.keys -= self._new(shard, key)
         base = base._replace(decisions=base.decisions - len(kept))
         self._run(_BASE, (shard, *base[:8], 0))
         self._tell(shard, base, 0, at)
