@@ -1,9 +1,8 @@
 """The lists of learners that people and type checkers read, from the register; the code itself needs none of them.
 
 ``python docs/extensions/listings.py`` (``make listings``) writes those that are kept: the imports that type checkers
-follow, ``__all__``, the table of learners; the front of the bounds; the table of all aims beyond the papers; the table of
-rights in the security guide; the table of limits; and the OpenAPI document that the TypeScript client's types are made
-from. As a hook of MkDocs this file puts the learners into the API page when the page is built.
+follow, ``__all__``, the table of learners; the front of the bounds; the table of all aims beyond the papers; the tables
+of rights and of limits; and the OpenAPI document that the TypeScript client's types are made from. As a hook of MkDocs this file puts the learners into the API page when the page is built.
 """
 
 from __future__ import annotations
