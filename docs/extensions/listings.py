@@ -2,7 +2,8 @@
 
 ``python docs/extensions/listings.py`` (``make listings``) writes those that are kept: the imports that type checkers
 follow, ``__all__``, the table of learners; the front of the bounds; the table of all aims beyond the papers; the tables
-of rights and of limits; and the OpenAPI document that the TypeScript client's types are made from. As a hook of MkDocs this file puts the learners into the API page when the page is built.
+of rights and of limits; and the OpenAPI document that the TypeScript client's types are made from. As a hook
+of MkDocs this file puts the learners into the API page when the page is built.
 """
 
 from __future__ import annotations
@@ -80,21 +81,21 @@ def written() -> Iterator[tuple[Path, str]]:
 def rights_markdown() -> str:
     """The matrix of rights as a table: calls, scopes, and what a token for one model gets."""
     limits = {
-        Where.NONE: "as any other",
-        Where.PATH: "for its own model",
-        Where.OWN: "shows and takes only what belongs to its model",
-        Where.PERSONALIZER: "means its own model",
+        Where.NONE: "like any other token",
+        Where.PATH: "its own model only",
+        Where.OWN: "data of its own model only",
+        Where.PERSONALIZER: "uses its own model",
         Where.SERVICE: "403",
     }
     lines = ["| call | decide | feedback | read | admin | a token for one model |", "|---|:-:|:-:|:-:|:-:|---|"]
     for key, rule in MATRIX.items():
         scopes = SCOPES if rule.public else (*rule.scopes, "admin")
         cells = ["✓" if scope in scopes else "" for scope in SCOPES]
-        limit = "open without a token" if rule.public else limits[rule.models]
+        limit = "public" if rule.public else limits[rule.models]
         if rule.models is Where.PATH and rule.body is not Rule().body:
             limit += "; 403 if the body names another"
         elif rule.models is Where.PATH and rule.partners is not Rule().partners:
-            limit += "; 403 if another stands next to it"
+            limit += "; 403 if it has a shadow, challenger or champion"
         call = re.sub(r"{(\w+):path}", r"{\1}", key)
         lines.append(f"| `{call}` | {' | '.join(cells)} | {limit} |")
     return "\n".join(lines) + "\n"
@@ -107,10 +108,10 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     yield "**A request**", "", "", ""
     yield "body", _bytes(options.max_body), "`--max-body`", "413"
     yield "time for a body to arrive", _seconds(middleware.PATIENCE_S), "", "408"
-    yield "objects and lists inside one another", f"{errors.DEEP:,}", "", "400"
+    yield "nesting depth of objects and lists", f"{errors.DEEP:,}", "", "400"
     yield "objects and lists in one body", f"{middleware.HOLDERS:,}", "", refused
-    yield "keys of objects in one body", f"{middleware.MOST_KEYS:,}", "", refused
-    yield "size of a number", f"±{features.LARGEST:g}", "", refused
+    yield "object keys in one body", f"{middleware.MOST_KEYS:,}", "", refused
+    yield "absolute value of a number", f"±{features.LARGEST:g}", "", refused
     yield (
         "decisions, examples or feedback in one batch; UBI events or DSJSON lines in one call",
         f"{schemas.ROWS:,}",
@@ -126,58 +127,58 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     yield "name of a model: characters (letters, digits, `.`, `-`, `_`)", _length(schemas.Name), "", "400"
     yield "id of a request, candidate, label, feature or key: characters", _length(schemas.Id), "", refused
     yield "id of a batch: characters", _length(_field(BatchBody, "id")), "", refused
-    yield "id that is a whole number", "±2⁵³", "", refused
+    yield "id that is an integer", "±2⁵³", "", refused
     yield "**A model**", "", "", ""
     yield (
-        "bytes of one learner, and of all learners of an import",
+        "memory of one learner, and of all learners of an import",
         _bytes(blueprint.LARGEST),
         "`--max-learner`",
         refused,
     )
-    yield "features by name, labels", f"{schemas.LABELS:,}", "", refused
+    yield "named features; labels", f"{schemas.LABELS:,}", "", refused
     yield "classes (`n_classes`)", f"{blueprint.CLASSES:,}", "", refused
     yield "columns of hashed features (`hashed`)", f"{_most(_field(ByName, 'hashed')):,}", "", refused
     yield "columns of features by record (`auto.dim`)", f"{_most(_field(Auto, 'dim')):,}", "", refused
-    yield "texts, and crosses, that the settings name", _length(_field(Auto, "text")), "", refused
+    yield "text fields, and crosses, in the settings", _length(_field(Auto, "text")), "", refused
     yield "knobs", f"{knobs.MOST:,}", "", refused
     yield "shards of a keyed model", f"{schemas.SHARDS:,}", "", refused
-    yield "objects inside one another in `params`", f"{blueprint.DEEPEST:,}", "", refused
+    yield "nesting depth of `params`", f"{blueprint.DEEPEST:,}", "", refused
     yield "`window_s`", _seconds(_most(schemas.Seconds)), "", refused
     yield "retention", f"at least {_seconds(msgspec.inspect.type_info(schemas.Age).ge)}", "`--retention`", refused
     yield "**A record**", "", "", ""
-    yield "fields, those of nested objects counted", f"{record.FIELDS:,}", "", refused
-    yield "objects inside objects", f"{record.DEPTH:,}", "", refused
+    yield "fields, including those of nested objects", f"{record.FIELDS:,}", "", refused
+    yield "nesting depth", f"{record.DEPTH:,}", "", refused
     yield "name of a field: characters", f"{record.KEY:,}", "", refused
     yield "category: characters", f"{record.CATEGORY:,}", "", refused
     yield "text: characters", f"{record.TEXT:,}", "", refused
     yield "entries of a list", f"{record.LIST:,}", "", refused
-    yield "name of a feature: characters", f"{record.NAME:,}", "", "cut, and marked with a digest"
-    yield "crosses of one candidate", f"{record.CROSSES:,}", "", "the rest are left out"
+    yield "name of a feature: characters", f"{record.NAME:,}", "", "truncated, with a digest"
+    yield "crosses of one candidate", f"{record.CROSSES:,}", "", "the rest are ignored"
     yield (
-        "numbers with an indicator for absence, per kind of record",
+        "numbers with a `(missing)` feature, per kind of record",
         f"{record.INDICATORS:,}",
         "",
         "the rest have none",
     )
     yield "**Connections**", "", "", ""
     yield "connections", f"{options.max_connections:,}", "`--max-connections`", "503 and closed"
-    yield "connections beyond that for `/healthz` and `/readyz`", f"{protocol.PROBES:,}", "", "503 and closed"
-    yield "time for a probe beyond it to send its request", _seconds(protocol.PROBE_S), "", "closed"
-    yield "head of a request", _bytes(protocol.HEAD), "", "431"
+    yield "extra connections for `/healthz` and `/readyz`", f"{protocol.PROBES:,}", "", "503 and closed"
+    yield "time for a probe on an extra connection to send its request", _seconds(protocol.PROBE_S), "", "closed"
+    yield "request head (request line and headers)", _bytes(protocol.HEAD), "", "431"
     yield "headers of a request", f"{protocol.HEADERS:,}", "", "431"
-    yield "time for a head to arrive", _seconds(protocol.HEAD_S), "", "408"
-    yield "time without any traffic", _seconds(protocol.IDLE_S), "", "closed"
-    yield "requests that wait on one connection", f"{protocol.PIPELINED:,}", "", "closed"
-    yield "requests that wait for the writer", f"{writer.LIMIT:,}", "", busy
-    yield "bodies in memory (or four of the largest, if that is more)", _bytes(middleware.LIMIT), "", busy
+    yield "time for a request head to arrive", _seconds(protocol.HEAD_S), "", "408"
+    yield "idle time of a connection", _seconds(protocol.IDLE_S), "", "closed"
+    yield "pipelined requests per connection", f"{protocol.PIPELINED:,}", "", "closed"
+    yield "requests waiting for the writer", f"{writer.LIMIT:,}", "", busy
+    yield "request bodies in memory (or four of the largest, if that is more)", _bytes(middleware.LIMIT), "", busy
     yield "**Memory**", "", "", ""
     yield (
-        "learners of keys in memory",
+        "keyed learners in memory",
         f"{options.keyed_in_memory:,}",
         "`--keyed-in-memory`",
         "read from the store when needed",
     )
-    yield "bytes of learners of keys in memory", _bytes(learner_cache.MEMORY), "", "read from the store when needed"
+    yield "memory of keyed learners", _bytes(learner_cache.MEMORY), "", "read from the store when needed"
     yield (
         "events of a model between two snapshots",
         f"{options.snapshot_every:,}",
@@ -189,17 +190,17 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
         "weights (`limit`; default: " + f"{routes_insight.WEIGHTS:,})",
         f"{routes_insight.MOST_WEIGHTS:,}",
         "",
-        "the largest ones",
+        "only the largest are returned",
     )
     yield "**Tokens**", "", "", ""
     yield "name: characters", f"{TOKEN_NAME:,}", "", refused
     yield "`expires`: characters", _length(_field(TokenBody, "expires")), "", refused
-    yield "last use is written at most every", _seconds(auth.USED_S), "", "exact to that time"
+    yield "last use is stored at most every", _seconds(auth.USED_S), "", "accurate to that time"
 
 
 def limits_markdown() -> str:
     """The limits as a table."""
-    lines = ["| what | limit | option | beyond it |", "|---|--:|---|---|"]
+    lines = ["| what | limit | option | if exceeded |", "|---|--:|---|---|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in limits())]) + "\n"
 
 
