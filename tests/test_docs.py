@@ -67,9 +67,14 @@ class TestReadme:
             assert words in README, words
 
 
+def test_no_page_is_where_pytest_or_git_do_not_look() -> None:
+    folders = {part for page in PAGES for part in page.relative_to(DOCS).parts[:-1]}
+    assert not folders & {"build", "dist", "site", "node_modules", "venv"}
+
+
 class TestInstall:
     def test_names_every_extra(self) -> None:
-        page = (DOCS / "build" / "install.md").read_text()
+        page = (DOCS / "develop" / "install.md").read_text()
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         for extra in extras.keys() - {"dev", "docs"}:
             assert f"`smidgen[{extra}]`" in page
@@ -173,12 +178,12 @@ class TestApi:
 
 class TestGuides:
     def test_every_field_of_a_decision_is_in_the_table(self) -> None:
-        table = (DOCS / "build" / "decisions-and-feedback.md").read_text()
+        table = (DOCS / "develop" / "decisions-and-feedback.md").read_text()
         for field in ("id", *smidgen.Decision.__struct_fields__):
             assert f"| `{field}` |" in table, field
 
     def test_every_error_is_in_the_table_with_its_status(self) -> None:
-        table = (DOCS / "build" / "decisions-and-feedback.md").read_text()
+        table = (DOCS / "develop" / "decisions-and-feedback.md").read_text()
         for name, error in inspect.getmembers(errors, inspect.isclass):
             if issubclass(error, errors.SmidgenError):
                 row = re.search(rf"^\| `{name}` \|[^|]*\| (\d+) \|", table, re.MULTILINE)

@@ -126,10 +126,10 @@ class TestFirstPage:
 QUESTIONS = {
     "What replaces Azure AI Personalizer?": (
         ["azure personalizer", "personalizer"],
-        "build/migrate-from-azure-ai-personalizer",
+        "develop/migrate-from-azure-ai-personalizer",
     ),
     "What is the default reward?": (["default reward"], "operate/manage-models"),
-    "Which learner should I use?": (["which learner"], "build/choose-a-loop"),
+    "Which learner should I use?": (["which learner"], "develop/choose-a-loop"),
     "How do I create a token for my app?": (["token", "create token", "token for an app"], "operate/security"),
     "How do I run it in Docker?": (["docker", "docker compose"], "operate/containers"),
     "How do I delete a person's data?": (["delete user", "gdpr", "erasure"], "operate/delete-user-data"),
