@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smidgen import Vectorizer
-from smidgen.features.memory import Carried, Places
+from smidgen.features.state import Carried, Places
 from smidgen.records import same
 
 NONE = np.empty(0, np.uint32)

@@ -12,7 +12,7 @@ import numpy as np
 
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.features.frames import frame_records, is_frame
-from smidgen.features.record import as_record, plain
+from smidgen.features.parse import as_record, plain
 from smidgen.knobs import Integer, Knobs, Linear, Log
 from smidgen.structures import Candidates, Drafts
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.features import LONGEST, DenseRows, Row
-from smidgen.features.lengths import longest, longest_of_each, longest_row
 from smidgen.features.row import DOUBLE
+from smidgen.features.rows import longest, longest_of_each, longest_row
 from smidgen.state.classes import Indices
 from smidgen.state.offers import offer
 from smidgen.structures import Choice

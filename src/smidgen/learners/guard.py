@@ -21,8 +21,8 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
 from smidgen.features import Row
-from smidgen.features.lengths import longest as longest_of
-from smidgen.features.lengths import longest_row
+from smidgen.features.rows import longest as longest_of
+from smidgen.features.rows import longest_row
 from smidgen.structures import Choice, Ranking, structured
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from smidgen._core.rows import squares
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
-from smidgen.features.compressed import Compressed
+from smidgen.features.rows import Compressed
 from smidgen.state.classes import Block, Indices
 from smidgen.state.dual import shortening
 from smidgen.state.ridge import Ridge, check_moments

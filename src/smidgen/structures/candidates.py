@@ -8,8 +8,8 @@ from typing import Any
 from smidgen import checks
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
-from smidgen.features.many import listed
-from smidgen.features.record import as_record, plain, shown
+from smidgen.features.batch import listed
+from smidgen.features.parse import as_record, plain, shown
 from smidgen.records import structure
 
 

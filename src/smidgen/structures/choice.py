@@ -14,7 +14,7 @@ from smidgen.arrays import read_only
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import Rows, all_rows, as_rows, check_dim
-from smidgen.features.lengths import longest_row
+from smidgen.features.rows import longest_row
 from smidgen.records import same, structure
 from smidgen.structures.structure import Structure
 

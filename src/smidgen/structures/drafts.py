@@ -10,8 +10,8 @@ import numpy as np
 from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback
-from smidgen.features.prose import DIM as TEXT
-from smidgen.features.prose import LONGEST, TRAITS, Prose, changed_share, read
+from smidgen.features.style import DIM as TEXT
+from smidgen.features.style import LONGEST, TRAITS, Prose, changed_share, read_style
 from smidgen.records import same, structure
 from smidgen.structures.edit import Edit, Packed, packed, unpacked
 from smidgen.structures.given import GIVEN, Said, as_context, as_given, crossed, lay_context, lay_given
@@ -136,7 +136,7 @@ class Drafts(Structure):
             raise InvalidFeatures("the salt is not 8 to 64 bytes", "give secrets.token_bytes(16)")
         if self.texts is None:
             return self
-        return self._with([packed(read(text, salt)) for text in self.texts], salt)
+        return self._with([packed(read_style(text, salt)) for text in self.texts], salt)
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild these drafts."""
@@ -166,7 +166,7 @@ class Drafts(Structure):
         if isinstance(y, Edit):
             return y.prose() if self.salt is None else y.sealed(self.salt).prose()
         place = self._index(y)
-        return unpacked(self._sealed[place]) if self.texts is None else read(self.texts[place])
+        return unpacked(self._sealed[place]) if self.texts is None else read_style(self.texts[place])
 
     def _laid(self, row: FloatArray, given: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """A text's columns, then what the app gives, and what the context makes of the style."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen.errors import InvalidFeedback, InvalidRecord
-from smidgen.features.prose import DIM, LONGEST, TRAITS, Prose, read
+from smidgen.features.style import DIM, LONGEST, TRAITS, Prose, read_style
 from smidgen.records import same, structure
 
 _HINT = "give what to_record gave"
@@ -48,13 +48,13 @@ class Edit:
 
     def prose(self) -> Prose:
         """The text as numbers."""
-        return read(self.text) if self.text is not None else unpacked(self._sealed)
+        return read_style(self.text) if self.text is not None else unpacked(self._sealed)
 
     def sealed(self, salt: bytes) -> Edit:
         """The same without its text: columns, traits, and digests of its words under this salt."""
         if self.text is None:
             return self
-        return _sealed(packed(read(self.text, salt)))
+        return _sealed(packed(read_style(self.text, salt)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edit) and same(self, other)

@@ -13,7 +13,7 @@ import numpy as np
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
-from smidgen.features.prose.traits import MAIN, TRAITS
+from smidgen.features.style import MAIN, TRAITS
 
 #: Columns of what the app gives.
 GIVEN = 192

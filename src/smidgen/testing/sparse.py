@@ -10,8 +10,7 @@ import numpy as np
 from smidgen._scipy import scipy
 from smidgen.decision import FloatArray
 from smidgen.features import Row
-from smidgen.features.compressed import compressed
-from smidgen.features.rows import sparse_rows
+from smidgen.features.rows import compressed, sparse_rows
 
 
 def as_sparse(rows: FloatArray) -> Any:

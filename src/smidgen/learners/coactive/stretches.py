@@ -16,7 +16,7 @@ from smidgen._core.coactive import follow as follow_columns
 from smidgen._core.coactive import write_differences
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.features import DenseRows
-from smidgen.features.lengths import longest_of_each
+from smidgen.features.rows import longest_of_each
 from smidgen.geometry.polytope import BALL
 from smidgen.optim.program import is_finite, memory_of, program_of, state_of
 from smidgen.optim.rule import RETRAINED, Program

@@ -16,7 +16,7 @@ import numpy as np
 
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
-from smidgen.features.prose import TRAITS, Trait
+from smidgen.features.style import TRAITS, Trait
 
 #: How much must speak for a wish before it is told, in corrections, and how many times as much as against it.
 ENOUGH, TIMES = 3, 4

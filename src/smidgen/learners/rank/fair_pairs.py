@@ -12,7 +12,7 @@ from smidgen import checks
 from smidgen._core.rank import adagrad_pairs, preferred_pairs, swap_with_chance
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import NotFinite
-from smidgen.features.differences import differences
+from smidgen.features.rows import differences
 from smidgen.geometry.space import plain
 from smidgen.learners.card import Card, register
 from smidgen.learners.rank.answers import Answer

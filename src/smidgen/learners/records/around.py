@@ -6,7 +6,7 @@ from typing import Any
 
 from smidgen.decision import Decision
 from smidgen.features import Vectorizer
-from smidgen.features.memory import Carried
+from smidgen.features.state import Carried
 from smidgen.learners.base import Learner
 from smidgen.learners.records.explanation import Contributions
 from smidgen.learners.records.pipeline import Pipeline

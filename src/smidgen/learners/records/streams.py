@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smidgen.errors import InvalidArgument
+from smidgen.features.batch import listed
 from smidgen.features.frames import frame_records, is_frame
-from smidgen.features.many import listed
 from smidgen.history import History
 from smidgen.learners.filter.base import Filter, as_relevance
 from smidgen.learners.label.base import LabelLearner

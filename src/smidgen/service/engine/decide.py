@@ -11,7 +11,7 @@ from msgspec import structs
 from smidgen import records
 from smidgen.decision import Decision
 from smidgen.errors import InvalidFeatures, NotTeachable, SmidgenError
-from smidgen.features.memory import Carried
+from smidgen.features.state import Carried
 from smidgen.learners import Learner
 from smidgen.service.engine.blueprint import Blueprint, Budget
 from smidgen.service.engine.champions import challenged

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from smidgen import records
 from smidgen.decision import Decision
 from smidgen.errors import NotTeachable, SmidgenError
-from smidgen.features.memory import Carried, Places
+from smidgen.features.state import Carried, Places
 from smidgen.service.engine.context import Commands, Whole
 from smidgen.service.engine.learner_cache import Held, Made
 from smidgen.service.engine.model import Served

@@ -19,7 +19,7 @@ import numpy as np
 
 from smidgen import records
 from smidgen.errors import FOREIGN, CorruptFile, InvalidRecord, SmidgenError
-from smidgen.features.memory import Carried
+from smidgen.features.state import Carried
 from smidgen.knobs import Knobs
 from smidgen.learners import Learner, learners
 from smidgen.learners.records.around import inside, vectorizer_of

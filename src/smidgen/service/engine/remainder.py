@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from smidgen import records
 from smidgen.features import Encoded
-from smidgen.features.book import column_at
-from smidgen.features.indicators import Indicators
-from smidgen.features.memory import Carried
+from smidgen.features.crossing import Indicators
+from smidgen.features.names import column_at
+from smidgen.features.state import Carried
 from smidgen.learners import Learner, briefs
 from smidgen.service.engine.learner_cache import ORDINARY, LearnerCache
 from smidgen.service.engine.model import Served

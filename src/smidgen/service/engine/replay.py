@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.features import Encoded
-from smidgen.features.memory import Carried, Places
+from smidgen.features.state import Carried, Places
 from smidgen.learners import Learner, starts
 from smidgen.learners.amending import add_classes, amended
 from smidgen.learners.records.around import inside, know, takes_records, vectorizer_of

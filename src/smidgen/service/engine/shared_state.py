@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from smidgen.decision import Decision
 from smidgen.errors import CorruptFile, SmidgenError
 from smidgen.features import Encoded, Vectorizer
-from smidgen.features.memory import Carried, Places
+from smidgen.features.state import Carried, Places
 from smidgen.learners import Learner, starts, storage
 from smidgen.learners.amending import add_classes, amended
 from smidgen.learners.records.front import Front, as_context

@@ -44,7 +44,7 @@ class DecisionBody(msgspec.Struct, array_like=True):
         The learner's own record, all that learning needs.
     shared
         Of a keyed model, where there is something to say: ``start``, what the key begins with, and ``names``, of
-        columns that it had not told before (`smidgen.features.memory.Carried`).
+        columns that it had not told before (`smidgen.features.state.Carried`).
     beside
         The decision that was shown in its place, if another model made that.
     """
@@ -68,7 +68,7 @@ class FeedbackBody(msgspec.Struct, array_like=True):
     learn
         What the learner was told.
     places
-        Of a keyed model that takes records: where new names of the decision went (`smidgen.features.memory.Places`).
+        Of a keyed model that takes records: where new names of the decision went (`smidgen.features.state.Places`).
     problem
         Why the learner refused it, of silence that was not learnt.
     """

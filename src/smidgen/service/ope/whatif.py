@@ -28,7 +28,7 @@ from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.evaluate.offline.sequence import asymptotic
 from smidgen.features import Encoded
-from smidgen.features.memory import Carried
+from smidgen.features.state import Carried
 from smidgen.learners import Learner
 from smidgen.learners.records.around import rows_of
 from smidgen.learners.records.front import as_context

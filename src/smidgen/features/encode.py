@@ -1,24 +1,106 @@
-"""From what was gathered to rows: statistics, weights of words, indicators, crosses, columns."""
+"""From parsed records to rows: statistics, weights of words, indicators, crosses, columns.
+
+The common case is one compiled step (`encode_one`): one record, all of whose names are known, with at most one text.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.text import weigh_texts
+from smidgen._core.records import lay_record
+from smidgen._core.text import count_terms, weigh_texts
 from smidgen.decision import FloatArray, IntArray
-from smidgen.features.crossing import Crossing
+from smidgen.features.batch import CSR, read_sheet
+from smidgen.features.crossing import (
+    Crossing,
+    KnownValues,
+    NamedValue,
+    indicator,
+    known_values,
+    named_values,
+    new_names,
+    term_weights,
+)
 from smidgen.features.encoded import Encoded, lay_rows
-from smidgen.features.gathered import Gathered
-from smidgen.features.indicators import indicator
-from smidgen.features.many import read_sheet
-from smidgen.features.memory import CONTEXT, Memory
-from smidgen.features.one_row import Laid, lay_one, one_row
-from smidgen.features.reading import Reader
-from smidgen.features.sheet import CSR
-from smidgen.features.told import Known, NamedValue, known, new_names, told, weighed
+from smidgen.features.parse import ParsedRecords, Reader
+from smidgen.features.state import CONTEXT, VectorizerState
+from smidgen.features.words import NOTHING
+
+
+@lru_cache(maxsize=1024)
+def _starts(kept: int) -> IntArray:
+    starts = np.array([0, kept])
+    starts.flags.writeable = False
+    return starts
+
+
+#: As dtypes, which numpy takes sooner than classes.
+WHOLE, COLUMN = np.dtype(np.int64), np.dtype(np.uint32)
+
+
+class EncodedRow(NamedTuple):
+    """A row, how many of its numbers were clipped, and the path and the ids of the terms of its text."""
+
+    columns: NDArray[np.uint32]
+    values: FloatArray
+    clipped: int
+    path: str
+    terms: IntArray
+
+
+def encode_one(g: ParsedRecords, memory: VectorizerState, scale: bool) -> EncodedRow | None:
+    """The row of what was gathered; None if a text that waits to be scanned has a term that is not known."""
+    first, text, known, path = len(g.cats) + len(g.slots), "", NOTHING.known, ""
+    if g.later:
+        field, text = g.later[0]
+        known, path, terms = field.index.known, field.path, np.empty(count_terms(text), WHOLE)
+        n = first + len(terms)
+        columns, values = np.empty(n, COLUMN), np.empty(n)
+    else:
+        n, terms = first + len(g.terms), _NO_TERMS
+        columns, values = np.empty(n, COLUMN), np.empty(n)
+        if g.terms:
+            terms, path, values[first:] = np.array(g.terms, np.int64), g.texts[0][0], 1.0
+            for at, weight in g.weights.items():
+                values[first + at] = weight
+    numbers, frequencies = memory.scaling, memory.frequencies
+    learnt = (numbers.table, numbers.ids), frequencies.df, memory.book.columns
+    texts = float(frequencies.rows.get(path, 0))
+    kept, clipped, found = lay_record(g.cats, g.slots, g.raw, scale, text, known, terms, texts, learnt, columns, values)
+    if found < 0:
+        return None
+    if kept < n:
+        columns.resize(kept, refcheck=False)  # nobody else holds them
+        values.resize(kept, refcheck=False)
+    return EncodedRow(columns, values, clipped, path, terms[:found] if found < len(terms) else terms)
+
+
+def one_row(laid: EncodedRow, memory: VectorizerState, g: ParsedRecords) -> Encoded:
+    """The same, with all that learning from it needs."""
+    more: dict[str, Any] = {}
+    if len(laid.terms):
+        more = {"terms": laid.terms.copy(), "texts": (laid.path,), "text_counts": _ONE}
+    if len(memory.book.names) >= memory.book.capacity:
+        more["forgotten"] = memory.book.forgotten(np.concatenate([np.array(g.cats, WHOLE), laid.terms]))
+    return Encoded(
+        dim=memory.book.dim,
+        starts=_starts(len(laid.columns)),
+        indices=laid.columns,
+        values=laid.values,
+        slots=np.array(g.slots, WHOLE),
+        raw=np.array(g.raw, np.float64),
+        clipped=laid.clipped,
+        **more,
+    )
+
+
+_ONE: IntArray = np.ones(1, np.int64)
+_NO_TERMS: IntArray = np.empty(0, np.int64)
+_ONE.flags.writeable = False
 
 
 class Some(NamedTuple):
@@ -43,7 +125,9 @@ class Encoder:
 
     __slots__ = ("_absent", "_constant", "_cross", "_memory", "_scale", "reader")
 
-    def __init__(self, memory: Memory, reader: Reader, crossing: Crossing, constant: bool, scale: bool) -> None:
+    def __init__(
+        self, memory: VectorizerState, reader: Reader, crossing: Crossing, constant: bool, scale: bool
+    ) -> None:
         self._memory, self.reader, self._cross = memory, reader, crossing
         self._constant, self._scale = constant, scale
         self._absent: dict[int, int] = {}  # of each number, the id of its indicator
@@ -64,7 +148,7 @@ class Encoder:
         g, laid = self._at_once(record)
         return self._whole(g) if laid is None else (laid.columns, laid.values)
 
-    def _at_once(self, record: Any) -> tuple[Gathered, Laid | None]:
+    def _at_once(self, record: Any) -> tuple[ParsedRecords, EncodedRow | None]:
         """What one record says, and its row where one compiled step makes it."""
         g = self._read(record, True)
         if g.names and g.later:  # new names are numbered as the record has them, those of texts too
@@ -75,30 +159,30 @@ class Encoder:
             laid = self._laid_at_once(g)
         return g, laid
 
-    def _laid_at_once(self, g: Gathered) -> Laid | None:
+    def _laid_at_once(self, g: ParsedRecords) -> EncodedRow | None:
         crossed = self._cross.pairs and self._cross.pairs != "auto"
-        return None if g.names or crossed or len(g.texts) > 1 else lay_one(g, self._memory, self._scale)
+        return None if g.names or crossed or len(g.texts) > 1 else encode_one(g, self._memory, self._scale)
 
-    def _read(self, record: Any, later: bool) -> Gathered:
+    def _read(self, record: Any, later: bool) -> ParsedRecords:
         """What one record says, what it leaves out, and the constant; words of a text may be found later."""
-        g = Gathered(later)
+        g = ParsedRecords(later)
         self.reader.read(record, self.reader.root(""), "", g)
         self._notice_absent(g, "")
         if self._constant:
             g.cats.append(0)
         return g
 
-    def _whole(self, g: Gathered) -> Encoded:
+    def _whole(self, g: ParsedRecords) -> Encoded:
         more: list[Some] = []
         if self._cross.pairs and self._cross.pairs != "auto":
-            features = told(g, self._memory, self._scale, self._constant)
+            features = named_values(g, self._memory, self._scale, self._constant)
             more.append(_some([(0, found, value) for found, value in self._cross.within(features, g)]))
         g.end_row()
-        return self._laid(g, known(g, self._memory, self._scale), more)
+        return self._laid(g, known_values(g, self._memory, self._scale), more)
 
-    def laid(self, g: Gathered) -> Encoded:
+    def laid(self, g: ParsedRecords) -> Encoded:
         """Many records as rows, without a context."""
-        every = known(g, self._memory, self._scale)
+        every = known_values(g, self._memory, self._scale)
         return self._laid(g, every, [], ones=(self._indicators(g, every), self._constants(g.row)))
 
     def matrix(self, records: Any) -> CSR | None:
@@ -107,18 +191,18 @@ class Encoder:
         return None if sheet is None else sheet.lay(self._known_indicator, self._scale, self._constant)
 
     def _known_indicator(self, slot: int) -> int:
-        return self._indicator(slot, Gathered())
+        return self._indicator(slot, ParsedRecords())
 
-    def candidates(self, g: Gathered, context: Any, mains: bool, ids: Any, top: int | None) -> Encoded:
+    def candidates(self, g: ParsedRecords, context: Any, mains: bool, ids: Any, top: int | None) -> Encoded:
         """Candidates, crossed with their context; with ``mains`` also what is the same for all of them."""
-        about, every, n = Gathered(), known(g, self._memory, self._scale), g.row
+        about, every, n = ParsedRecords(), known_values(g, self._memory, self._scale), g.row
         more = [self._indicators(g, every)]
         if mains:
             more.append(self._constants(n))
         if context is not None:
             self.reader.read(context, self.reader.root(CONTEXT), CONTEXT, about)
             self._notice_absent(about, CONTEXT)
-            features = told(about, self._memory, self._scale, False)
+            features = named_values(about, self._memory, self._scale, False)
             if features and self._cross.pairs:
                 fresh = [(row, name, 1.0, False) for (row, _), name in zip(g.new, new_names(g), strict=True)]
                 more.append(Some(*self._cross.cross(features, every, fresh, g)))
@@ -130,7 +214,7 @@ class Encoder:
         n = n if self._constant else 0
         return Some(np.arange(n), np.zeros(n, np.int64), np.ones(n), [])
 
-    def _shared(self, each: NamedValue, n: int, g: Gathered) -> Some:
+    def _shared(self, each: NamedValue, n: int, g: ParsedRecords) -> Some:
         """What the context says by itself, the same in every row."""
         found = self._memory.book.find(each.name)
         if found < 0:
@@ -138,7 +222,7 @@ class Encoder:
             return Some(*(np.empty(0, np.int64),) * 2, np.empty(0), [(row, place, each.value) for row in range(n)])
         return Some(np.arange(n), np.full(n, found), np.full(n, each.value), [])
 
-    def _notice_absent(self, g: Gathered, kind: str) -> None:
+    def _notice_absent(self, g: ParsedRecords, kind: str) -> None:
         """Add the indicators of numbers that are absent from one record."""
         missing = self._memory.expected[kind].difference(g.slots)
         for slot in sorted(missing) if missing else ():
@@ -148,7 +232,7 @@ class Encoder:
             else:
                 g.new.append((g.row, -1 - found))
 
-    def _indicator(self, slot: int, g: Gathered) -> int:
+    def _indicator(self, slot: int, g: ParsedRecords) -> int:
         """The id of a number's indicator; −1 − its place where the name is new."""
         found = self._absent.get(slot)
         if found is not None:
@@ -159,7 +243,7 @@ class Encoder:
             self._absent[slot] = found
         return found if found >= 0 else -1 - g.place(name)
 
-    def _indicators(self, g: Gathered, every: Known) -> Some:
+    def _indicators(self, g: ParsedRecords, every: KnownValues) -> Some:
         """The numbers that are absent from some of many rows."""
         missing = self._memory.expected[""].difference(g.wide.full)
         entries: list[tuple[int, int, float]] = []
@@ -174,10 +258,10 @@ class Encoder:
 
     def _laid(
         self,
-        g: Gathered,
-        every: Known,
+        g: ParsedRecords,
+        every: KnownValues,
         more: list[Some],
-        about: Gathered | None = None,
+        about: ParsedRecords | None = None,
         ones: tuple[Some, ...] = (),
         **settings: Any,
     ) -> Encoded:
@@ -236,9 +320,9 @@ class Encoder:
             **settings,
         )
 
-    def _words(self, g: Gathered) -> Some:
+    def _words(self, g: ParsedRecords) -> Some:
         """The terms of all texts."""
-        worth, terms = weighed(g, self._memory), np.array(g.terms, np.int64)
+        worth, terms = term_weights(g, self._memory), np.array(g.terms, np.int64)
         starts = np.array([*(first for _, _, first in g.texts), len(terms)])
         where, old = np.repeat(np.array([row for _, row, _ in g.texts]), np.diff(starts)), terms >= 0
         new = [(int(where[at]), place, float(worth[at])) for at, place in g.places.items()]
