@@ -244,7 +244,7 @@ def _imported(text: str) -> set[str]:
     """The names of ours that the front of a folder imports by hand: base classes, say."""
     hands = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom))
     named = (alias for node in hands if str(node.module).startswith("smidgen.") for alias in node.names)
-    return {alias.asname or alias.name for alias in named} - {"discover"}
+    return {alias.asname or alias.name for alias in named} - {"discover_package"}
 
 
 def _bounds(text: str) -> str:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from smidgen.learners.choose import RewardHistory
     from smidgen.learners.filter import FilterHistory
     from smidgen.learners.label import LabelHistory
+    from smidgen.learners.pipeline import Explanation
     from smidgen.learners.recommended import recommended
-    from smidgen.learners.records import Explanation
     from smidgen.records import structure
     from smidgen.state.kernel_functions import register_kernel
     from smidgen.structures import (
@@ -74,10 +74,10 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.label.hinge_confidit import HingeConfidit
     from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
     from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
+    from smidgen.learners.pipeline import Pipeline
     from smidgen.learners.rank.fair_pairs import FairPairs
     from smidgen.learners.rank.pdgd import PDGD
     from smidgen.learners.rank.perturbed_preference_perceptron import PerturbedPreferencePerceptron
-    from smidgen.learners.records.pipeline import Pipeline
     from smidgen.learners.tune.ogd import OGD
     from smidgen.learners.tune.ogdeg import OGDEG
     from smidgen.learners.tune.ons import ONS
@@ -100,7 +100,7 @@ _HOME = {
     "Decision": "decision",
     "Drafts": "structures",
     "Edit": "structures",
-    "Explanation": "learners.records",
+    "Explanation": "learners.pipeline",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
     "History": "history",

@@ -24,8 +24,8 @@ from service.asgi import Caller
 from service.bodies import Clock
 from smidgen import records
 from smidgen.errors import InvalidRecord
-from smidgen.learners import storage
-from smidgen.learners.storage import decode
+from smidgen.learners import saving
+from smidgen.learners.saving import decode_learner
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_file, audit_model
 from smidgen.service.engine.engine import Engine
@@ -105,7 +105,7 @@ class TestFolders:
     def test_every_log_is_verified_and_replayed(self, data: Path, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
         exact, compared = KNOWN[number]["machine"] == machine(), 0
         written_by = int(KNOWN[number]["parts"].get("arithmetic", 0))
-        monkeypatch.setattr(storage, "ARITHMETIC", written_by)  # so that its snapshots are held against the log
+        monkeypatch.setattr(saving, "ARITHMETIC", written_by)  # so that its snapshots are held against the log
         with Inspection(data) as seen:
             for name in KNOWN[number]["models"]:
                 found = audit_model(seen, seen.model(name))
@@ -192,7 +192,13 @@ def test_saved_learners_go_on(number: str, name: str) -> None:
             learner.learn(made, feedback)
     after = (folder / f"{name}.after").read_bytes()
     if exact:
-        agree([mine, *decode(learner.to_bytes(), name)], [theirs, *decode(after, name)], number, name, exact=True)
+        agree(
+            [mine, *decode_learner(learner.to_bytes(), name)],
+            [theirs, *decode_learner(after, name)],
+            number,
+            name,
+            exact=True,
+        )
     assert learner.rounds == smidgen.load(folder / f"{name}.after").rounds
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import smidgen
 from smidgen import records
-from smidgen.learners import storage
+from smidgen.learners import saving
 
 SEED = 14
 
@@ -74,17 +74,17 @@ def damaged(content: bytes, n: int) -> Iterator[bytes]:
 def false_learners() -> Iterator[bytes]:
     """Whole files with a right checksum whose parts are false."""
     for learner in learners().values():
-        header, arrays = storage.decode(learner.to_bytes(), "the corpus")
+        header, arrays = saving.decode_learner(learner.to_bytes(), "the corpus")
         for name, array in arrays.items():
             if array.dtype.kind == "f" and array.size:
                 for value in (np.nan, np.inf):
-                    yield storage.encode(header, {**arrays, name: np.full_like(array, value)})
+                    yield saving.encode_learner(header, {**arrays, name: np.full_like(array, value)})
             for other in _others(array):
-                yield storage.encode(header, {**arrays, name: other})
-            yield storage.encode(header, {each: kept for each, kept in arrays.items() if each != name})
-        yield storage.encode(header, {**arrays, "more": np.zeros(3)})
+                yield saving.encode_learner(header, {**arrays, name: other})
+            yield saving.encode_learner(header, {each: kept for each, kept in arrays.items() if each != name})
+        yield saving.encode_learner(header, {**arrays, "more": np.zeros(3)})
         for change in _headers(header):
-            yield storage.encode(change, arrays)
+            yield saving.encode_learner(change, arrays)
 
 
 def _others(array: Any) -> Iterator[Any]:
@@ -96,7 +96,7 @@ def _others(array: Any) -> Iterator[Any]:
     yield np.full(array.shape, -1, np.int64)
 
 
-def _headers(header: storage.Header) -> Iterator[storage.Header]:
+def _headers(header: saving.Header) -> Iterator[saving.Header]:
     """Heads that name what is not there, or far too much of it."""
     replace = msgspec.structs.replace
     yield from (replace(header, kind=kind) for kind in ("", "Learner", "object", "a" * 100_000, "\x00"))

@@ -20,7 +20,7 @@ import smidgen
 from service.bodies import MODELS, model, play, request, told
 from service.memory import MemoryStore, Shelf
 from smidgen import records
-from smidgen.learners import storage
+from smidgen.learners import saving
 from smidgen.service.engine.engine import Engine
 from smidgen.service.schemas import AmendBody
 
@@ -192,8 +192,8 @@ def _imported(array: dict[str, Any], count: int = 1) -> bytes:
 
 def _saved(**params: Any) -> dict[str, Any]:
     """A saved learner whose header names more than it holds, as the log has it."""
-    header, arrays = storage.decode(smidgen.PreferencePerceptron(dim=3).to_bytes(), "the corpus")
-    content = storage.encode(msgspec.structs.replace(header, params=params), arrays)
+    header, arrays = saving.decode_learner(smidgen.PreferencePerceptron(dim=3).to_bytes(), "the corpus")
+    content = saving.encode_learner(msgspec.structs.replace(header, params=params), arrays)
     packed: dict[str, Any] = records.pack(np.frombuffer(content, np.uint8))
     return packed
 

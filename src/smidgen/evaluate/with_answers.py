@@ -13,13 +13,13 @@ from smidgen.features.frames import is_frame
 from smidgen.history import History
 from smidgen.learners import Learner
 from smidgen.learners.filter.base import as_relevance
-from smidgen.learners.records.around import inside, vectorizer_of
+from smidgen.learners.pipeline import unwrap, vectorizer_of
 from smidgen.structures import Choice
 
 
 def played(learner: Learner, stream: Any) -> History:
     """Play what the protocol of the learner's loop reveals of the answers."""
-    card = getattr(inside(learner), "card", None)
+    card = getattr(unwrap(learner), "card", None)
     loops, kinds = (card.loops, card.kinds) if card else ((), ())
     if "choose" in loops and "reward" in kinds:
         items, rewards, available = _offers(stream)
@@ -107,7 +107,7 @@ def _rewarded(learner: Learner, items: Any, rewards: Any, available: Any) -> His
     return History(
         actions,
         np.array([decision.greedy for decision in decisions], np.int64),
-        learner=type(inside(learner)).__name__,
+        learner=type(unwrap(learner)).__name__,
         loop="choose",
         rewards=rewards[np.arange(T), actions],
         best=np.where(masks, rewards, -np.inf).max(axis=1),

@@ -21,7 +21,7 @@ from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.rows import is_sparse
 from smidgen.history import History
 from smidgen.learners import Learner
-from smidgen.learners.records.around import inside
+from smidgen.learners.pipeline import unwrap
 from smidgen.theory.losses import Loss
 from smidgen.users.strict_alpha import as_alpha
 
@@ -136,7 +136,7 @@ def _presented(
 
 
 def _history(learner: Learner, asked: list[tuple[Decision, Any]]) -> History:
-    within = inside(learner)
+    within = unwrap(learner)
     card = getattr(within, "card", None)
     actions, feedback = [decision.action for decision, _ in asked], [given for _, given in asked]
     loop = _loop(card.loops if card else ("",), actions)

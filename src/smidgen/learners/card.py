@@ -1,4 +1,4 @@
-"""The list of algorithms: every learner registers itself with a card that people and programs read.
+"""What people and programs read of an algorithm: every learner registers itself with a card.
 
 What a learner is stands here, beside its class, once. The service, the adapters, the benchmarks, the command line, the
 docs and the dashboard read the card; no other room names a learner.
@@ -10,17 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-from smidgen import records, registry
 from smidgen.errors import InvalidArgument
 from smidgen.learners.sizes import vectors
 from smidgen.theory import theorems
-
-if TYPE_CHECKING:
-    from smidgen.learners.base import Learner
-
-L = TypeVar("L", bound="type[Learner]")
 
 
 class Loop(StrEnum):
@@ -162,34 +156,3 @@ class Card:
 
 #: Loops of others, which cards may name too.
 guest_loops: set[str] = set()
-learners: dict[str, type[Learner]] = {}
-cards: dict[str, Card] = {}
-
-
-def register(card: Card) -> Callable[[L], L]:
-    """Enter a learner under its class name; ``cls.card`` is its card.
-
-    Examples
-    --------
-    >>> import smidgen
-    >>> @smidgen.register(smidgen.Card(loop="choose", feedback="better", example={"dim": 2}))
-    ... class Contrary(smidgen.PreferencePerceptron):
-    ...     '''One of yours.'''
-    >>> Contrary.card.loops
-    ('choose',)
-    >>> del smidgen.learners.learners["Contrary"], smidgen.learners.cards["Contrary"]  # so that no other page sees it
-    """
-
-    def enter(cls: L) -> L:
-        name = cls.__name__
-        if name in learners and not registry.same_class(learners[name], cls):
-            raise InvalidArgument(
-                f"a learner called {name} is registered already, by {learners[name].__module__}",
-                "give the class another name",
-            )
-        records.structure(cls)
-        cls.card = card
-        learners[name], cards[name] = cls, card
-        return cls
-
-    return enter

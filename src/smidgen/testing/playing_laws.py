@@ -12,7 +12,7 @@ from smidgen.evaluate import losses, play
 from smidgen.geometry import Space
 from smidgen.history import History
 from smidgen.learners import Learner
-from smidgen.learners.records.around import inside
+from smidgen.learners.pipeline import unwrap
 from smidgen.records import same
 from smidgen.structures import Choice
 from smidgen.testing.case import Case, snapshot
@@ -103,7 +103,7 @@ def _alike(verbs: Learner, played: Learner, decisions: list[Decision], history: 
 
 def _answered(case: Case, learner: Any) -> Iterator[tuple[Any, list[Any], Heard]]:
     """Streams that know their answers, if the learner's loop has any: the stream, the contexts, what is heard."""
-    rng, form, card = np.random.default_rng(32), case.form, inside(learner).card
+    rng, form, card = np.random.default_rng(32), case.form, unwrap(learner).card
     if isinstance(form, Rewarded) and "reward" in card.kinds:
         items, rewards = rng.normal(size=(ROUNDS, 3, form.dim)), rng.random((ROUNDS, 3))
         masks = rng.random((ROUNDS, 3)) < 0.7
@@ -115,7 +115,7 @@ def _answered(case: Case, learner: Any) -> Iterator[tuple[Any, list[Any], Heard]
         given = np.array(contexts) if isinstance(form, Filtering) else contexts
         yield (given, truth), contexts, lambda d, t: truth[t] if form.may_learn(learner, d) else None
     elif isinstance(form, (Labelling, Single)):
-        labels = labels_of(inside(learner))
+        labels = labels_of(unwrap(learner))
         contexts, truth = form.contexts(33, ROUNDS), [labels[i] for i in rng.integers(len(labels), size=ROUNDS)]
         bits = card.kinds[0] == "bit"
         given = np.array(contexts) if isinstance(form, Labelling) else contexts

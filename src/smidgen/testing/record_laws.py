@@ -11,8 +11,7 @@ from smidgen.decision import Decision
 from smidgen.errors import NotTeachable
 from smidgen.features import Vectorizer
 from smidgen.learners import Learner
-from smidgen.learners.records import Pipeline
-from smidgen.learners.records.front import OFFERS, SINGLES
+from smidgen.learners.pipeline import OFFERS, SINGLES, Pipeline
 from smidgen.structures import Candidates
 from smidgen.testing.case import Case, picture
 from smidgen.testing.forms import CoactiveForm

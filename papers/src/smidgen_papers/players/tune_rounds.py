@@ -11,7 +11,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.point_losses import LEAST_SQUARES, PORTFOLIO
 from smidgen.geometry.polytope import BALL
 from smidgen.geometry.space import Region
-from smidgen.learners.tune.base import Pace
+from smidgen.learners.tune.base import StepSchedule
 from smidgen.optim.program import DECIDED, PROJECTED, RuleMemory
 from smidgen.optim.rule import Program
 from smidgen_papers.compiled.arrays import dot, scale, shift, zeros
@@ -84,7 +84,7 @@ def play(
     rows: Rows,
     whole: Region,
     p: Program,
-    pace: Pace,
+    pace: StepSchedule,
     m: RuleMemory,
     scratch: TuneScratch,
     order: IntArray,

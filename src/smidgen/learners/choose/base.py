@@ -21,21 +21,169 @@ from smidgen._core.choose import (
     sample_columns,
     sample_root,
 )
-from smidgen.decision import Decision, FloatArray
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
-from smidgen.features import Rows
+from smidgen.decision import Decision, FloatArray, IntArray
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite
+from smidgen.features import Rows, as_stream, check_dim
+from smidgen.features.rows import DenseRows, SparseRows, check_finite, is_sparse
 from smidgen.history import History
-from smidgen.learners.choose.candidates import candidates, chosen
-from smidgen.learners.choose.round import ROUNDS, SAMPLES, TOO_MUCH, Mask, Played, Settled, Shown, pack
-from smidgen.learners.choose.table import as_played
-from smidgen.learners.courses import DECIDE, Course, Leg, Way
-from smidgen.learners.follower import Follower, Noted, Trip, notes_for
-from smidgen.learners.revival import check_shapes
-from smidgen.learners.reward import as_reward
+from smidgen.learners.base import check_shapes
+from smidgen.learners.inputs import as_reward
+from smidgen.learners.log_batch import (
+    DECIDE,
+    BatchArrays,
+    BatchLearner,
+    LearnerSteps,
+    LogBatch,
+    LogStep,
+    Outcomes,
+    notes_for,
+)
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.state.columns import ColumnRidge
 from smidgen.state.offers import Estimates, Offer, offer
 from smidgen.state.root_ridge import FULL, LEARNT, RootRidge, Slots
+from smidgen.structures import Choice
+
+Mask = NDArray[np.bool_]
+#: Rules: the highest upper confidence bound, inverse gaps, the argmaxes of posterior samples.
+UCB, GAPS, SAMPLES = 0, 1, 2
+#: Where things stand in a learner's array of numbers: the rounds learnt, then its settings.
+ROUNDS, RULE, WIDTH, GAMMA, FLOOR, MIN_SHARE, DRAWS, RIDGE, KEEP, COUNT, NUMBERS = range(11)
+#: In place of an action: the least shares add up to more than 1. (−1: a number is not finite.)
+TOO_MUCH = -2
+#: The action, the greedy one, and the probability of the action.
+Settled: TypeAlias = tuple[int, int, float]
+#: What is played: the rows of all candidates; how many rows lie between one round and the next (0: the same again);
+#: which candidates are on offer, a row for each round, or one for all, or none; the rewards, a row for each round.
+Played: TypeAlias = tuple[Offer, int, Mask, FloatArray]
+#: What was shown in each round, what had the highest estimate, and the probability of what was shown.
+Shown: TypeAlias = tuple[IntArray, IntArray, FloatArray]
+
+
+def pack(
+    rule: int,
+    *,
+    width: float = 1.0,
+    gamma: float = 0.0,
+    floor: float,
+    min_share: float,
+    draws: bool,
+    ridge: float,
+    keep: float,
+    count: int = 0,
+) -> FloatArray:
+    """The numbers of a learner that has not learnt yet."""
+    numbers = np.zeros(NUMBERS)
+    numbers[RULE:] = rule, width, gamma, floor, min_share, draws, ridge, keep, count
+    return numbers
+
+
+def candidates(context: Any, dim: int) -> tuple[Rows, Mask]:
+    """The rows of the candidates, and which of them are on offer (an empty mask: all)."""
+    if type(context) is Choice:
+        rows, mask = context.rows, context.mask
+    else:
+        rows, mask = _other_candidates(context)
+    if rows.shape[1] != dim:
+        check_dim(rows, dim, "items")
+    return rows, mask
+
+
+def _other_candidates(context: Any) -> tuple[Rows, Mask]:
+    """The same of an object that is like a choice: it has rows, and says which are available."""
+    rows, mask = getattr(context, "rows", None), getattr(context, "available", None)
+    if not isinstance(rows, (DenseRows, SparseRows)) or not isinstance(mask, np.ndarray):
+        raise InvalidArgument(
+            f"the context is a {type(context).__name__} without rows of candidates",
+            "give a Choice: smidgen.Choice(items), one row of features per candidate",
+        )
+    return rows, np.ascontiguousarray(mask)
+
+
+def chosen(action: Any, rows: Rows, mask: Mask) -> int:
+    """The action as the index of a candidate that was on offer."""
+    if (type(action) is not int and not checks.is_whole(action)) or not 0 <= action < rows.shape[0]:
+        raise InvalidFeedback(f"the action is {action!r}", f"give one of 0 … {rows.shape[0] - 1}")
+    if len(mask) and not mask[action]:
+        raise InvalidFeedback(f"candidate {action} was not on offer", "name one that may be chosen")
+    return int(action)
+
+
+def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
+    """What `RewardLearner.run` plays: rows, the stride from round to round, masks, rewards."""
+    table = _rewards(rewards)
+    T, K = table.shape
+    rows, n = _sparse(items, dim) if is_sparse(items) else _dense(items, T, K, dim)
+    if n not in (K, T * K):
+        raise InvalidFeatures(f"items has {n} rows and rewards is {T} × {K}", f"give {K} rows, or {K} for each round")
+    shared = n == K and (T > 1 or np.ndim(items) == 2)
+    return rows, 0 if shared else K, _masks(available, T, K), table
+
+
+def _sparse(items: Any, dim: int) -> tuple[Offer, int]:
+    """The rows of a sparse matrix, and how many there are; not copied, since a stream is over before it can change."""
+    rows = as_stream(items, dim, np.float64)
+    return rows, len(rows[2]) - 1
+
+
+def _dense(items: Any, T: int, K: int, dim: int) -> tuple[Offer, int]:
+    """The same of an array."""
+    matrix = np.ascontiguousarray(_matrix(items, T, K))
+    if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
+        raise InvalidFeatures(
+            f"items has shape {matrix.shape} and dtype {matrix.dtype}", "give T × K × dim numbers, or K × dim"
+        )
+    rows = DenseRows(matrix.astype(np.float64, copy=False))
+    check_dim(rows, dim, "items")
+    check_finite(rows.array, "items", "give finite numbers")
+    return offer(rows), rows.shape[0]
+
+
+def _matrix(items: Any, T: int, K: int) -> Any:
+    """The rows of all rounds one under the other."""
+    try:
+        given = np.asarray(items)
+    except (ValueError, TypeError) as error:
+        raise InvalidFeatures(f"items is not an array: {error}", "give T × K × dim numbers, or K × dim") from error
+    if given.ndim == 3:
+        if given.shape[:2] != (T, K):
+            raise InvalidFeatures(
+                f"items has shape {given.shape} and rewards is {T} × {K}", f"give {T} × {K} × dim numbers, or {K} × dim"
+            )
+        return given.reshape(T * K, given.shape[2])
+    return given
+
+
+def _rewards(rewards: Any) -> FloatArray:
+    hint = "give one row per round, and in it a number in [0, 1] per candidate"
+    try:
+        table = np.ascontiguousarray(rewards)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"rewards is not a table: {error}", hint) from error
+    if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
+        raise InvalidArgument(f"rewards has shape {table.shape} and dtype {table.dtype}", hint)
+    table = table.astype(np.float64, copy=False)
+    if not ((table >= 0.0) & (table <= 1.0)).all():  # NaN too
+        wrong = table[~((table >= 0.0) & (table <= 1.0))][0]
+        raise InvalidArgument(f"rewards holds {wrong} and must be in [0, 1]", hint)
+    return table
+
+
+def _masks(available: Any, T: int, K: int) -> NDArray[np.bool_]:
+    """Which candidates are on offer: K bools for each round, one after the other, or K for all, or none."""
+    if available is None:
+        return np.empty(0, np.bool_)
+    hint = f"give {K} bools, or {T} × {K}, at least one of them true in every round"
+    try:
+        masks = np.atleast_2d(np.ascontiguousarray(available))
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"available is {available!r}", hint) from error
+    if masks.dtype.kind != "b" or masks.shape not in ((1, K), (T, K)):
+        raise InvalidArgument(f"available has shape {masks.shape} and dtype {masks.dtype}", hint)
+    if not masks.any(axis=1).all():
+        raise InvalidArgument("available leaves no candidate to choose in some round", hint)
+    return masks.astype(np.bool_, copy=False).reshape(-1)
+
 
 #: Columns in use up to which A is kept in full where that is left to the learner.
 LARGE = 256
@@ -54,7 +202,7 @@ def bytes_of_state(settings: Mapping[str, Any]) -> int:
     return 8 * (rows * wide * (columns - 1) + columns * (dim if dim > rows else 0))
 
 
-class RewardLearner(Follower):
+class RewardLearner(BatchLearner):
     """One of several candidates goes out; a reward for it, and for no other, comes back.
 
     A ridge regression of rewards on joint features, one weight vector for all candidates. How its estimates lead to a
@@ -229,7 +377,7 @@ class RewardLearner(Follower):
             raise DecisionMismatch(f"decision {decision.id}: {error.problem}", "give it whole") from error
         self._hear(rows, chosen(decision.action, rows, mask), reward)
 
-    def teach_along(self, course: Course) -> list[FloatArray]:
+    def teach_along(self, course: LogBatch) -> list[FloatArray]:
         """Teach the answers of a course, and predict its decisions, which take no number.
 
         Returns
@@ -240,7 +388,7 @@ class RewardLearner(Follower):
         if (way := self._takes(course)) is None:
             return [self._taught_by(leg) for leg in course.legs]
         noted, steps, done = notes_for(course), len(course.legs), 0
-        trip = Trip(np.zeros(steps, np.int64), np.arange(steps))
+        trip = LearnerSteps(np.zeros(steps, np.int64), np.arange(steps))
         by_verbs: dict[int, FloatArray] = {}
         while done < steps:
             reached = self._ahead(way, trip, done, steps, noted)
@@ -251,7 +399,7 @@ class RewardLearner(Follower):
         scores, rows = np.clip(noted.scores, 0.0, 1.0), zip(way.first.tolist(), way.counts.tolist(), strict=True)
         return [by_verbs.get(t, scores[first : first + count]) for t, (first, count) in enumerate(rows)]
 
-    def _taught_by(self, leg: Leg) -> FloatArray:
+    def _taught_by(self, leg: LogStep) -> FloatArray:
         """One step of `teach_along`."""
         if leg.action == DECIDE:
             scores = self._decide(leg.context, 0).scores
@@ -259,11 +407,11 @@ class RewardLearner(Follower):
         self.teach(leg.context, (leg.action, leg.told))
         return _NO_SCORES
 
-    def _takes(self, course: Course) -> Way | None:
+    def _takes(self, course: LogBatch) -> BatchArrays | None:
         fades = isinstance(self._ridge, RootRidge) and self._ridge.keep < 1.0
         return None if fades or course.labels or bool in course.told else super()._takes(course)
 
-    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
         if isinstance(ridge, RootRidge):
             return follow_root(ridge.R, ridge.slots, ridge.used, numbers, keys, way, trip, begin, end, noted)

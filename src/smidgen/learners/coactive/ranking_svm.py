@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.errors import MissingExtra, NotFinite
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Rule
 from smidgen.optim.rule import RETRAINED, Program, State, count

@@ -27,13 +27,11 @@ from smidgen._core.label import scores_by_class, scores_by_feature
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.courses import DECIDE, Course, Way
-from smidgen.learners.follower import Noted, Trip
+from smidgen.learners.base import check_shapes, register
+from smidgen.learners.card import Card, Recommended
+from smidgen.learners.inputs import as_bit_or_reward, kept_row
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
-from smidgen.learners.revival import check_shapes
-from smidgen.learners.reward import as_bit_or_reward
-from smidgen.learners.rows import kept_row
+from smidgen.learners.log_batch import DECIDE, BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.randomness import COIN, stream_key
 from smidgen.state.classes import Block, padded
 from smidgen.state.diagonal import DiagonalClasses
@@ -284,11 +282,11 @@ class HingeConfidit(LabelLearner):
             row_scales(values, starts, scales)
         return scales
 
-    def _takes(self, course: Course) -> Way | None:
+    def _takes(self, course: LogBatch) -> BatchArrays | None:
         known = super()._takes(course)
         return course.unit(row_scales) if known is not None and self._normalize and not course.kept else known
 
-    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
         state, K = self._state_of, self.n_classes
         along = (K, self._numbers, self._key, way, trip, begin, end, noted)
         self._numbers[FRESH] = 0.0

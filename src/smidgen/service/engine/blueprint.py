@@ -27,8 +27,8 @@ from smidgen.features.limits import CROSSES, DEPTH
 from smidgen.geometry import Box
 from smidgen.knobs import Knobs
 from smidgen.learners import Card, Feedback, Learner, cards, learners
+from smidgen.learners.pipeline import around, seeded, unwrap, vectorizer_of
 from smidgen.learners.recommended import USUAL, find
-from smidgen.learners.records.around import around, inside, seeded, vectorizer_of
 from smidgen.service.errors import Impossible
 from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
@@ -613,7 +613,7 @@ class Blueprint:
         # a vectorizer bounds the numbers itself
         self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
-        self._share(settled(body, inside(made), self.feedback, records=features is not None))
+        self._share(settled(body, unwrap(made), self.feedback, records=features is not None))
         self.loop.admit()
 
     @classmethod
@@ -632,18 +632,18 @@ class Blueprint:
                 raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
             blueprint._take(body, made, terms, guarded=guarded, shared=shared or Shared())
             if terms.labels:
-                refuse_large(type(inside(made)), {**inside(made).params, "n_classes": len(blueprint.labels or ())})
+                refuse_large(type(unwrap(made)), {**unwrap(made).params, "n_classes": len(blueprint.labels or ())})
         return blueprint
 
     def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool, shared: Shared) -> None:
         """Go by this learner's settings."""
-        self.body = body = _in_order(body, inside(learner))  #: as the app sent it
+        self.body = body = _in_order(body, unwrap(learner))  #: as the app sent it
         terms.check_range()
         self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
         self.features: Vectorizer | None = vectorizer_of(learner)
-        inner = inside(learner)
+        inner = unwrap(learner)
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
         self.dim: int | None = _features(inner)
         self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim, records=self.features is not None))
@@ -660,7 +660,7 @@ class Blueprint:
     def _share(self, shared: Shared) -> None:
         """Let the keys share this."""
         self.shared = shared
-        self._each = inside(self._made) if shared.names else self._made  #: of which every key has one
+        self._each = unwrap(self._made) if shared.names else self._made  #: of which every key has one
         self.size = len(self._each.to_bytes()) if self.body.keyed else 0
         self.grouped = shared.names or self.shared_start is not None  #: whether the keys have anything in common
 
@@ -672,7 +672,7 @@ class Blueprint:
     @property
     def shared_start(self) -> str | None:
         """How a newcomer among the keys begins, if it does not begin with nothing: see `Learner.shared_start`."""
-        return inside(self._made).shared_start if self.shared.start else None
+        return unwrap(self._made).shared_start if self.shared.start else None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -741,7 +741,7 @@ class Blueprint:
 
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""
-        return inside(learner)
+        return unwrap(learner)
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
         if name not in accepted:
@@ -762,7 +762,7 @@ def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
     else:
         digest = hashlib.sha256(f"{made.params['seed']}:{key}".encode()).digest()
         fresh = seeded(made, int.from_bytes(digest[:6], "little"))
-    return fresh.guard() if guarded and _features(inside(made)) is not None else fresh
+    return fresh.guard() if guarded and _features(unwrap(made)) is not None else fresh
 
 
 def fitting(loop: str) -> list[str]:

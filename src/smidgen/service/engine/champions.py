@@ -8,7 +8,7 @@ import msgspec
 
 from smidgen import records
 from smidgen.learners import Learner, Loop
-from smidgen.learners.records.around import inside
+from smidgen.learners.pipeline import unwrap
 from smidgen.randomness import TRAFFIC, uniforms
 from smidgen.service.engine.blueprint import Blueprint, Terms
 from smidgen.service.engine.model import Served
@@ -151,4 +151,4 @@ def challenged(champion: Served, learner: Learner, number: int) -> bool:
     share = challenger.blueprint.terms.share if challenger is not None else None
     if not share:
         return False
-    return bool(uniforms(inside(learner).params["seed"], number, 1, stream=TRAFFIC)[0] < share)
+    return bool(uniforms(unwrap(learner).params["seed"], number, 1, stream=TRAFFIC)[0] < share)

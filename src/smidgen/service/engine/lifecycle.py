@@ -22,7 +22,7 @@ from smidgen.errors import FOREIGN, CorruptFile, InvalidRecord, SmidgenError
 from smidgen.features.state import Carried
 from smidgen.knobs import Knobs
 from smidgen.learners import Learner, learners
-from smidgen.learners.records.around import inside, vectorizer_of
+from smidgen.learners.pipeline import unwrap, vectorizer_of
 from smidgen.service.engine.blueprint import Blueprint, Terms, canonical, exploring, judged, largest, once, told_of
 from smidgen.service.engine.champions import OWN, named_models
 from smidgen.service.engine.context import Commands
@@ -243,7 +243,7 @@ def from_learner(content: bytes) -> Brought:
             learner = Learner.from_bytes(content, "the body")
     except CorruptFile as error:  # the caller's file, not one of ours
         raise Impossible(error.problem, error.hint) from error
-    inner, features = inside(learner), vectorizer_of(learner)
+    inner, features = unwrap(learner), vectorizer_of(learner)
     params: dict[str, Any] = records.pack(inner.asked)
     labels = getattr(inner, "labels", None)
     named = isinstance(labels, list) and all(isinstance(each, str) for each in labels)

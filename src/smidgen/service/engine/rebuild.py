@@ -7,7 +7,7 @@ from typing import Any
 from smidgen import records
 from smidgen.errors import FOREIGN, InvalidRecord, SmidgenError
 from smidgen.learners import Learner
-from smidgen.learners.records.around import inside
+from smidgen.learners.pipeline import unwrap
 from smidgen.service.engine.blueprint import Blueprint, judged
 from smidgen.service.engine.model import told
 from smidgen.service.engine.recordings import Recording, in_sequence
@@ -237,7 +237,7 @@ class Rebuilding:
     def _bounded(self, learner: Learner) -> Learner:
         """A learner that the log brings in, if there is room for it."""
         if self._room is not None:
-            self._room.take(type(inside(learner)).estimate_size(inside(learner).params))
+            self._room.take(type(unwrap(learner)).estimate_size(unwrap(learner).params))
         return learner
 
     def learner(self, key: str | None) -> Learner:

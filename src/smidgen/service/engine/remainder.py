@@ -30,7 +30,7 @@ from smidgen.features import Encoded
 from smidgen.features.crossing import Indicators
 from smidgen.features.names import column_at
 from smidgen.features.state import Carried
-from smidgen.learners import Learner, briefs
+from smidgen.learners import Learner, saving
 from smidgen.service.engine.learner_cache import ORDINARY, LearnerCache
 from smidgen.service.engine.model import Served
 from smidgen.service.engine.shared_state import Group
@@ -116,7 +116,7 @@ class Mentions:
 
     def _decided(self, event: Event) -> bytes | None:
         body = codec.read_decision(event.body, event.seq)
-        made = briefs.read(body.record, "", "")
+        made = saving.read_brief(body.record, "", "")
         carried = codec.carried(body.shared, event.seq)
         self._call(carried)
         if not isinstance(made.context, Encoded):
@@ -132,7 +132,7 @@ class Mentions:
             return None
         shared = {name: value for name, value in (body.shared or {}).items() if name != "names"}
         shared |= {"names": kept} if kept else {}
-        record = briefs.write(structs.replace(made, context=context))
+        record = saving.write_brief(structs.replace(made, context=context))
         return codec.write(structs.replace(body, record=record, shared=shared or None))
 
     def _heard(self, event: Event) -> bytes | None:
@@ -194,7 +194,7 @@ class Mentions:
         if event is None:
             return _NOTHING
         body = codec.read_decision(event.body, event.seq)
-        context, carried = briefs.read(body.record, "", "").context, codec.carried(body.shared, event.seq)
+        context, carried = saving.read_brief(body.record, "", "").context, codec.carried(body.shared, event.seq)
         new = isinstance(context, Encoded)
         told = Names(context.names, context.new_numbers.tolist(), carried) if new else Names(carried=carried)
         self._waiting[decision] = told
@@ -574,7 +574,7 @@ def _has_numbers(event: Event) -> bool:
     """Whether an event tells of a record with a number."""
     contexts: list[Any] = []
     if event.type == "decision":
-        contexts = [briefs.read(codec.read_decision(event.body, event.seq).record, "", "").context]
+        contexts = [saving.read_brief(codec.read_decision(event.body, event.seq).record, "", "").context]
     elif event.type == "taught" and isinstance(told := codec.read_told(event), list):
         contexts = [context for context, _ in told]
     return any(isinstance(each, Encoded) and bool(len(each.slots) or len(each.new_numbers)) for each in contexts)

@@ -16,7 +16,7 @@ from smidgen.evaluate.offline import estimate as offline
 from smidgen.evaluate.offline.lists import log_chance
 from smidgen.learners import Feedback
 from smidgen.learners.coactive import Coactive
-from smidgen.learners.coactive.stretches import decision_of
+from smidgen.learners.coactive.base import decision_of
 from smidgen.service.loops.estimates import Estimate, Overlapping, Point, Weighing, over_time
 from smidgen.service.loops.evaluator import Blueprint, CoactiveEvaluator, Companion, Itinerary, Steps, Waiting
 from smidgen.structures import Clicks

@@ -1,12 +1,24 @@
-"""A reward as feedback: one number in [0, 1] for what was shown."""
+"""What comes back to a learner, checked: the row of a decision, and a reward for what was shown."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from smidgen.errors import InvalidFeedback
+from smidgen.decision import Decision
+from smidgen.errors import DecisionMismatch, InvalidFeedback
+from smidgen.features import Row, as_row
+from smidgen.features.row import DOUBLE
+
+
+def kept_row(decision: Decision, dim: int, dtype: DTypeLike = DOUBLE) -> Row:
+    """The features that a decision was made on, if they are of our kind."""
+    row = decision.context
+    if not isinstance(row, Row):
+        raise DecisionMismatch(f"decision {decision.id} holds a {type(row).__name__}, not a row", "give it whole")
+    return row if row.dim == dim and row.values.dtype == dtype else as_row(row, dim, dtype)
 
 
 def as_reward(feedback: Any) -> float:

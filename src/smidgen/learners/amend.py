@@ -9,11 +9,10 @@ import msgspec
 from smidgen import records
 from smidgen.errors import InvalidArgument
 from smidgen.features import Vectorizer
-from smidgen.learners import storage
-from smidgen.learners.base import Learner
+from smidgen.learners import saving
+from smidgen.learners.base import Learner, load_state
 from smidgen.learners.label.base import LabelLearner
-from smidgen.learners.records.pipeline import Pipeline
-from smidgen.learners.revival import revive
+from smidgen.learners.pipeline import Pipeline
 
 
 def amended(learner: Learner, **changes: Any) -> Learner:
@@ -30,7 +29,7 @@ def amended(learner: Learner, **changes: Any) -> Learner:
     Examples
     --------
     >>> import numpy as np, smidgen
-    >>> from smidgen.learners.amending import amended
+    >>> from smidgen.learners.amend import amended
     >>> learner = smidgen.LinUCB(dim=2)
     >>> learner.learn(learner.decide(smidgen.Choice(np.eye(2))), 1.0)
     >>> bold = amended(learner, floor=0.5)
@@ -38,9 +37,9 @@ def amended(learner: Learner, **changes: Any) -> Learner:
     (0.5, True)
     """
     made = learner.fresh(**_settings(learner, changes))
-    header, arrays = storage.decode(learner.to_bytes(), "the learner")
+    header, arrays = saving.decode_learner(learner.to_bytes(), "the learner")
     told = msgspec.structs.replace(header, params=records.pack(made.asked), settings_version=made.built_at)
-    return revive(told, arrays, 1 << 62, "the learner")
+    return load_state(told, arrays, 1 << 62, "the learner")
 
 
 def _settings(learner: Learner, changes: dict[str, Any]) -> dict[str, Any]:
