@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import losses
-    from smidgen.evaluate.compare import compare
+    from smidgen.evaluate.compare import TuneHistory, compare, simulate, tune
     from smidgen.evaluate.play import play
-    from smidgen.evaluate.simulate import simulate
-    from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.history import Comparison, History
@@ -115,7 +113,7 @@ _HOME = {
     "Simplex": "geometry",
     "SmidgenError": "errors",
     "Structure": "structures",
-    "TuneHistory": "evaluate.tuning",
+    "TuneHistory": "evaluate.compare",
     "Vectorizer": "features",
     "bounds": "theory",
     "compare": "evaluate.compare",
@@ -128,9 +126,9 @@ _HOME = {
     "recommended": "learners.recommended",
     "register": "learners",
     "register_kernel": "state.kernel_functions",
-    "simulate": "evaluate.simulate",
+    "simulate": "evaluate.compare",
     "structure": "records",
-    "tune": "evaluate.tuning",
+    "tune": "evaluate.compare",
 }
 _ROOMS = (
     "data",

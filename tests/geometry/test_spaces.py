@@ -14,7 +14,7 @@ import reference
 from smidgen import Ball, Box, L1Ball, Simplex, structure
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate.simulate import simulate
+from smidgen.evaluate.compare import simulate
 from smidgen.geometry import Space
 from smidgen.learners.coactive import CoactiveLearner
 from smidgen.optim import Gradient, Newton

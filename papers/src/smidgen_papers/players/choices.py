@@ -15,7 +15,7 @@ import numpy as np
 from smidgen import checks
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
-from smidgen.evaluate.players.forms import forms_of
+from smidgen.evaluate.rankings import forms_of
 from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
 from smidgen.learners.coactive.dueling_bandit import Duel
 from smidgen.learners.coactive.ranking_svm import Retrained

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen.decision import FloatArray, IntArray
-from smidgen.evaluate.point_losses import LEAST_SQUARES, PORTFOLIO
+from smidgen.evaluate.losses import LEAST_SQUARES, PORTFOLIO
 from smidgen.geometry.polytope import BALL
 from smidgen.geometry.space import Region
 from smidgen.learners.tune.base import StepSchedule

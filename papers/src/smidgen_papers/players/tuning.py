@@ -15,8 +15,8 @@ import numpy as np
 from smidgen import checks
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate.players.orders import as_order
-from smidgen.evaluate.point_losses import Logistic, PointLosses, RowLosses
+from smidgen.evaluate.losses import Logistic, PointLosses, RowLosses
+from smidgen.evaluate.rankings import as_order
 from smidgen.geometry.region import region_of
 from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.base import GradientTuner

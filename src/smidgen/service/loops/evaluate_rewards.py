@@ -15,7 +15,7 @@ import numpy as np
 
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.offline.sequence import asymptotic
+from smidgen.evaluate.confidence import asymptotic
 from smidgen.features import Row
 from smidgen.features.rows import DenseRows, SparseRows
 from smidgen.learners import Card, Feedback, Learner, Loop, recommended

@@ -26,7 +26,7 @@ from msgspec import structs
 from smidgen.decision import Decision, FloatArray
 from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidArgument, InvalidRecord
-from smidgen.evaluate.offline.sequence import asymptotic
+from smidgen.evaluate.confidence import asymptotic
 from smidgen.features import Encoded
 from smidgen.features.state import Carried
 from smidgen.learners import Learner

@@ -1,4 +1,7 @@
-"""Whole streams of rankings in compiled code: what `simulate` does, some hundred times faster."""
+"""Whole streams of rankings in compiled code: what `simulate` does, by the same kernels, some hundred times faster.
+
+A `QueryTable` has many queries in three arrays, checked once.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +15,198 @@ from smidgen import checks
 from smidgen._core import written_for
 from smidgen._core.coactive import rounds
 from smidgen._core.rank import drawn_rounds
+from smidgen._core.ranking import write_best_utilities
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate.players.drawn_rounds import SILENT, DrawnMemory
-from smidgen.evaluate.players.forms import forms_of
-from smidgen.evaluate.players.orders import as_order
-from smidgen.evaluate.players.query_table import QueryTable
-from smidgen.evaluate.players.ranking_rounds import Queries, Record, best_utilities
+from smidgen.features import as_rows, dense_scores
+from smidgen.features.rows import as_weights
+from smidgen.geometry.polytope import BALL
 from smidgen.history import History
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.coactive.dueling_bandit import Duel
 from smidgen.learners.coactive.ranking_svm import Retrained
 from smidgen.learners.rank import RankLearner
 from smidgen.learners.rank.base import Drawing
-from smidgen.optim.program import FILLED, RuleMemory, is_finite, memory_of, state_of
-from smidgen.optim.rule import Program
+from smidgen.optim.program import FILLED, RuleMemory, is_finite, memory_of, program_of, state_of
+from smidgen.optim.rule import ADDITIVE, Program
+from smidgen.structures import Ranking
 from smidgen.theory.losses import Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 from smidgen.users.person import Person
 from smidgen.users.strict_alpha import as_alpha, as_utility
+
+
+def as_order(order: Any, n: int, what: str) -> IntArray:
+    """The numbers of the rows or queries in the order of the rounds; each once, if nothing is said."""
+    given = np.arange(n) if order is None else np.asarray(order)
+    hint = f"give the numbers of the {what}, from 0 to {n - 1}, one per round"
+    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
+        raise InvalidArgument(f"order has shape {given.shape} and dtype {given.dtype}", hint)
+    if given.min() < 0 or given.max() >= n:
+        raise InvalidArgument(f"order runs from {given.min()} to {given.max()}", hint)
+    return given.astype(np.int64)
+
+
+def forms_of(learner: Any) -> tuple[Program, Duel]:
+    """The program of a learner's rule, or its duels; a refusal if its rounds are not compiled."""
+    if isinstance(learner, DuelingBandit):
+        return Program(ADDITIVE), learner.duel()
+    if not isinstance(learner, Coactive):
+        raise InvalidArgument(f"the learner is a {type(learner).__name__}", "give a coactive learner")
+    program = program_of(learner.rule)
+    if program is None or program.region.kind != BALL:
+        raise InvalidArgument(f"the rule {learner.rule!r} is not compiled", "play it with smidgen.simulate")
+    return program, Duel(False)
+
+
+DECIDED, SILENT = range(2)  # what `DrawnMemory.counts` counts
+
+
+class DrawnMemory(NamedTuple):
+    """What a learner remembers; the stream writes to it."""
+
+    w: FloatArray
+    squares: FloatArray
+    total: FloatArray
+    counts: IntArray
+
+
+class Queries(NamedTuple):
+    """What is read of a table; arrays that nobody asks for are empty."""
+
+    X: FloatArray
+    starts: IntArray
+    labels: FloatArray
+    taste: FloatArray  # the score of every document under the user's own w*
+    truth: FloatArray  # the same under the w* that regret is measured by
+    discounts: FloatArray
+
+
+class Record(NamedTuple):
+    """What is written down, one row per round: the first documents shown; the utilities of y and ȳ, if measured."""
+
+    shown: IntArray
+    utilities: FloatArray
+
+
+def best_utilities(starts: IntArray, truth: FloatArray, discounts: FloatArray) -> FloatArray:
+    """The utility of the best ranking of every query."""
+    out = np.empty(len(starts) - 1)
+    write_best_utilities(starts, truth, discounts, out)
+    return out
+
+
+class QueryTable:
+    """Queries with their documents, one below the other, and the relevance of each.
+
+    Parameters
+    ----------
+    X
+        The features of all documents, one row each: a 2-D array, or a scipy CSR matrix, which is made dense. Copied,
+        unless nobody can write to it.
+    starts
+        Where the documents of each query begin, and where those of the last end: query i has the rows
+        ``starts[i]`` … ``starts[i + 1] - 1``, at least one.
+    labels
+        The relevance of each document, for users that go by labels.
+    top
+        How many positions count, as in `Ranking`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen.evaluate import QueryTable
+    >>> queries = QueryTable(np.eye(5), starts=[0, 2, 5], labels=[1, 0, 0, 2, 1], top=2)
+    >>> len(queries)
+    2
+    >>> queries.contexts[1]
+    Ranking(3 docs x 5 features, top=2)
+    >>> queries.labels_of(queries.contexts[1])
+    array([0., 2., 1.])
+    """
+
+    def __init__(self, X: Any, starts: Any, labels: Any = None, top: int = 5) -> None:
+        self.X: FloatArray = as_rows(X, "X").dense()
+        self.starts = _as_starts(starts, len(self.X))
+        self.labels = None if labels is None else _as_labels(labels, len(self.X))
+        self.top = checks.whole("top", top, "give the number of positions that count, e.g. top=5")
+        self._contexts: list[Ranking] = []
+        self._numbers: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __repr__(self) -> str:
+        return f"QueryTable({len(self)} queries, {len(self.X)} docs x {self.dim} features, top={self.top})"
+
+    @property
+    def dim(self) -> int:
+        """The number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def contexts(self) -> list[Ranking]:
+        """The queries as problem instances for the two verbs: made once, then kept; ``X`` is read-only from then on."""
+        if not self._contexts:
+            self.X.flags.writeable = False
+            blocks = zip(self.starts[:-1], self.starts[1:], strict=True)
+            self._contexts = [Ranking(self.X[first:last], self.top) for first, last in blocks]
+            self._numbers = {id(context): i for i, context in enumerate(self._contexts)}
+        return self._contexts
+
+    def labels_of(self, context: Any) -> FloatArray:
+        """The labels of one of the `contexts`, for a user: ``NoisyDepth(labels=queries.labels_of, depth=10)``."""
+        i = self._numbers.get(id(context))
+        if self.labels is None or i is None:
+            raise InvalidArgument(
+                "there are no labels for this context" if i is None else "the queries were made without labels",
+                "make the table with labels, and ask for one of its contexts",
+            )
+        return self.labels[self.starts[i] : self.starts[i + 1]]
+
+    def labels_for(self, user: Any) -> FloatArray:
+        """The label that a simulated user gives to each document; none, if it does not go by labels."""
+        if not isinstance(user, (NoisyDepth, ClickUser)):
+            return np.empty(0)
+        labels = user._labels
+        if labels._find == self.labels_of and self.labels is not None:
+            found = self.labels
+        elif labels._find is None and labels._fixed is None:
+            raise InvalidArgument("the user's labels are used up in order", "make it with labels=queries.labels_of")
+        else:
+            found = np.concatenate([labels(context) for context in self.contexts]).astype(np.float64)
+        if isinstance(user, ClickUser):
+            user.grades(found, slice(None))  # refuses labels that its tables do not know
+        return found
+
+    def scores(self, w: Any) -> FloatArray:
+        """The score w·x of every document."""
+        return dense_scores(self.X, as_weights(w, self.dim))
+
+
+def _as_starts(starts: Any, n: int) -> IntArray:
+    given = np.asarray(starts)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) < 2:
+        raise InvalidArgument(
+            f"starts has shape {given.shape} and dtype {given.dtype}", "give one whole number more than queries"
+        )
+    whole = given.astype(np.int64)
+    if whole[0] != 0 or whole[-1] != n or (np.diff(whole) < 1).any():
+        raise InvalidArgument(
+            f"starts runs from {whole[0]} to {whole[-1]} and there are {n} documents",
+            f"let it rise from 0 to {n}, by one document or more per query",
+        )
+    return whole
+
+
+def _as_labels(labels: Any, n: int) -> FloatArray:
+    given = np.asarray(labels)
+    if given.shape != (n,) or given.dtype.kind not in "fiub" or not np.isfinite(given).all():
+        raise InvalidArgument(
+            f"labels has shape {given.shape} and dtype {given.dtype}", f"give one finite number per document, {n} here"
+        )
+    return given.astype(np.float64)
+
 
 _NONE: FloatArray = np.empty(0)
 

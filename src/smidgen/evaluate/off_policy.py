@@ -1,25 +1,35 @@
-"""What a policy that was not shown would have earned: by weights, by a model, or by both."""
+"""What a policy that was not shown would have earned, from a log with propensities: by weights, by a model, or by both.
+
+`overlap` says whether a log can answer for another policy at all, `log_chance` how likely a learner that ranks would
+have shown a list that another one has shown. Exported as `smidgen.offline`.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from smidgen import checks
-from smidgen.decision import FloatArray
+from smidgen._core.rank import log_probability
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.offline.betting import mean_between, ratio_between
-from smidgen.evaluate.offline.estimate import Estimate
-from smidgen.evaluate.offline.given import (
+from smidgen.evaluate.confidence import (
+    FEW,
+    Estimate,
     as_actions,
     as_alpha,
     as_numbers,
     as_policy,
     as_propensities,
+    asymptotic,
+    mean_between,
+    ratio_between,
     same_length,
 )
-from smidgen.evaluate.offline.sequence import FEW, asymptotic
 
 
 def ips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, bound: float | None = None) -> Estimate:
@@ -172,7 +182,7 @@ def doubly_robust_by_terms(
 
     Examples
     --------
-    >>> from smidgen.evaluate.offline.policies import doubly_robust_by_terms
+    >>> from smidgen.evaluate.off_policy import doubly_robust_by_terms
     >>> doubly_robust_by_terms([1.0, 0.0], [0.5, 0.5], [1.0, 0.0], [0.9, 0.9], [0.9, 0.1]).value
     1.0
     """
@@ -221,3 +231,147 @@ def _shown(target: Any) -> FloatArray:
 
 def _predictions(predicted: Any) -> FloatArray:
     return np.clip(as_numbers("predicted", predicted, -1e100, 1e100, ndim=2), 0.0, 1.0)
+
+
+#: A mean weight further from 1 than so many standard errors says that the propensities are not what was drawn from.
+FAR = 5.0
+#: An estimate that hangs on fewer rounds than this share of the log is called noisy.
+THIN = 0.1
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How much of a log bears on another policy.
+
+    Attributes
+    ----------
+    effective
+        How many rounds the log is worth for it.
+    share
+        The same as a share of the log.
+    largest
+        The largest weight.
+    mean
+        The mean weight: 1, but for chance, if the propensities are right.
+    matched
+        In how many rounds the new policy could have shown the same.
+    n
+        Rounds.
+    words
+        What that means, a sentence each, the most important first.
+    """
+
+    effective: float
+    share: float
+    largest: float
+    mean: float
+    matched: int
+    n: int
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+def overlap(propensities: Any, target: Any) -> Overlap:
+    """Diagnose whether a log bears on another policy, with words.
+
+    Parameters
+    ----------
+    propensities
+        The probability with which the shown was shown.
+    target
+        The probability with which the new policy would have shown just that.
+
+    Examples
+    --------
+    >>> from smidgen import offline
+    >>> print(offline.overlap([0.5] * 100, [1, 0] * 50))
+    The log is worth 50 of its 100 rounds for this policy; the largest weight is 2.
+    """
+    p, pi = as_propensities(propensities), as_numbers("target", target, 0.0, 1.0)
+    n = same_length(propensities=p, target=pi)
+    with np.errstate(over="ignore"):
+        w = np.minimum(pi / p, 1e300)
+    effective, matched, mean = effective_sample_size(w / max(1.0, w.max())), int(np.count_nonzero(w)), float(w.mean())
+    error = float(w.std()) / math.sqrt(n)
+    words = []
+    if matched < FEW:
+        words.append(
+            f"Only in {matched} of {n} rounds could this policy have shown the same: too few for an estimate. Let the "
+            "old one explore more, or try the new one on a share of the traffic."
+        )
+    if matched >= FEW and abs(mean - 1.0) > FAR * error + 1e-9:
+        words.append(
+            f"The mean weight is {mean:.3g} and should be near 1: either the log lacks rounds, or the propensities are "
+            "not those that were drawn from, or the new policy shows what the old one never could."
+        )
+    if matched >= FEW and effective < THIN * n:
+        words.append(
+            f"The estimate hangs on few rounds, worth {effective:.0f} of {n}: the new policy mostly shows what was "
+            "rarely shown."
+        )
+    words.append(
+        f"The log is worth {effective:.0f} of its {n} rounds for this policy; the largest weight is {w.max():.3g}."
+    )
+    return Overlap(effective, effective / n, float(w.max()), mean, matched, n, tuple(words))
+
+
+def log_chance(mine: Decision, shown: IntArray, settings: Mapping[str, Any]) -> float:
+    """The log of the chance that the first places of a list would have been these; −∞ if they could not.
+
+    Parameters
+    ----------
+    mine
+        What the learner decided on the same documents.
+    shown
+        The list that was shown: documents, the first place first.
+    settings
+        The learner's: ``depth``, how many of the first places it draws, and of swaps ``swap`` and ``alternate``.
+
+    Notes
+    -----
+    A list that was not drawn has one chance, all or nothing. A list drawn by scores has that of Plackett and Luce. Of
+    neighbours that are swapped at random each pair counts by itself; a list that either pairing can give counts by
+    both.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> from smidgen.evaluate.off_policy import log_chance
+    >>> learner = smidgen.PDGD(dim=2)
+    >>> d = learner.decide(smidgen.Ranking(np.eye(2)))
+    >>> log_chance(d, d.action, learner.params) == d.log_propensity
+    True
+    """
+    order = np.ascontiguousarray(shown, dtype=np.int64)
+    places = min(int(settings.get("depth", len(order))), len(order))
+    if mine.log_propensity is None or mine.scores is None:
+        return 0.0 if np.array_equal(order[:places], np.asarray(mine.action)[:places]) else -math.inf
+    if mine.teams is None:
+        return float(log_probability(np.ascontiguousarray(mine.scores, np.float64), order, places))
+    swap, alternate = float(settings.get("swap", 0.5)), bool(settings.get("alternate", True))
+    greedy = np.asarray(mine.greedy)
+    chances = [_of_pairing(greedy, order, places, start, swap) for start in ((0, 1) if alternate else (0,))]
+    total = sum(map(math.exp, chances)) / len(chances)
+    return math.log(total) if total > 0.0 else -math.inf
+
+
+def _of_pairing(greedy: IntArray, order: IntArray, places: int, start: int, swap: float) -> float:
+    """The log of the chance of a list if the pairs begin at a place: each swapped, or left, and all else untouched."""
+    total, k = 0.0, 0
+    if not np.array_equal(greedy[places:], order[places:]):
+        return -math.inf
+    while k < places:
+        if k < start or k + 1 >= places:
+            if greedy[k] != order[k]:
+                return -math.inf
+            k += 1
+            continue
+        kept = greedy[k] == order[k] and greedy[k + 1] == order[k + 1]
+        swapped = greedy[k] == order[k + 1] and greedy[k + 1] == order[k]
+        p = 1.0 - swap if kept else swap if swapped else 0.0
+        if p <= 0.0:
+            return -math.inf
+        total, k = total + math.log(p), k + 2
+    return total
