@@ -1,15 +1,23 @@
-"""Laws of remembering: saved, loaded, replayed, late, and at most once."""
+"""Laws of a learner's class, of deciding and of remembering.
+
+Of the class: its arguments, its settings, its versions, its card. Of deciding: predict is pure, decide changes nothing
+but its counter, randomness is a function of the seed. Of remembering: saved, loaded, replayed, late, at most once.
+"""
 
 from __future__ import annotations
 
+import inspect
+import random
 import tempfile
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from msgspec import structs
+from numpy.random import mtrand
 
 import smidgen
 from smidgen.decision import Decision
@@ -19,12 +27,238 @@ from smidgen.errors import (
     InvalidArgument,
     MissingExtra,
     NotTeachable,
+    NoWeights,
     SmidgenError,
 )
 from smidgen.learners import Learner, cards, learners
+from smidgen.records import same
+from smidgen.settings import defaults_at
 from smidgen.structures import structured
-from smidgen.testing.case import Case, decisions_of, snapshot
-from smidgen.testing.laws import hold, refused
+from smidgen.testing.laws import Case, decisions_of, hold, picture, refused, snapshot
+
+
+def the_class_is_registered(case: Case) -> None:
+    """Under its name, with its card."""
+    hold(learners.get(case.name) is case.cls, f"put @smidgen.register(Card(…)) on {case.name}")
+    hold(cards.get(case.name) is case.cls.card, "its card is not the one that it was registered with")
+
+
+def arguments_are_keywords(case: Case) -> None:
+    """All arguments are keywords, and ``seed`` is one of them, 0 if it is left out."""
+    parameters = list(inspect.signature(case.cls).parameters.values())
+    stray = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    hold(not stray, f"the arguments {', '.join(stray)} can be given without their names: put a * before them")
+    hold(any(p.name == "seed" and p.default == 0 for p in parameters), "there is no argument seed=0")
+
+
+def a_bad_seed_is_refused(case: Case) -> None:
+    """A seed is a whole number of at most 64 bits."""
+    bad: tuple[Any, ...] = (-1, 2**64, 1.5, "0", True, None)
+    for seed in bad:
+        refused(f"the seed {seed!r}", partial(case.make, seed=seed))
+
+
+def params_make_a_twin(case: Case) -> None:
+    """``type(learner)(**learner.params)`` has the same settings."""
+    learner = case.make(seed=3)
+    twin = type(learner)(**learner.params)
+    hold(repr(twin) == repr(learner), f"the twin is {twin!r} and the learner {learner!r}")
+    hold(twin._settings == learner._settings, "the twin has other settings")
+
+
+def settings_are_recorded(case: Case) -> None:
+    """Learners of one fingerprint are twins: an argument that makes a difference is in ``params``, and is saved."""
+    plain = case.make()
+    for name, value in _others(case):
+        try:
+            changed = case.make(**{name: value})
+        except SmidgenError:
+            continue
+        again = Learner.from_bytes(changed.to_bytes())
+        hold(again._settings == changed._settings, f"{name}={value!r} is lost when the learner is saved")
+        if changed._settings == plain._settings:
+            contexts = case.form.contexts(20, 20)
+            logs = [decisions_of(case.play(learner, contexts)) for learner in (case.make(), changed)]
+            hold(
+                logs[0] == logs[1] and snapshot(changed) == _after(case, contexts),
+                f"{name}={value!r} makes a difference, and no setting says so: hand it on in params",
+            )
+
+
+def older_versions_can_be_read(case: Case) -> None:
+    """Every older number of the settings has its defaults, every older form of the arrays a way to that of today."""
+    cls = case.cls
+    for number in range(1, cls.settings_version):
+        hold(number in cls.older_settings, f"settings_version is {cls.settings_version} and {number} is not known")
+        old = cls.at(number, **{**cls.card.example, **case.settings})
+        again = Learner.from_bytes(old.to_bytes())
+        kept = (again.built_at, again._settings) == (number, old._settings)
+        hold(kept, f"a learner of the settings {number} is another after it was saved")
+    for number in range(1, cls.state_version):
+        hold(
+            number in cls.older_state,
+            f"state_version is {cls.state_version} and older_state does not say how to read {number}",
+        )
+    for name, parameter in inspect.signature(cls).parameters.items():
+        known = name in defaults_at(cls, cls.settings_version) or parameter.default is inspect.Parameter.empty
+        hold(known, f"the default of {name} is not known")
+
+
+def weights_are_a_copy(case: Case) -> None:
+    """Whoever writes to ``weights`` writes to his own copy; a learner without any says what to look at instead."""
+    learner = case.make()
+    case.play(learner, case.form.contexts(16, 5))
+    try:
+        before = learner.weights
+    except NoWeights as error:
+        hold(error.hint, "a learner without weights says what to look at instead")
+        return
+    kept, state = before.copy(), snapshot(learner)
+    before[...] = 99.0
+    hold(np.array_equal(learner.weights, kept), "writing to weights writes to the learner")
+    hold(snapshot(learner) == state, "writing to weights has changed what the learner remembers")
+
+
+def the_card_tells_the_size(case: Case) -> None:
+    """`Card.size` is no less than what a fresh learner holds: the service goes by it."""
+    learner = case.make()
+    held = sum(array.nbytes for array in learner._state().values())
+    told = case.cls.card.size({**defaults_at(case.cls, case.cls.settings_version), **learner.params})
+    hold(told + 256 >= held, f"the card tells {told} bytes for {learner!r}, which holds {held}")
+
+
+def _after(case: Case, contexts: list[Any]) -> dict[str, Any]:
+    learner = case.make()
+    case.play(learner, contexts)
+    return snapshot(learner)
+
+
+def _others(case: Case) -> list[tuple[str, Any]]:
+    """Other values for the arguments that are numbers or flags and have a default."""
+    found: list[tuple[str, Any]] = []
+    given = {**case.cls.card.example, **case.settings}
+    for name, parameter in inspect.signature(case.cls).parameters.items():
+        value = given.get(name, parameter.default)
+        if isinstance(value, bool):
+            found.append((name, not value))
+        elif isinstance(value, int):
+            found.append((name, value + 1))
+        elif isinstance(value, float):
+            found += [(name, other) for other in (value / 2, value / 2 + 0.25) if other != value]
+    return [(name, value) for name, value in found if name not in ("dim", "n_classes")]
+
+
+def predict_is_pure(case: Case) -> None:
+    """Predictions change nothing, draw nothing, and repeat."""
+    contexts = case.form.contexts(1, 12)
+    learner, quiet = case.make(), case.make()
+    case.play(learner, contexts[:8])
+    case.play(quiet, contexts[:8])
+    before = snapshot(learner)
+    first = [learner.predict(context) for context in contexts]
+    second = [learner.predict(context) for context in contexts]
+    repeated = all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+    hold(repeated, "the same prediction, asked for twice, differs")
+    hold(snapshot(learner) == before, "a prediction has changed what the learner remembers")
+    hold(
+        learner.decide(contexts[9]) == quiet.decide(contexts[9]),
+        "a decision after predictions differs from one without them",
+    )
+
+
+def predict_is_the_greedy_part_of_decide(case: Case) -> None:
+    """What is predicted is what would be decided without exploration."""
+    contexts = case.form.contexts(2, 12)
+    learner = case.make()
+    case.play(learner, contexts)
+    for context in contexts:
+        greedy = learner.decide(context).greedy
+        if case.cls.card.averaged:  # decides by the present weights, predicts by their mean
+            hold(
+                np.array_equal(greedy, context.argmax(learner.weights)), "decision.greedy is not the best under weights"
+            )
+            greedy = context.argmax(learner.mean_weights)
+        said = learner.predict(context)
+        hold(np.array_equal(said, greedy), f"predict gives {said!r} and decision.greedy is {greedy!r}")
+
+
+def decide_changes_nothing_but_its_counter(case: Case) -> None:
+    """Decisions are numbered 1, 2, …, and leave all else as it was."""
+    contexts = case.form.contexts(3, 20)
+    learner = case.make()
+    log = case.play(learner, contexts[:10])
+    before = snapshot(learner)
+    for i, context in enumerate(contexts, start=11):
+        number = learner.decide(context).number
+        hold(number == i, f"decision {i} has the number {number}")
+    hold(snapshot(learner) == {**before, "decided": 30}, "deciding has changed what the learner remembers")
+    hold(learner.rounds == len(log), "decisions without feedback count as rounds")
+
+
+def the_same_seed_gives_the_same_run(case: Case) -> None:
+    """Two learners of one seed make the same decisions and learn the same."""
+    contexts = case.form.contexts(4, 15)
+    one, two = case.make(seed=7), case.make(seed=7)
+    first, second = case.play(one, contexts), case.play(two, contexts)
+    hold(decisions_of(first) == decisions_of(second), "two runs with one seed differ in their decisions")
+    hold(snapshot(one) == snapshot(two), "two runs with one seed differ in what they have learnt")
+
+
+def global_randomness_is_left_alone(case: Case) -> None:
+    """Nobody else's draws are taken: NumPy's and Python's own generators stay where they were."""
+    before = _generators()
+    learner, contexts = case.make(), case.form.contexts(4, 10)
+    case.play(learner, contexts)
+    for context in contexts:
+        learner.predict(context)
+    hold(picture(_generators()) == picture(before), "it draws from the generators that all of Python shares")
+
+
+def another_seed_gives_another_run(case: Case) -> None:
+    """What is drawn goes by the seed, of those whose cards say that they draw."""
+    if not case.cls.card.draws:
+        return
+    contexts = case.form.contexts(4, 40)
+    runs = [decisions_of(case.play(case.make(seed=seed), contexts)) for seed in (1, 2, 3)]
+    if not any(_drew(decision) for run in runs for decision in run):
+        return
+    first, *others = [[_chosen(decision) for decision in run] for run in runs]
+    hold(not all(same(first, other) for other in others), "it draws, and three seeds give one and the same run")
+
+
+def what_it_is_given_stays_as_it_was(case: Case) -> None:
+    """Contexts, decisions and feedback are read, never written to."""
+    for as_csr in (False, True):
+        contexts = case.form.contexts(19, 8, as_csr=as_csr)
+        learner = case.make()
+        for context in contexts:
+            before = picture(context)
+            learner.predict(context)
+            hold(picture(context) == before, "predict has written to its context")
+            decision = learner.decide(context)
+            hold(picture(context) == before, "decide has written to its context")
+            if not case.form.may_learn(learner, decision):
+                continue
+            feedback = case.form.feedback(learner, decision, 0)
+            made, told = picture(decision), picture(feedback)
+            learner.learn(decision, feedback)
+            hold(picture(decision) == made, "learn has written to the decision")
+            hold(picture(feedback) == told, "learn has written to the feedback")
+            hold(picture(context) == before, "learn has written to the context")
+
+
+def _generators() -> Any:
+    numpy_state: Any = mtrand.get_bit_generator().state
+    return [numpy_state, random.getstate()]
+
+
+def _drew(decision: Decision) -> bool:
+    """Whether the decision says so itself: what explores by its confidence draws nothing."""
+    return decision.perturbation is not None or (decision.propensity is not None and decision.propensity < 1.0)
+
+
+def _chosen(decision: Decision) -> Any:
+    return decision.action, decision.perturbation, decision.teams
 
 
 def save_load_continue_is_bit_identical(case: Case) -> None:
