@@ -17,7 +17,7 @@ from smidgen.history.plots import draw, figure_of
 from smidgen.learners import Learner
 from smidgen.learners.tune import Tuner
 from smidgen.theory.losses import Loss
-from smidgen.users.labels import Labels
+from smidgen.users.base import Labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

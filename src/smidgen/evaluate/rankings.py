@@ -32,7 +32,7 @@ from smidgen.optim.rule import ADDITIVE, Program
 from smidgen.structures import Ranking
 from smidgen.theory.losses import Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
-from smidgen.users.person import Person
+from smidgen.users.base import CompiledUser
 from smidgen.users.strict_alpha import as_alpha, as_utility
 
 
@@ -338,7 +338,7 @@ class _Stream(NamedTuple):
 
     table: Queries
     order: IntArray
-    person: Person
+    person: CompiledUser
     record: Record
     rng: np.random.Generator
 

@@ -1,16 +1,31 @@
-"""Relevance labels for simulated users: one array, one per round, or a function of the context."""
+"""What simulated users have in common: relevance labels, and their settings in compiled loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Ranking
+
+STRICT, NOISY, EXPECTED, CLICKING = range(4)  # kinds of users
+
+
+class CompiledUser(NamedTuple):
+    """The settings of a user. A kind reads its own fields."""
+
+    kind: int
+    alpha: float = 1.0
+    strict: float = 1.0
+    depth: int = 1
+    randoms: int = 1
+    attract: FloatArray = np.zeros((1, 1))  # the tables of a `ClickUser`
+    stop: FloatArray = np.zeros((1, 1))
+    tells: bool = False  # its clicks, not the better ranking that they stand for
 
 
 def as_numbers(name: str, value: Any) -> Any:
