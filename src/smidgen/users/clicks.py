@@ -1,8 +1,8 @@
 """Users who click: one family, told apart by two tables of probabilities.
 
 The cascade and the dependent click model read from the top and stop at a click, always or by place. The position-based
-model looks at each place with a chance of its own. With trust bias, what stands high is taken for good. `ClickModel` has
-the usual users of online learning to rank: perfect, navigational, informational, almost random.
+model looks at each place with a chance of its own. With trust bias, what stands high is taken for good. `ClickModel`
+has the usual users of online learning to rank: perfect, navigational, informational, almost random.
 """
 
 from __future__ import annotations
