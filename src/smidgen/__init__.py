@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from smidgen.learners.pipeline import Explanation
     from smidgen.learners.recommended import recommended
     from smidgen.records import structure
-    from smidgen.state.kernel_functions import register_kernel
+    from smidgen.state.dual import register_kernel
     from smidgen.structures import (
         Candidates,
         Choice,
@@ -125,7 +125,7 @@ _HOME = {
     "recommend": "theory.recommend",
     "recommended": "learners.recommended",
     "register": "learners",
-    "register_kernel": "state.kernel_functions",
+    "register_kernel": "state.dual",
     "simulate": "evaluate.compare",
     "structure": "records",
     "tune": "evaluate.compare",

@@ -129,7 +129,7 @@ class DenseRows:
         self._blocks: FloatArray | None = None
         self._readings = 0
         self.offer: Any = (
-            None  #: for `smidgen.state.offers`: the same as compiled code reads it, once that was asked for
+            None  #: for `smidgen.state.sqrt_ridge`: the same as compiled code reads it, once that was asked for
         )
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:

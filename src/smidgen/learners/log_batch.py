@@ -16,8 +16,8 @@ from smidgen.features import LONGEST, DenseRows, Row
 from smidgen.features.row import DOUBLE
 from smidgen.features.rows import longest, longest_of_each, longest_row
 from smidgen.learners.base import Learner
-from smidgen.state.classes import Indices
-from smidgen.state.offers import offer
+from smidgen.state.second_order import Indices
+from smidgen.state.sqrt_ridge import candidate_arrays
 from smidgen.structures import Choice
 
 #: Fewer steps are taken by the verbs.
@@ -181,7 +181,7 @@ def _choice_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], I
         return None
     counts = np.array([each.shape[0] for each in rows], np.int64)
     first = np.cumsum(counts) - counts
-    indices, _, starts = offer(rows[0])
+    indices, _, starts = candidate_arrays(rows[0])
     if kinds == {DenseRows}:
         values = np.concatenate([each.array for each in rows]).reshape(-1)
     else:

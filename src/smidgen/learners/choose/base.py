@@ -39,9 +39,16 @@ from smidgen.learners.log_batch import (
     notes_for,
 )
 from smidgen.randomness import COIN, DIRECTION, stream_key
-from smidgen.state.columns import ColumnRidge
-from smidgen.state.offers import Estimates, Offer, offer
-from smidgen.state.root_ridge import FULL, LEARNT, RootRidge, Slots
+from smidgen.state.sqrt_ridge import (
+    FULL,
+    LEARNT,
+    CandidateArrays,
+    ColumnRidge,
+    Estimates,
+    Slots,
+    SqrtRidge,
+    candidate_arrays,
+)
 from smidgen.structures import Choice
 
 Mask = NDArray[np.bool_]
@@ -55,7 +62,7 @@ TOO_MUCH = -2
 Settled: TypeAlias = tuple[int, int, float]
 #: What is played: the rows of all candidates; how many rows lie between one round and the next (0: the same again);
 #: which candidates are on offer, a row for each round, or one for all, or none; the rewards, a row for each round.
-Played: TypeAlias = tuple[Offer, int, Mask, FloatArray]
+Played: TypeAlias = tuple[CandidateArrays, int, Mask, FloatArray]
 #: What was shown in each round, what had the highest estimate, and the probability of what was shown.
 Shown: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
@@ -120,13 +127,13 @@ def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
     return rows, 0 if shared else K, _masks(available, T, K), table
 
 
-def _sparse(items: Any, dim: int) -> tuple[Offer, int]:
+def _sparse(items: Any, dim: int) -> tuple[CandidateArrays, int]:
     """The rows of a sparse matrix, and how many there are; not copied, since a stream is over before it can change."""
     rows = as_stream(items, dim, np.float64)
     return rows, len(rows[2]) - 1
 
 
-def _dense(items: Any, T: int, K: int, dim: int) -> tuple[Offer, int]:
+def _dense(items: Any, T: int, K: int, dim: int) -> tuple[CandidateArrays, int]:
     """The same of an array."""
     matrix = np.ascontiguousarray(_matrix(items, T, K))
     if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
@@ -136,7 +143,7 @@ def _dense(items: Any, T: int, K: int, dim: int) -> tuple[Offer, int]:
     rows = DenseRows(matrix.astype(np.float64, copy=False))
     check_dim(rows, dim, "items")
     check_finite(rows.array, "items", "give finite numbers")
-    return offer(rows), rows.shape[0]
+    return candidate_arrays(rows), rows.shape[0]
 
 
 def _matrix(items: Any, T: int, K: int) -> Any:
@@ -189,7 +196,7 @@ def _masks(available: Any, T: int, K: int) -> NDArray[np.bool_]:
 LARGE = 256
 _NO_SCORES: FloatArray = np.empty(0)
 _NO_MARKS: Slots = np.empty(0, np.int32)
-_Ridge: TypeAlias = RootRidge | ColumnRidge
+_Ridge: TypeAlias = SqrtRidge | ColumnRidge
 
 
 def bytes_of_state(settings: Mapping[str, Any]) -> int:
@@ -254,7 +261,7 @@ class RewardLearner(BatchLearner):
             self._ridge = ColumnRidge(self.dim, ridge, keep)
         else:
             claimed = covariance == "auto" and self.dim > LARGE
-            self._ridge = RootRidge(self.dim, ridge, keep, LARGE if claimed else None)
+            self._ridge = SqrtRidge(self.dim, ridge, keep, LARGE if claimed else None)
         self._samples = rule == SAMPLES
         self._marks = np.full(self.dim, -1, np.int32) if self._samples else _NO_MARKS
 
@@ -262,7 +269,7 @@ class RewardLearner(BatchLearner):
     def weights(self) -> FloatArray:
         """A copy of the weights w: the estimate of a reward is w·x."""
         ridge = self._ridge
-        return ridge.weights if isinstance(ridge, RootRidge) else ridge.faded(self._numbers[ROUNDS])[0]
+        return ridge.weights if isinstance(ridge, SqrtRidge) else ridge.faded(self._numbers[ROUNDS])[0]
 
     @property
     def covariance(self) -> str:
@@ -321,7 +328,7 @@ class RewardLearner(BatchLearner):
         t, T = 0, len(played[3])
         while t < T:
             ridge, place = self._ridge, (first, t)
-            if isinstance(ridge, RootRidge):
+            if isinstance(ridge, SqrtRidge):
                 parts = ridge.R, ridge.slots, ridge.used, ridge.F
                 t, why = play_root(*parts, self._numbers, self._keys, played, place, shown)
             else:
@@ -333,9 +340,9 @@ class RewardLearner(BatchLearner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         rows, mask = candidates(context, self.dim)
-        K, (idx, val, starts), ridge = rows.shape[0], rows.offer or offer(rows), self._ridge
+        K, (idx, val, starts), ridge = rows.shape[0], rows.offer or candidate_arrays(rows), self._ridge
         scores, widths, p = np.empty(K), np.empty(K), np.empty(K)
-        if type(ridge) is RootRidge and not self._samples:  # the usual case, without another call
+        if type(ridge) is SqrtRidge and not self._samples:  # the usual case, without another call
             R, slots, numbers, keys = ridge.R, ridge.slots, self._numbers, self._keys
             settled = decide_root(R, slots, idx, val, starts, 0, mask, numbers, keys, number, scores, widths, p)
         else:
@@ -357,10 +364,10 @@ class RewardLearner(BatchLearner):
             widths=widths,
         )
 
-    def _choose(self, rows: Offer, mask: Mask, number: int, out: Estimates) -> Settled:
+    def _choose(self, rows: CandidateArrays, mask: Mask, number: int, out: Estimates) -> Settled:
         """The action, the greedy one and the action's propensity."""
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
-        if isinstance(ridge, RootRidge):
+        if isinstance(ridge, SqrtRidge):
             R, slots = ridge.R, ridge.slots
             if self._samples:
                 return sample_root(R, slots, ridge.used, *rows, 0, mask, numbers, keys, number, *out)
@@ -408,12 +415,12 @@ class RewardLearner(BatchLearner):
         return _NO_SCORES
 
     def _takes(self, course: LogBatch) -> BatchArrays | None:
-        fades = isinstance(self._ridge, RootRidge) and self._ridge.keep < 1.0
+        fades = isinstance(self._ridge, SqrtRidge) and self._ridge.keep < 1.0
         return None if fades or course.labels or bool in course.told else super()._takes(course)
 
     def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
-        if isinstance(ridge, RootRidge):
+        if isinstance(ridge, SqrtRidge):
             return follow_root(ridge.R, ridge.slots, ridge.used, numbers, keys, way, trip, begin, end, noted)
         return follow_columns(ridge.D, self._marks, numbers, keys, way, trip, begin, end, noted)
 
@@ -443,8 +450,8 @@ class RewardLearner(BatchLearner):
 
     def _hear(self, rows: Rows, action: int, reward: float) -> None:
         """Learn the reward of one row."""
-        ridge, given = self._ridge, rows.offer or offer(rows)
-        if isinstance(ridge, RootRidge):
+        ridge, given = self._ridge, rows.offer or candidate_arrays(rows)
+        if isinstance(ridge, SqrtRidge):
             if ridge.keep == 1.0:
                 R, slots, (idx, val, starts) = ridge.R, ridge.slots, given
                 why = hear_root(R, slots, ridge.used, idx, val, starts, action, reward, self._numbers)
@@ -462,10 +469,10 @@ class RewardLearner(BatchLearner):
             _refuse(-1)
         self._numbers[ROUNDS] += 1.0
 
-    def _make_space(self, given: Offer, row: int) -> None:
+    def _make_space(self, given: CandidateArrays, row: int) -> None:
         """More rows for columns that come into use; beyond the most that there may be, A becomes its diagonal."""
         ridge = self._ridge
-        if isinstance(ridge, RootRidge):
+        if isinstance(ridge, SqrtRidge):
             wanted = int(ridge.used[0]) + ridge.missing(given, row)
             if wanted <= LARGE:
                 ridge.grow(min(LARGE, max(wanted, 2 * len(ridge.R))))
@@ -483,9 +490,9 @@ class RewardLearner(BatchLearner):
         w, now = np.array(start["w"], dtype=np.float64), float(start["t"][0]) if "t" in start else 0.0
         a = np.maximum(start["a"], ridge.ridge) if "a" in start else np.full(self.dim, ridge.ridge)
         self._numbers[ROUNDS] = max(0.0, now)
-        if isinstance(ridge, RootRidge) and ridge.begin(w, a):
+        if isinstance(ridge, SqrtRidge) and ridge.begin(w, a):
             return
-        if isinstance(ridge, RootRidge):
+        if isinstance(ridge, SqrtRidge):
             self._ridge = ColumnRidge.of(w, a, ridge.ridge, ridge.keep, self._numbers[ROUNDS])
         else:
             ridge.begin(w, a, self._numbers[ROUNDS])
@@ -493,12 +500,12 @@ class RewardLearner(BatchLearner):
     def _diagonal(self) -> FloatArray:
         """The diagonal of A as it is now."""
         ridge = self._ridge
-        return ridge.diagonal if isinstance(ridge, RootRidge) else ridge.faded(self._numbers[ROUNDS])[1]
+        return ridge.diagonal if isinstance(ridge, SqrtRidge) else ridge.faded(self._numbers[ROUNDS])[1]
 
     def _predict(self, context: Any) -> int:
         rows, mask = candidates(context, self.dim)
         K = rows.shape[0]
-        action, greedy, _ = self._choose(offer(rows), mask, 0, (np.empty(K), np.empty(K), np.empty(K)))
+        action, greedy, _ = self._choose(candidate_arrays(rows), mask, 0, (np.empty(K), np.empty(K), np.empty(K)))
         return greedy if action >= 0 else _refuse(action)
 
     def _state(self) -> dict[str, NDArray[Any]]:
@@ -507,17 +514,17 @@ class RewardLearner(BatchLearner):
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """A must have one of the forms that these settings can lead to: rows by need, or its diagonal."""
         ridge, like = self._ridge, {**self._state()}
-        claimed = isinstance(ridge, RootRidge) and ridge.most is not None
+        claimed = isinstance(ridge, SqrtRidge) and ridge.most is not None
         if claimed and "D" in state:
             like = {"rounds": like["rounds"], **ColumnRidge(self.dim, ridge.ridge, ridge.keep).arrays()}
-        elif claimed and isinstance(ridge, RootRidge):
+        elif claimed and isinstance(ridge, SqrtRidge):
             like |= ridge.of_rows(len(state["R"]) if "R" in state else 0)
             ridge.check_slots(state)
         check_shapes(like, state)
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._numbers[ROUNDS] = state["rounds"][0]
-        if "D" in state and isinstance(self._ridge, RootRidge):
+        if "D" in state and isinstance(self._ridge, SqrtRidge):
             self._ridge = ColumnRidge(self.dim, self._ridge.ridge, self._ridge.keep)
         self._ridge.restore(state)
 

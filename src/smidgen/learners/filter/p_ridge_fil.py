@@ -19,7 +19,7 @@ from smidgen.learners.filter.base import Filter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.learners.sizes import vector_and_matrix
 from smidgen.randomness import COIN, stream_key
-from smidgen.state.full import FullClasses
+from smidgen.state.second_order import FullClasses
 
 
 @register(

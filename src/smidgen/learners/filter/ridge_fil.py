@@ -35,7 +35,7 @@ from smidgen.learners.filter.base import (
 )
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.learners.sizes import by_covariance
-from smidgen.state.kernel_functions import KernelFunction, find_kernel
+from smidgen.state.dual import KernelFunction, find_kernel
 from smidgen.state.ridge import DiagonalRidge, ForgettingRidge, FullRidge, KernelRidge, Ridge
 from smidgen.state.sparse_ridge import SparseRidge
 

@@ -22,9 +22,7 @@ from smidgen.history import History
 from smidgen.learners.inputs import kept_row
 from smidgen.learners.log_batch import BatchArrays, BatchLearner, LogBatch
 from smidgen.settings import refuse_large
-from smidgen.state.classes import Block, padded
-from smidgen.state.diagonal import DiagonalClasses
-from smidgen.state.full import FullClasses
+from smidgen.state.second_order import Block, DiagonalClasses, FullClasses, padded
 
 SMALL = 2**16
 MOST = 2**24  # classes

@@ -35,11 +35,8 @@ from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
 from smidgen.learners.log_batch import BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.learners.sizes import by_covariance
 from smidgen.randomness import COIN, stream_key
-from smidgen.state.classes import Block, padded
-from smidgen.state.diagonal import DiagonalClasses
-from smidgen.state.dual import DualClasses
-from smidgen.state.full import FullClasses
-from smidgen.state.kernel_functions import KernelFunction, find_kernel
+from smidgen.state.dual import DualClasses, KernelFunction, find_kernel
+from smidgen.state.second_order import Block, DiagonalClasses, FullClasses, padded
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
 

@@ -24,7 +24,7 @@ from smidgen.learners.base import register
 from smidgen.learners.card import Card
 from smidgen.learners.label.base import Csr, SecondOrderLabelLearner, Shown, Stream
 from smidgen.learners.sizes import by_covariance
-from smidgen.state.classes import Block
+from smidgen.state.second_order import Block
 
 
 @register(

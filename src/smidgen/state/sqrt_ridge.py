@@ -1,11 +1,15 @@
-"""Ridge regression with full A, kept as a square root of its inverse: S·Sᵀ = A⁻¹ (Potter 1963).
+"""Ridge regression for choosing among candidates: with full A, as a square root of its inverse, or with diagonal A.
 
-xᵀA⁻¹x = ‖Sᵀx‖² can then never come out below zero, however badly features are scaled, and w + S·z with normal z is a
-draw from the posterior. One array R holds all of it, a row per column of the features: S, then w, then the diagonal of
-A. So one pass over R gives Sᵀx and w·x. What is done with it stands in `_core/ridge.hpp`.
+Full A is kept as S·Sᵀ = A⁻¹ (Potter 1963 [1]_). xᵀA⁻¹x = ‖Sᵀx‖² can then never come out below zero, however badly
+features are scaled, and w + S·z with normal z is a draw from the posterior. One array R holds all of it, a row per
+column of the features: S, then w, then the diagonal of A. So one pass over R gives Sᵀx and w·x. What is done with it
+stands in `_core/ridge.hpp`. Features may have many more columns than are in use. `slots` says which row of R belongs to
+a column, −1 if none does yet: such a column has w = 0 and A = a. Without slots every column has its own row.
 
-Features may have many more columns than are in use. `slots` says which row of R belongs to a column, −1 if none does
-yet: such a column has w = 0 and A = a. Without slots every column has its own row.
+Diagonal A has per column its weight and its entry of A, for many columns and sparse rows. With forgetting, λ < 1,
+columns fade together but are written only when they are next met: m rounds without an example turn a into
+a₀ + λᵐ(a − a₀) and w into λᵐ·a·w over the new a, which is λᵐb over it. So a column also keeps the round in which it was
+last written.
 
 References
 ----------
@@ -16,16 +20,48 @@ References
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.choose import fade_root
+from smidgen._core.choose import fade_root, faded_columns, hear_columns
 from smidgen.arrays import aligned, zeros
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
-from smidgen.state.offers import Offer
+from smidgen.features import Rows
+from smidgen.features.rows import DenseRows
+from smidgen.state.second_order import Indices
+
+#: Of each candidate: its estimate, its spread (a width in the end), its probability.
+Estimates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+#: Indices, values and row starts. Dense rows have no starts: there the indices are those of every row.
+CandidateArrays: TypeAlias = tuple[Indices, FloatArray, IntArray]
+
+#: In the place of the row starts of dense rows.
+NO_STARTS: IntArray = np.empty(0, np.int64)
+
+
+@lru_cache(maxsize=32)
+def _everything(dim: int) -> Indices:
+    return np.arange(dim, dtype=np.uint32)
+
+
+def candidate_arrays(rows: Rows) -> CandidateArrays:
+    """The arrays of rows; kept with them, as deciding and learning both ask.
+
+    The values may be the caller's: compiled code does not write to them.
+    """
+    made: CandidateArrays | None = rows.offer
+    if made is None:
+        if isinstance(rows, DenseRows):
+            made = _everything(rows.shape[1]), rows.array.reshape(-1), NO_STARTS
+        else:
+            made = rows.indices.astype(np.uint32), rows.data, rows.indptr
+        rows.offer = made
+    return made
+
 
 Slots = NDArray[np.int32]
 #: What became of an example: learnt; refused, since a number is not finite; not learnt, for want of free rows.
@@ -39,7 +75,7 @@ def _width(rows: int) -> int:
     return -(-(rows + 2) // 8) * 8
 
 
-class RootRidge:
+class SqrtRidge:
     """w, a root of A⁻¹ and the diagonal of A: d² operations to ask, 2d² to learn; d³ with forgetting.
 
     Parameters
@@ -71,11 +107,11 @@ class RootRidge:
             F[every, every] = self.ridge
         return R, F
 
-    def fade(self, offer: Offer, row: int, y: float) -> int:
+    def fade(self, offer: CandidateArrays, row: int, y: float) -> int:
         """Learn one row of an offer, and let all before fade."""
         return fade_root(self.R, self.slots, self.used, self.F, offer, row, y, self.ridge, self.keep)
 
-    def missing(self, offer: Offer, row: int) -> int:
+    def missing(self, offer: CandidateArrays, row: int) -> int:
         """How many rows of R the columns of an example still lack."""
         idx, val, starts = offer
         if len(starts):
@@ -155,3 +191,64 @@ class RootRidge:
         """Take over saved arrays."""
         self.R, self.F = aligned(arrays["R"]), arrays.get("F", self.F)
         self.slots, self.used = arrays.get("slots", self.slots), arrays.get("used", self.used)
+
+
+#: What columns fade by: a₀, λ, and the rounds learnt.
+Fading: TypeAlias = tuple[float, float, float]
+
+
+class ColumnRidge:
+    """Weights and the diagonal of A: nnz operations to ask and to learn, 2·dim numbers (3·dim with forgetting).
+
+    It is not ridge regression: columns are corrected each by its own count, by the residual rule that full A obeys, as
+    if they were uncorrelated.
+
+    Parameters
+    ----------
+    dim
+        Columns of the features.
+    ridge
+        a₀; A starts as a₀·I.
+    keep
+        λ, what is left of the past with every new example.
+    """
+
+    covariance = "diagonal"
+
+    def __init__(self, dim: int, ridge: float, keep: float = 1.0) -> None:
+        self.ridge, self.keep = ridge, keep
+        self.D: FloatArray = np.zeros((dim, 2 if keep == 1.0 else 3))
+        self.D[:, 1] = ridge
+
+    @classmethod
+    def of(cls, w: FloatArray, a: FloatArray, ridge: float, keep: float, now: float) -> ColumnRidge:
+        """One that starts from given weights and a given diagonal, after ``now`` rounds."""
+        made = cls(len(w), ridge, keep)
+        made.begin(w, a, now)
+        return made
+
+    def fading(self, now: float) -> Fading:
+        """What the kernels need to fade by: a₀, λ, and the rounds learnt."""
+        return self.ridge, self.keep, now
+
+    def hear(self, offer: CandidateArrays, row: int, y: float, now: float) -> int:
+        """Learn one row of an offer, if that leads to finite numbers."""
+        return hear_columns(self.D, offer, row, y, self.fading(now))
+
+    def faded(self, now: float) -> tuple[FloatArray, FloatArray]:
+        """The weights and the diagonal of A, as they are after ``now`` rounds."""
+        w, a = np.empty(len(self.D)), np.empty(len(self.D))
+        faded_columns(self.D, self.fading(now), w, a)
+        return w, a
+
+    def begin(self, w: FloatArray, a: FloatArray, now: float) -> None:
+        """Start from given weights and a given diagonal, after ``now`` rounds."""
+        self.D[:, 0], self.D[:, 1], self.D[:, 2:] = w, a, now
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is remembered."""
+        return {"D": self.D}
+
+    def restore(self, arrays: Any) -> None:
+        """Take over saved arrays."""
+        self.D = arrays["D"]
