@@ -14,7 +14,7 @@ import pytest
 import smidgen
 from service.asgi import Caller
 from smidgen import records
-from smidgen.client.refusals import ServiceError, refusal
+from smidgen.client.wire import ServiceError, refusal
 from smidgen.data import read_ubi
 from smidgen.decoding import UNREADABLE
 from smidgen.errors import SmidgenError

@@ -220,9 +220,9 @@ class TestLoop:
             self.played(call)
             answer = client.model("auction")
             raw = call.post("/v1/models/auction/decisions", {"lots": [[1.0, 0.0], [0.0, 1.0]]}).content
-            from smidgen.client import replies
+            from smidgen.client import wire
 
-            told = replies.answer(raw)
+            told = wire.read_answer(raw)
             assert (told.lot, told.action, told.more) == (1, 1, {"lot": 1})
             with pytest.raises(AttributeError, match="no 'wings'"):
                 _ = told.wings

@@ -1,21 +1,163 @@
-"""The client for code with ``await``."""
+"""The client for code with ``await``, and a model of a service; decisions asked for at the same time go in one call."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
-from smidgen.client import bodies, paths, replies
-from smidgen.client.asynchronous_model import AsyncModel
-from smidgen.client.gathering import Gathering
-from smidgen.client.patience import AGAIN, Patience, address, checked, event
-from smidgen.client.replies import Answer, Learnt
+from smidgen.client import wire
+from smidgen.client.wire import AGAIN, Answer, Learnt, RetryPolicy, ServiceError, content_of, read_event, service_url
 from smidgen.knobs import Knobs
+
+
+class AsyncModel:
+    """A model of a service: `decide` and `learn`, to be awaited. The arguments are those of `Model`.
+
+    Parameters
+    ----------
+    client
+        The service.
+    name
+        The model's name.
+    """
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self.client = client
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"AsyncModel({self.name!r})"
+
+    async def decide(
+        self,
+        given: Any = None,
+        *,
+        ids: Sequence[str | int] | None = None,
+        top: int | None = None,
+        key: str | None = None,
+        id: str | None = None,
+        context: Any = None,
+        features: Any = None,
+        drafts: Any = None,
+        **more: Any,
+    ) -> Answer:
+        """Ask for a decision; see `Model.decide`."""
+        body = wire.decision_body(
+            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts
+        )
+        body |= more
+        return await self.client._decide(self.name, body)
+
+    async def decide_many(
+        self, given: Any, *, keys: Sequence[str] | str | None = None, top: int | None = None
+    ) -> list[Answer]:
+        """Ask for many decisions in one call; see `Model.decide_many`."""
+        return await self.client._batched(self.name, wire.decisions_body(given, keys=keys, top=top))
+
+    async def weights(self, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """Its weights by name, strongest first."""
+        return await self.client.weights(self.name, key, limit)
+
+    async def taste(self, key: str | None = None) -> dict[str, Any]:
+        """What people's edits say of their taste, in words and by trait; see `Client.taste`."""
+        return await self.client.taste(self.name, key)
+
+    async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
+        """Tell what the user did; see `Client.learn`."""
+        return await self.client.learn(decision, **feedback)
+
+    async def compare(self) -> dict[str, Any]:
+        """How the challenger or shadow beside it does, or how it does beside its champion; see `Client.compare`."""
+        return await self.client.compare(self.name)
+
+    async def promote(self) -> dict[str, Any]:
+        """Let its champion decide with its settings and state from now on."""
+        return await self.client.promote(self.name)
+
+    async def health(self) -> list[dict[str, Any]]:
+        """What was found about it, the worst first."""
+        return await self.client.health(self.name)
+
+    async def story(self, decision: Answer | str) -> dict[str, Any]:
+        """A decision from beginning to end."""
+        return await self.client.story(decision)
+
+    async def describe(self) -> dict[str, Any]:
+        """The model at a glance."""
+        return await self.client.describe(self.name)
+
+    def log(self, after: int = 0, slot: int | None = None) -> AsyncIterator[dict[str, Any]]:
+        """Its events, in order."""
+        return self.client.log(self.name, after, slot)
+
+    async def teach(
+        self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
+    ) -> dict[str, Any]:
+        """Teach examples whose answers are known; see `AsyncClient.teach`."""
+        return await self.client.teach(self.name, examples, key=key, id=id)
+
+    async def archive(self) -> dict[str, Any]:
+        """No more decisions; the log stays."""
+        return await self.client.archive(self.name)
+
+
+Send = Callable[[list[dict[str, Any]]], Awaitable[list[Answer]]]
+
+
+class AutoBatch:
+    """What was asked of one model since the event loop last came round.
+
+    Parameters
+    ----------
+    largest
+        How many requests share a call at most.
+    """
+
+    def __init__(self, largest: int) -> None:
+        self._largest = largest
+        self._waiting: list[tuple[dict[str, Any], asyncio.Future[Answer]]] = []
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def add(self, body: dict[str, Any], send: Send) -> Answer:
+        """Add a request; the first of a call sends it, when all that run at the same time have added theirs."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((body, future))
+        if len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._go, send)
+        return await future
+
+    def _go(self, send: Send) -> None:
+        waiting, self._waiting = self._waiting, []
+        for start in range(0, len(waiting), self._largest):
+            call = asyncio.ensure_future(self._call(waiting[start : start + self._largest], send))
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
+
+    async def _call(self, part: list[tuple[dict[str, Any], asyncio.Future[Answer]]], send: Send) -> None:
+        try:
+            answers = await send([body for body, _ in part])
+        except ServiceError as error:
+            if len(part) > 1 and 400 <= error.status < 500:  # one bad request refuses all: ask one by one
+                await asyncio.gather(*(self._call([each], send) for each in part))
+                return
+            self._fail(part, error)
+        except BaseException as error:
+            self._fail(part, error)
+            raise
+        else:
+            for (_, future), answer in zip(part, answers, strict=True):
+                if not future.done():
+                    future.set_result(answer)
+
+    def _fail(self, part: list[tuple[dict[str, Any], asyncio.Future[Answer]]], error: BaseException) -> None:
+        for _, future in part:
+            if not future.done():
+                future.set_exception(error)
 
 
 class AsyncClient:
@@ -51,11 +193,11 @@ class AsyncClient:
         batch: int = 1,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._patience = Patience(retries)
+        self._patience = RetryPolicy(retries)
         self._batch = batch
-        self._gatherings: dict[str, Gathering] = {}
+        self._gatherings: dict[str, AutoBatch] = {}
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._http = httpx.AsyncClient(base_url=address(url), headers=headers, timeout=timeout, transport=transport)
+        self._http = httpx.AsyncClient(base_url=service_url(url), headers=headers, timeout=timeout, transport=transport)
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,8 +229,8 @@ class AsyncClient:
     ) -> AsyncModel:
         """Make a model, or find it if it is there with the same settings; see `Client.create`."""
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
-        given |= {"knobs": bodies.knobs(knobs), "feedback": feedback, "id_feature": id_feature, **more}
-        await self._send("PUT", paths.model(name), bodies.settings(loop, learner, given))
+        given |= {"knobs": wire.knobs_body(knobs), "feedback": feedback, "id_feature": id_feature, **more}
+        await self._send("PUT", wire.model_path(name), wire.settings_body(loop, learner, given))
         return AsyncModel(self, name)
 
     def model(self, name: str) -> AsyncModel:
@@ -97,59 +239,59 @@ class AsyncClient:
 
     async def models(self) -> list[dict[str, Any]]:
         """The models at a glance."""
-        return list(replies.plain(await self._send("GET", "/v1/models"))["models"])
+        return list(wire.read_plain(await self._send("GET", "/v1/models"))["models"])
 
     async def describe(self, name: str) -> dict[str, Any]:
         """A model at a glance."""
-        return replies.plain(await self._send("GET", paths.model(name)))
+        return wire.read_plain(await self._send("GET", wire.model_path(name)))
 
     async def weights(self, name: str, key: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
         """Names and weights, strongest first; see `Client.weights`."""
-        return list(replies.plain(await self._send("GET", paths.weights(name, key, limit)))["weights"])
+        return list(wire.read_plain(await self._send("GET", wire.weights_path(name, key, limit)))["weights"])
 
     async def taste(self, name: str, key: str | None = None) -> dict[str, Any]:
         """What people's edits say of their taste: ``taste``, sentences, and ``traits`` with their figures."""
-        return replies.plain(await self._send("GET", paths.taste(name, key)))
+        return wire.read_plain(await self._send("GET", wire.taste_path(name, key)))
 
     async def teach(
         self, name: str, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
     ) -> dict[str, Any]:
         """Teach examples whose answers are known, all of them, once; see `Client.teach`."""
-        body = bodies.examples(examples, key=key, id=id)
-        return replies.plain(await self._send("POST", paths.model(name) + "/examples", body))
+        body = wire.examples_body(examples, key=key, id=id)
+        return wire.read_plain(await self._send("POST", wire.model_path(name) + "/examples", body))
 
     async def health(self, name: str) -> list[dict[str, Any]]:
         """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
-        return list(replies.plain(await self._send("GET", paths.model(name) + "/health"))["findings"])
+        return list(wire.read_plain(await self._send("GET", wire.model_path(name) + "/health"))["findings"])
 
     async def amend(self, name: str, **changes: Any) -> dict[str, Any]:
         """Change a model that lives: ``add_labels``, ``add_text``, ``window_s``, ``default_reward``, ``explore``, …."""
-        return replies.plain(await self._send("PATCH", paths.model(name), bodies.encode(changes)))
+        return wire.read_plain(await self._send("PATCH", wire.model_path(name), wire.encode(changes)))
 
     async def copy(self, name: str, to: str, *, learnt: bool = True) -> dict[str, Any]:
         """Make a copy of a model under another name, with or without what it has learnt."""
-        body = bodies.encode({"to": to, "learnt": learnt})
-        return replies.plain(await self._send("POST", paths.model(name) + ":copy", body))
+        body = wire.encode({"to": to, "learnt": learnt})
+        return wire.read_plain(await self._send("POST", wire.model_path(name) + ":copy", body))
 
     async def bring(self, name: str, content: bytes, media: str = "application/octet-stream") -> dict[str, Any]:
         """Make a model of a saved learner (``learner.to_bytes()``), or of a log (``application/x-ndjson``)."""
-        return replies.plain(await self._send("POST", paths.model(name) + ":import", content, media))
+        return wire.read_plain(await self._send("POST", wire.model_path(name) + ":import", content, media))
 
     async def archive(self, name: str) -> dict[str, Any]:
         """No more decisions; the log stays."""
-        return replies.plain(await self._send("DELETE", paths.model(name)))
+        return wire.read_plain(await self._send("DELETE", wire.model_path(name)))
 
     async def revive(self, name: str) -> dict[str, Any]:
         """Let an archived model decide again; it goes on where it was."""
-        return replies.plain(await self._send("POST", paths.model(name) + ":revive"))
+        return wire.read_plain(await self._send("POST", wire.model_path(name) + ":revive"))
 
     async def rename(self, name: str, to: str) -> dict[str, Any]:
         """Give an archived model another name, so that its own is free."""
-        return replies.plain(await self._send("POST", paths.model(name) + ":rename", bodies.encode({"to": to})))
+        return wire.read_plain(await self._send("POST", wire.model_path(name) + ":rename", wire.encode({"to": to})))
 
     async def tokens(self) -> list[dict[str, Any]]:
         """All tokens without their secrets: id, name, scopes, model, creation, expiry, last use, revocation."""
-        return list(replies.plain(await self._send("GET", "/v1/tokens"))["tokens"])
+        return list(wire.read_plain(await self._send("GET", "/v1/tokens"))["tokens"])
 
     async def create_token(
         self,
@@ -160,63 +302,69 @@ class AsyncClient:
         expires: str | None = None,
     ) -> dict[str, Any]:
         """Create a token; its secret is ``token`` of the reply, shown this once. See `Client.create_token`."""
-        return replies.plain(await self._send("POST", "/v1/tokens", bodies.token(scopes, name, model, expires)))
+        return wire.read_plain(await self._send("POST", "/v1/tokens", wire.token_body(scopes, name, model, expires)))
 
     async def revoke_token(self, id: str) -> dict[str, Any]:
         """Revoke a token by its id: calls that come later are refused."""
-        return replies.plain(await self._send("DELETE", paths.token(id)))
+        return wire.read_plain(await self._send("DELETE", wire.token_path(id)))
 
     async def story(self, decision: Answer | str) -> dict[str, Any]:
         """A decision from beginning to end."""
-        return replies.plain(await self._send("GET", paths.decision(decision)))
+        return wire.read_plain(await self._send("GET", wire.decision_path(decision)))
 
     async def shown(self, decision: Answer | str) -> str:
         """Let a decision count that was asked for with ``activate=False``; it was shown, is a duplicate, or late."""
-        return str(replies.plain(await self._send("POST", paths.decision(decision) + "/shown"))["status"])
+        return str(wire.read_plain(await self._send("POST", wire.decision_path(decision) + "/shown"))["status"])
 
     async def learn_many(self, feedback: Iterable[tuple[Answer | str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
         """Tell what many users did, in one call: pairs of a decision and its feedback.
 
         Returns for each, in order, its ``status`` and ``model_version``, or its ``error``.
         """
-        return list(replies.plain(await self._send("POST", "/v1/feedback:batch", bodies.several(feedback)))["results"])
+        return list(
+            wire.read_plain(await self._send("POST", "/v1/feedback:batch", wire.several_body(feedback)))["results"]
+        )
 
     async def ubi(self, events: Iterable[Mapping[str, Any]], actions: Sequence[str] | None = None) -> dict[str, Any]:
         """Hand on clicks as events of user behaviour insights; see `Client.ubi`."""
-        return replies.plain(
-            await self._send("POST", paths.ubi(actions), bodies.encode([dict(event) for event in events]))
+        return wire.read_plain(
+            await self._send("POST", wire.ubi_path(actions), wire.encode([dict(event) for event in events]))
         )
 
     async def retract(self, decision: Answer | str) -> int:
         """Undo what was learnt of a decision, which is open again; the model's version."""
-        return int(replies.plain(await self._send("POST", paths.decision(decision) + ":retract"))["model_version"])
+        return int(
+            wire.read_plain(await self._send("POST", wire.decision_path(decision) + ":retract"))["model_version"]
+        )
 
     async def rollback(self, name: str, version: int | None = None, *, time: str | float | None = None) -> int:
         """Go back to the weights of a version, or of a moment; the version that this makes.
 
         The moment is ISO 8601 with a zone, or seconds since 1970. A model with several slots takes a moment only.
         """
-        body = bodies.encode({"version": version} if time is None else {"time": time})
-        return int(replies.plain(await self._send("POST", paths.model(name) + ":rollback", body))["model_version"])
+        body = wire.encode({"version": version} if time is None else {"time": time})
+        return int(
+            wire.read_plain(await self._send("POST", wire.model_path(name) + ":rollback", body))["model_version"]
+        )
 
     async def retain(self, name: str, older_than_s: float) -> dict[str, Any]:
         """Fold events of this age into the model's base state and erase them; where the log begins now."""
-        body = bodies.encode({"older_than_s": older_than_s})
-        return replies.plain(await self._send("POST", paths.model(name) + ":retain", body))
+        body = wire.encode({"older_than_s": older_than_s})
+        return wire.read_plain(await self._send("POST", wire.model_path(name) + ":retain", body))
 
     async def compare(self, name: str) -> dict[str, Any]:
         """A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet.
 
         ``verdict`` is "better", "worse" or "not yet", and ``in_words`` says the same in a sentence or two.
         """
-        return replies.plain(await self._send("GET", paths.model(name) + "/compare"))
+        return wire.read_plain(await self._send("GET", wire.model_path(name) + "/compare"))
 
     async def promote(self, name: str) -> dict[str, Any]:
         """Let the champion of this challenger, or shadow, decide with its settings and state from now on.
 
         To return, `rollback` the champion to the version before.
         """
-        return replies.plain(await self._send("POST", paths.model(name) + ":promote"))
+        return wire.read_plain(await self._send("POST", wire.model_path(name) + ":promote"))
 
     async def forget(self, name: str, key: str) -> int:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
@@ -224,13 +372,13 @@ class AsyncClient:
 
     async def forget_everywhere(self, name: str, key: str) -> dict[str, int]:
         """The same; how many events of which models: the model itself first, then its copies."""
-        told = replies.plain(await self._send("DELETE", paths.key(name, key)))
+        told = wire.read_plain(await self._send("DELETE", wire.key_path(name, key)))
         return {name: told["forgotten"], **told["copies"]}
 
     async def learn(self, decision: Answer | str, **feedback: Any) -> Learnt:
         """Tell what the user did; the arguments are those of `Client.learn`."""
-        path = paths.decision(decision) + "/feedback"
-        return replies.learnt(await self._send("POST", path, bodies.feedback(feedback)))
+        path = wire.decision_path(decision) + "/feedback"
+        return wire.read_learnt(await self._send("POST", path, wire.feedback_body(feedback)))
 
     async def log(self, name: str, after: int = 0, slot: int | None = None) -> AsyncIterator[dict[str, Any]]:
         """The model's events after one, in order; a connection that breaks is taken up where it broke.
@@ -243,7 +391,7 @@ class AsyncClient:
         while True:
             asked = {"after": after} | ({} if slot is None else {"slot": slot})
             try:
-                async with self._http.stream("GET", paths.model(name) + "/log", params=asked) as response:
+                async with self._http.stream("GET", wire.model_path(name) + "/log", params=asked) as response:
                     if response.status_code not in AGAIN:
                         async for found in _events(response):
                             after, seen, attempt = int(found["seq"]), found.get("slot"), 0
@@ -261,18 +409,20 @@ class AsyncClient:
 
     async def _decide(self, name: str, body: dict[str, Any]) -> Answer:
         if self._batch > 1:
-            gathering = self._gatherings.setdefault(name, Gathering(self._batch))
+            gathering = self._gatherings.setdefault(name, AutoBatch(self._batch))
             return await gathering.add(body, lambda several: self._decide_all(name, several))
-        return replies.answer(await self._send("POST", paths.model(name) + "/decisions", bodies.encode(body)))
+        return wire.read_answer(await self._send("POST", wire.model_path(name) + "/decisions", wire.encode(body)))
 
     async def _decide_all(self, name: str, several: list[dict[str, Any]]) -> list[Answer]:
         if len(several) == 1:
-            path = paths.model(name) + "/decisions"
-            return [replies.answer(await self._send("POST", path, bodies.encode(several[0])))]
+            path = wire.model_path(name) + "/decisions"
+            return [wire.read_answer(await self._send("POST", path, wire.encode(several[0])))]
         return await self._batched(name, {"decisions": several})
 
     async def _batched(self, name: str, body: dict[str, Any]) -> list[Answer]:
-        return replies.answers(await self._send("POST", paths.model(name) + "/decisions:batch", bodies.encode(body)))
+        return wire.read_answers(
+            await self._send("POST", wire.model_path(name) + "/decisions:batch", wire.encode(body))
+        )
 
     async def _send(self, method: str, path: str, body: bytes | None = None, media: str = "application/json") -> bytes:
         headers = {"Content-Type": media} if body is not None else {}
@@ -286,15 +436,15 @@ class AsyncClient:
                     break
                 wait = self._patience.after_refusal(attempt, response)
             await asyncio.sleep(wait)
-        return checked(response)
+        return content_of(response)
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
     if not response.is_success:
         await response.aread()
-        checked(response)
+        content_of(response)
     rest = b""
     async for chunk in response.aiter_bytes():
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            yield event(line)
+            yield read_event(line)
