@@ -13,7 +13,7 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeedback, NotSaveable, SmidgenError
 from smidgen.learners import Learner, cards, learners
 from smidgen.records import same
-from smidgen.structures.structure import STRANGE, Structure, structured, vector
+from smidgen.structures.base import STRANGE, Structure, structured, vector
 from smidgen.testing.laws import hold, kept, picture, refused
 
 #: What is an object of no structure.

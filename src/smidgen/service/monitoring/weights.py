@@ -21,7 +21,7 @@ from smidgen.service.errors import Impossible, Unknown
 from smidgen.service.schemas import Contributions, TasteReply, TraitReply, Weight, WeightsReply
 from smidgen.service.storage.protocol import Reading
 from smidgen.structures import Choice, Ranking, structured
-from smidgen.structures.structure import vector
+from smidgen.structures.base import vector
 
 # What a model goes by: its strongest weights, under their names.
 
