@@ -28,7 +28,7 @@ from smidgen.learners.pipeline import unwrap, vectorizer_of
 from smidgen.learners.rank import RankLearner
 from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.base import GradientTuner
-from smidgen.optim.rule import as_direction
+from smidgen.optim.rules import as_direction
 from smidgen.structures import Choice
 from smidgen.theory import Measured, Verdict, bound_for
 from smidgen.theory.losses import Loss

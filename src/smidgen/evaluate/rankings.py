@@ -27,8 +27,7 @@ from smidgen.learners.coactive.dueling_bandit import Duel
 from smidgen.learners.coactive.ranking_svm import Retrained
 from smidgen.learners.rank import RankLearner
 from smidgen.learners.rank.base import Drawing
-from smidgen.optim.program import FILLED, RuleMemory, is_finite, memory_of, program_of, state_of
-from smidgen.optim.rule import ADDITIVE, Program
+from smidgen.optim.rules import ADDITIVE, FILLED, Program, RuleMemory, is_finite, memory_of, program_of, state_of
 from smidgen.structures import Ranking
 from smidgen.theory.losses import Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha

@@ -12,7 +12,7 @@ from smidgen import checks
 from smidgen._core import steps
 from smidgen.decision import FloatArray
 from smidgen.geometry.space import plain
-from smidgen.optim.rule import EXPONENTIATED, Program, Rule, State, count, taken
+from smidgen.optim.rules import EXPONENTIATED, Program, Rule, State, count, taken
 from smidgen.records import structure
 
 

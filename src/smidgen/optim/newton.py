@@ -16,7 +16,7 @@ from smidgen.errors import NotFinite
 from smidgen.geometry import Space
 from smidgen.geometry.region import region_of
 from smidgen.geometry.space import plain
-from smidgen.optim.rule import NEWTON, Program, Rule, State
+from smidgen.optim.rules import NEWTON, Program, Rule, State
 from smidgen.records import structure
 from smidgen.state import FullSecondOrder
 

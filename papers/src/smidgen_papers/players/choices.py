@@ -19,8 +19,7 @@ from smidgen.evaluate.rankings import forms_of
 from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
 from smidgen.learners.coactive.dueling_bandit import Duel
 from smidgen.learners.coactive.ranking_svm import Retrained
-from smidgen.optim.program import FILLED, PROJECTED, STEPS, RuleMemory, memory_of
-from smidgen.optim.rule import RETRAINED, Program
+from smidgen.optim.rules import FILLED, PROJECTED, RETRAINED, STEPS, Program, RuleMemory, memory_of
 from smidgen.users.strict_alpha import as_utility
 from smidgen_papers.compiled.directions import perturb
 from smidgen_papers.compiled.kernel import borrowing, kernel

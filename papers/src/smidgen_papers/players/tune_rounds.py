@@ -12,8 +12,7 @@ from smidgen.evaluate.losses import LEAST_SQUARES, PORTFOLIO
 from smidgen.geometry.polytope import BALL
 from smidgen.geometry.space import Region
 from smidgen.learners.tune.base import StepSchedule
-from smidgen.optim.program import DECIDED, PROJECTED, RuleMemory
-from smidgen.optim.rule import Program
+from smidgen.optim.rules import DECIDED, PROJECTED, Program, RuleMemory
 from smidgen_papers.compiled.arrays import dot, scale, shift, zeros
 from smidgen_papers.compiled.directions import U64, directions_scratch, unit_directions
 from smidgen_papers.compiled.geometry import along, embed

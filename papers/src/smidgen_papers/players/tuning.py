@@ -20,7 +20,7 @@ from smidgen.evaluate.rankings import as_order
 from smidgen.geometry.region import region_of
 from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.base import GradientTuner
-from smidgen.optim.program import memory_of, program_of, state_of
+from smidgen.optim.rules import memory_of, program_of, state_of
 from smidgen_papers.players.checkpoints import as_checkpoints
 from smidgen_papers.players.tune_rounds import (
     BASE_LOSS,

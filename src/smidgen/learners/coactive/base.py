@@ -27,8 +27,7 @@ from smidgen.learners.base import Learner, register
 from smidgen.learners.card import Card
 from smidgen.learners.coactive.taste import StyleShift, Taste
 from smidgen.optim import Additive, Rule
-from smidgen.optim.program import is_finite, memory_of, program_of, state_of
-from smidgen.optim.rule import RETRAINED, Program, as_direction
+from smidgen.optim.rules import RETRAINED, Program, as_direction, is_finite, memory_of, program_of, state_of
 from smidgen.structures import Choice, Clicks, Ranking, structured
 
 #: Fewer steps are taken by the verbs.

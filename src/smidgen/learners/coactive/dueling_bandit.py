@@ -19,7 +19,7 @@ from smidgen.geometry.space import plain
 from smidgen.learners.base import Learner, register
 from smidgen.learners.card import Card
 from smidgen.learners.coactive.base import PAPER, better_than, present
-from smidgen.optim.rule import moved
+from smidgen.optim.rules import moved
 from smidgen.randomness import COIN, DIRECTION, U64, stream_key, uniforms
 from smidgen.records import same
 from smidgen.structures import Clicks, ExtendedRanking, Ranking

@@ -16,7 +16,7 @@ from smidgen.features.rows import unit_columns, unit_queries
 from smidgen.learners.base import register
 from smidgen.learners.card import Card, Recommended
 from smidgen.learners.rank.base import DRAWN, Answer, Drawing, RankLearner
-from smidgen.optim.rule import moved
+from smidgen.optim.rules import moved
 
 
 @register(

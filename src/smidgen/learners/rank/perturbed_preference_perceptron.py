@@ -12,7 +12,7 @@ from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.learners.base import register
 from smidgen.learners.card import Card
 from smidgen.learners.rank.base import PERTURBED, Answer, Drawing, RankLearner, kept_pairs
-from smidgen.optim.rule import moved
+from smidgen.optim.rules import moved
 
 
 @register(

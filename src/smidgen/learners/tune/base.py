@@ -19,7 +19,7 @@ from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.base import Learner
 from smidgen.optim import Rule
-from smidgen.optim.rule import as_direction
+from smidgen.optim.rules import as_direction
 from smidgen.randomness import DIRECTION, U64, stream_key
 
 
