@@ -20,7 +20,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.features import as_rows, dense_scores
 from smidgen.features.rows import as_weights
-from smidgen.geometry.polytope import BALL
+from smidgen.geometry.space import BALL
 from smidgen.history import History
 from smidgen.learners.coactive import Coactive, DuelingBandit
 from smidgen.learners.coactive.dueling_bandit import Duel

@@ -23,9 +23,7 @@ from smidgen.arrays import writable, zeros
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
 from smidgen.geometry import Space
-from smidgen.geometry.polytope import BALL
-from smidgen.geometry.region import region_of
-from smidgen.geometry.space import Region, plain
+from smidgen.geometry.space import BALL, Region, plain, region_of
 from smidgen.records import structure
 from smidgen.settings import Versioned
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from smidgen.decision import FloatArray
-from smidgen.geometry.polytope import BALL
+from smidgen.geometry.space import BALL
 from smidgen.optim.rules import (
     ADDITIVE,
     EXPONENTIATED,

@@ -9,8 +9,7 @@ import numpy as np
 
 from smidgen.decision import FloatArray, IntArray
 from smidgen.evaluate.losses import LEAST_SQUARES, PORTFOLIO
-from smidgen.geometry.polytope import BALL
-from smidgen.geometry.space import Region
+from smidgen.geometry.space import BALL, Region
 from smidgen.learners.tune.base import StepSchedule
 from smidgen.optim.rules import DECIDED, PROJECTED, Program, RuleMemory
 from smidgen_papers.compiled.arrays import dot, scale, shift, zeros

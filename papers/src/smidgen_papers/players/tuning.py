@@ -17,7 +17,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.evaluate.losses import Logistic, PointLosses, RowLosses
 from smidgen.evaluate.rankings import as_order
-from smidgen.geometry.region import region_of
+from smidgen.geometry.space import region_of
 from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.base import GradientTuner
 from smidgen.optim.rules import memory_of, program_of, state_of

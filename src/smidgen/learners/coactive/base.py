@@ -22,7 +22,7 @@ from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite, SmidgenError
 from smidgen.features import DenseRows
 from smidgen.features.rows import longest_of_each
-from smidgen.geometry.polytope import BALL
+from smidgen.geometry.space import BALL
 from smidgen.learners.base import Learner, register
 from smidgen.learners.card import Card
 from smidgen.learners.coactive.taste import StyleShift, Taste
