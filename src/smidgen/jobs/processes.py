@@ -1,4 +1,4 @@
-"""Tasks in processes of this machine, or in this one. What crosses are lines of JSON and the bytes of answers, over pipes."""
+"""Tasks in processes of this machine, or in this one. Lines of JSON and the bytes of answers cross, over pipes."""
 
 from __future__ import annotations
 
