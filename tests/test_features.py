@@ -14,7 +14,7 @@ from smidgen._core.matrix import write_block_scores, write_scores_ahead
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features import DenseRows, Row, as_row
 from smidgen.features.rows import FEW, in_blocks
-from smidgen.records import from_json, to_json
+from smidgen.serialization import from_json, to_json
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))

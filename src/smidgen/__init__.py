@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from smidgen.learners.label import LabelHistory
     from smidgen.learners.pipeline import Explanation
     from smidgen.learners.recommended import recommended
-    from smidgen.records import structure
+    from smidgen.serialization import structure
     from smidgen.state.dual import register_kernel
     from smidgen.structures import (
         Candidates,
@@ -127,7 +127,7 @@ _HOME = {
     "register": "learners",
     "register_kernel": "state.dual",
     "simulate": "evaluate.compare",
-    "structure": "records",
+    "structure": "serialization",
     "tune": "evaluate.compare",
 }
 _ROOMS = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from smidgen.learners import Card, Loop
+from smidgen.learners.card import Card, Loop
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from smidgen import Vectorizer
 from smidgen.features.state import Carried, Places
-from smidgen.records import same
+from smidgen.serialization import same
 
 NONE = np.empty(0, np.uint32)
 WORDS = ("se", "no", "de", "fi", "dk")

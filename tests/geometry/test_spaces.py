@@ -18,7 +18,7 @@ from smidgen.evaluate.compare import simulate
 from smidgen.geometry import Space
 from smidgen.learners.coactive import CoactiveLearner
 from smidgen.optim import Gradient, Newton
-from smidgen.records import from_json, same, to_json
+from smidgen.serialization import from_json, same, to_json
 from smidgen.structures import Choice
 from smidgen.users import StrictAlpha
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 import smidgen
-from smidgen import records
+from smidgen import serialization
 from smidgen.learners import saving
 
 SEED = 14
@@ -119,8 +119,8 @@ def _deep(levels: int) -> Any:
 
 
 def false_values() -> Iterator[bytes]:
-    """Bytes for `records.decode`: extents and lengths far beyond what follows, and deep nesting."""
-    good = records.encode({"w": np.arange(6.0).reshape(2, 3), "names": ["a", "b"]})
+    """Bytes for `serialization.decode`: extents and lengths far beyond what follows, and deep nesting."""
+    good = serialization.encode({"w": np.arange(6.0).reshape(2, 3), "names": ["a", "b"]})
     yield from damaged(good, 60)
     for head in (b"\xdd", b"\xdf", b"\xdb", b"\xc6", b"\xc9"):  # list, map, text, bytes, extension of 2³² − 1
         yield head + b"\xff" * 4

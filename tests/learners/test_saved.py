@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import smidgen
-from smidgen import Learner, records
+from smidgen import Learner, serialization
 from smidgen.errors import CorruptFile, NotSaveable, SmidgenError
 from smidgen.learners import cards, learners, saving
 
@@ -257,7 +257,7 @@ def test_a_small_file_never_becomes_a_large_learner(name: str, size: int) -> Non
 
 
 def test_a_box_of_many_limits_never_becomes_a_matrix_of_them() -> None:
-    packed = records.pack(smidgen.Box(low=np.zeros(100_000), high=np.ones(100_000)))
+    packed = serialization.pack(smidgen.Box(low=np.zeros(100_000), high=np.ones(100_000)))
     content = changed(MADE["ONS"].to_bytes(), put("params", "space", packed))
     tracemalloc.start()
     try:

@@ -23,7 +23,7 @@ import msgspec
 
 from service import live
 from service.bodies import MODELS, decision_body, reaction
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.learners import Learner, saving
 from smidgen.service.engine.blueprint import Blueprint
@@ -339,7 +339,7 @@ def fold(log: list[dict[str, Any]]) -> dict[str | None, bytes]:
             learner.reserve(event["number"])
             shown[event["decision"]] = Decision.from_json(msgspec.json.encode(event["record"]))
         elif event["type"] == "feedback" and event["status"] == "learnt":
-            learners[event["key"]].learn(shown[event["decision"]], records.unpack(event["learn"]))
+            learners[event["key"]].learn(shown[event["decision"]], serialization.unpack(event["learn"]))
     return {key: learner.to_bytes() for key, learner in learners.items()}
 
 

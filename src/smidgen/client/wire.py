@@ -17,11 +17,11 @@ import httpx
 import msgspec
 import numpy as np
 
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidArgument, InvalidFeatures, SmidgenError
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.parse import as_record, plain
 from smidgen.knobs import Integer, Knobs, Linear, Log
+from smidgen.serialization import UNREADABLE
 from smidgen.structures import Candidates, Drafts
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._scipy import scipy
+from smidgen.arrays import scipy
 from smidgen.decision import FloatArray, IntArray
 from smidgen.structures import Choice, Ranking
 

@@ -24,7 +24,7 @@ from smidgen import checks
 from smidgen._core.betting import lowest
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.records import structure
+from smidgen.serialization import structure
 
 
 def as_alpha(alpha: Any) -> float:

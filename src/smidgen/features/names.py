@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from smidgen._core.records import add_category, find_categories
 from smidgen.decision import IntArray
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import CorruptFile, InvalidRecord
 from smidgen.features import limits
+from smidgen.serialization import UNREADABLE
 
 CONSTANT = "(constant)"
 #: What stands where a name was, or will be: a place that is taken, by nobody who is known.

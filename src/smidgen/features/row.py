@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from smidgen._core.rows import copy_row, sound_rows, squares, take_csr_row, write_unit_row
-from smidgen._scipy import is_sparse_type
-from smidgen.arrays import read_only, writable
+from smidgen.arrays import is_sparse_type, read_only, writable
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features.rows import LONGEST, Compressed, SparseRows, as_rows, check_finite, from_scipy, is_sparse
-from smidgen.records import same, structure
+from smidgen.serialization import same, structure
 
 #: The precision of rows unless said otherwise: as a dtype, which numpy compares sooner than a class.
 DOUBLE = np.dtype(np.float64)

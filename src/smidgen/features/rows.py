@@ -30,8 +30,7 @@ from smidgen._core.matrix import (
     write_unit_columns,
     write_unit_queries,
 )
-from smidgen._scipy import is_sparse_type, scipy
-from smidgen.arrays import read_only
+from smidgen.arrays import is_sparse_type, read_only, scipy
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 
@@ -175,7 +174,7 @@ class DenseRows:
         return self.array
 
     def to_record(self) -> Any:
-        """The rows as a value that `smidgen.records` can write."""
+        """The rows as a value that `smidgen.serialization` can write."""
         return self.array
 
 
@@ -223,7 +222,7 @@ class SparseRows:
         return sparse.csr_array((self.data, self.indices, self.indptr), shape=self.shape)
 
     def to_record(self) -> Any:
-        """The rows as a value that `smidgen.records` can write."""
+        """The rows as a value that `smidgen.serialization` can write."""
         return {"data": self.data, "indices": self.indices, "indptr": self.indptr, "dim": self.dim}
 
 

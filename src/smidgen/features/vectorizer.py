@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._scipy import scipy
-from smidgen.arrays import read_only, writable
+from smidgen.arrays import read_only, scipy, writable
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.features.batch import listed, read_many
@@ -22,7 +21,7 @@ from smidgen.features.parse import ParsedRecords, Reader
 from smidgen.features.row import Row
 from smidgen.features.rows import SparseRows, sparse_rows
 from smidgen.features.state import Carried, Places, VectorizerState
-from smidgen.records import structure
+from smidgen.serialization import structure
 from smidgen.settings import Versioned, asked_for
 
 #: The bytes of a column in the tables of a fresh vectorizer.

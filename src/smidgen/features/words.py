@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from smidgen._core.text import add_term, most_terms, rehash, scan_text, scan_texts, term_weight
 from smidgen.decision import FloatArray, IntArray
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import CorruptFile
+from smidgen.serialization import UNREADABLE
 
 _ROOM = 64
 #: What is written of each term: its id or −1, how often it comes, where it begins and ends.

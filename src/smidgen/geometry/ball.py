@@ -11,7 +11,7 @@ from smidgen import checks
 from smidgen._core import geometry as core
 from smidgen.decision import FloatArray
 from smidgen.geometry.space import BALL, Region, Space, finite_norm, plain
-from smidgen.records import structure
+from smidgen.serialization import structure
 
 
 @structure

@@ -12,7 +12,7 @@ from smidgen._core import geometry as core
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.space import BOX, Region, Space, finite_norm, nearest_in_norm, plain
-from smidgen.records import structure
+from smidgen.serialization import structure
 
 _HINT = "give one limit per coordinate, e.g. low=[0.0, 0.0], high=[1.0, 5.0]"
 

@@ -11,7 +11,7 @@ from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.geometry.simplex import nearest_shares
 from smidgen.geometry.space import L1_BALL, Space, finite_norm, nearest_in_norm
-from smidgen.records import structure
+from smidgen.serialization import structure
 
 
 @structure

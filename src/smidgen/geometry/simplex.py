@@ -16,7 +16,7 @@ from smidgen._core.confidit import constraint_shifts
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.space import SIMPLEX, Region, Space, finite_norm, nearest_in_norm, plain
-from smidgen.records import structure
+from smidgen.serialization import structure
 
 
 def nearest_shares(values: FloatArray, total: float) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import InvalidArgument
 from smidgen.features import Vectorizer
 from smidgen.learners import saving
@@ -38,7 +38,7 @@ def amended(learner: Learner, **changes: Any) -> Learner:
     """
     made = learner.fresh(**_settings(learner, changes))
     header, arrays = saving.decode_learner(learner.to_bytes(), "the learner")
-    told = msgspec.structs.replace(header, params=records.pack(made.asked), settings_version=made.built_at)
+    told = msgspec.structs.replace(header, params=serialization.pack(made.asked), settings_version=made.built_at)
     return load_state(told, arrays, 1 << 62, "the learner")
 
 

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen import checks, markup, records, registry
+from smidgen import checks, markup, serialization
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import (
     FOREIGN,
@@ -79,7 +79,7 @@ def load_state(header: Header, arrays: dict[str, NDArray[Any]], size: int, sourc
 
 def _made(cls: type[Learner], header: Header, params: Mapping[str, Any]) -> Learner:
     try:
-        settings = records.unpack(dict(params))
+        settings = serialization.unpack(dict(params))
     except InvalidRecord as error:  # a structure of somebody's own
         raise NotSaveable(f"the settings of the {cls.__name__} cannot be read: {error.problem}", error.hint) from error
     return cls.at(header.settings_version, **settings)
@@ -90,7 +90,7 @@ def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> 
     guard = arrays.pop("guard", None)
     if header.decided < learnt.end - 1:
         raise InvalidRecord(f"decision {learnt.end - 1} was learnt and {header.decided} were made", _HINT)
-    state, notes = learner._upgrade(header.state_version, arrays, records.unpack(header.notes))
+    state, notes = learner._upgrade(header.state_version, arrays, serialization.unpack(header.notes))
     learner._take_notes(notes)
     learner._check_state(state)
     learner._learnt, learner._decided, learner._taught = learnt, header.decided, header.taught
@@ -141,10 +141,10 @@ def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) 
 def _told_size(cls: type[Learner], packed: Mapping[str, Any], features: int) -> float:
     """What the card says of the size, of a learner inside another too, without making any; infinity if it cannot."""
     inside = packed.get("learner")
-    kind = inside.get(records.TAG) if isinstance(inside, dict) else None
+    kind = inside.get(serialization.TAG) if isinstance(inside, dict) else None
     if isinstance(inside, dict) and isinstance(kind, str) and kind in learners:
         return _told_size(learners[kind], inside, features) + 1_000 * features
-    given = {name: value for name, value in packed.items() if name not in (records.TAG, VERSION)}
+    given = {name: value for name, value in packed.items() if name not in (serialization.TAG, VERSION)}
     if not isinstance(given.get("dim"), int):
         return math.inf
     try:
@@ -182,9 +182,9 @@ def _measure(packed: dict[str, Any], sizes: dict[str, int]) -> None:
 
 def _resized(value: Any, features: int, classes: int, name: str = "") -> Any:
     """Packed settings with small sizes in place of the large ones."""
-    if isinstance(value, dict) and value.get(records.TAG) == "array":
-        array = records.unpack(value)
-        return records.pack(array[tuple(slice(features) for _ in array.shape)])
+    if isinstance(value, dict) and value.get(serialization.TAG) == "array":
+        array = serialization.unpack(value)
+        return serialization.pack(array[tuple(slice(features) for _ in array.shape)])
     if isinstance(value, dict):
         return {key: _resized(item, features, classes, key) for key, item in value.items()}
     if isinstance(value, list):
@@ -417,8 +417,8 @@ class Learner(Versioned, ABC):
     def to_bytes(self) -> bytes:
         """What `save` writes; `Learner.from_bytes` gives back a learner that continues bit for bit."""
         try:
-            params = records.pack(self._asked)
-            notes = records.pack(self._notes())
+            params = serialization.pack(self._asked)
+            notes = serialization.pack(self._notes())
         except NotSaveable as error:
             raise NotSaveable(f"{type(self).__name__} cannot be saved: {error.problem}", error.hint) from error
         header = saving.Header(
@@ -533,7 +533,7 @@ class Learner(Versioned, ABC):
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
 
     def _notes(self) -> dict[str, Any]:
-        """What is remembered beside the arrays: values that `smidgen.records` can write."""
+        """What is remembered beside the arrays: values that `smidgen.serialization` can write."""
         return {}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
@@ -626,12 +626,12 @@ def register(card: Card) -> Callable[[L], L]:
 
     def enter(cls: L) -> L:
         name = cls.__name__
-        if name in learners and not registry.same_class(learners[name], cls):
+        if name in learners and not serialization.same_class(learners[name], cls):
             raise InvalidArgument(
                 f"a learner called {name} is registered already, by {learners[name].__module__}",
                 "give the class another name",
             )
-        records.structure(cls)
+        serialization.structure(cls)
         cls.card = card
         learners[name], cards[name] = cls, card
         return cls

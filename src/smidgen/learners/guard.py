@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision, FloatArray
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
 from smidgen.features import Row
 from smidgen.features.rows import longest as longest_of
 from smidgen.features.rows import longest_row
+from smidgen.serialization import UNREADABLE
 from smidgen.state import LearntNumbers
 from smidgen.structures import Choice, Ranking, structured
 
@@ -243,8 +243,8 @@ class Guard:
 
     def array(self, learner: _Guarded) -> NDArray[np.uint8]:
         """All that it remembers, as bytes."""
-        kept = [(learner.brief(decision), records.encode(feedback)) for decision, feedback in self._kept]
-        start = None if self._start is None else records.encode(self._start)
+        kept = [(learner.brief(decision), serialization.encode(feedback)) for decision, feedback in self._kept]
+        start = None if self._start is None else serialization.encode(self._start)
         told = _Saved(self.scaled, self._settled, self._lengths.pairs(), kept, start)
         return np.frombuffer(msgspec.msgpack.encode(told), np.uint8)
 
@@ -260,13 +260,13 @@ class Guard:
         made = cls()
         made.scaled, made._settled, made._lengths = told.scaled, told.settled, Lengths.of(told.lengths)
         if told.start is not None:
-            made._start = records.decode(told.start)
+            made._start = serialization.decode(told.start)
             fits = isinstance(made._start, dict) and made._start.keys() == learner.start().keys()
             if not fits or not all(isinstance(each, np.ndarray) for each in made._start.values()):
                 raise InvalidRecord("what the guarded learner began with cannot be read", _HINT)
         for brief, feedback in told.kept:
             decision = learner.recall(brief)
-            made._kept.append((decision, records.decode(feedback)))
+            made._kept.append((decision, serialization.decode(feedback)))
             made._bytes += _bytes(decision.context)
             made._seen += longest(decision.context) > 0.0
         if told.scaled < 0 or (told.settled and told.kept) or made._seen >= FIRST:
@@ -302,5 +302,5 @@ def _bytes(context: Any) -> int:
     if structured(context) is None:
         return 64
     with suppress(NotSaveable):
-        return len(records.encode(context)) if longest(context) > 0.0 else KEPT_BYTES + 1
+        return len(serialization.encode(context)) if longest(context) > 0.0 else KEPT_BYTES + 1
     return KEPT_BYTES + 1

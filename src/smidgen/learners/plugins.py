@@ -12,7 +12,7 @@ import threading
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from smidgen import registry
+from smidgen import serialization
 from smidgen.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def bring(module: str) -> None:
     hint = "give the name of a Python module, as in: import my_learners"
     if not all(part.isidentifier() for part in module.split(".")):
         raise InvalidArgument(f"{module!r} is not the name of a module", hint)
-    before = registry.noted()
+    before = serialization.count_registrations()
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -72,7 +72,11 @@ def bring(module: str) -> None:
         raise InvalidArgument(
             f"the module {module} cannot be imported: {type(error).__name__}: {error}", "mend it; python -c says where"
         ) from error
-    if registry.noted() == before and not registry.noted_by(module) and not _hands_on(found):
+    if (
+        serialization.count_registrations() == before
+        and not serialization.has_registered(module)
+        and not _hands_on(found)
+    ):
         raise InvalidArgument(
             f"the module {module} registers nothing",
             "put @smidgen.register(Card(…)) on a learner, @smidgen.structure on a structure, or add a loop",
@@ -82,7 +86,10 @@ def bring(module: str) -> None:
 def _hands_on(module: ModuleType) -> bool:
     """Whether a module holds registered classes of another one that was imported before."""
     classes = [each for each in vars(module).values() if isinstance(each, type)]
-    return any(registry.known(each) is not None and not each.__module__.startswith("smidgen.") for each in classes)
+    return any(
+        serialization.registered_name(each) is not None and not each.__module__.startswith("smidgen.")
+        for each in classes
+    )
 
 
 def _brought(entry: EntryPoint) -> None:

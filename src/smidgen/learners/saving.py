@@ -8,7 +8,7 @@ becomes more than it is.
 
 A decision (`write_brief`) is in as few bytes as the learner that made it can recall it from. The learner knows its
 class and its settings; the greedy action is mostly the action; what is not there is left out at the end. All else is as
-`smidgen.records.encode` has it.
+`smidgen.serialization.encode` has it.
 
 A start (`write_start`) is what a learner begins with where others have learnt: in few bytes, for a log that says it
 once for every key.
@@ -31,11 +31,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import CorruptFile, InvalidRecord, NotSaveable
-from smidgen.raw_arrays import DTYPES
+from smidgen.serialization import DTYPES, UNREADABLE
 
 LEARNER_FORMAT = 2
 #: The number of the arithmetic by which learners step. Raise it with every change that lets the same decisions and
@@ -250,7 +249,7 @@ _BRIEF_HINT = "give the bytes that learner.brief wrote"
 
 def write_brief(decision: Decision) -> bytes:
     """The decision without class and settings."""
-    same = records.same(decision.greedy, decision.action)
+    same = serialization.same(decision.greedy, decision.action)
     values: list[Any] = [
         BRIEF_FORM,
         decision.number,
@@ -272,18 +271,19 @@ def write_brief(decision: Decision) -> bytes:
     ]
     while values[-1] is None:
         values.pop()
-    return records.encode(values)
+    return serialization.encode(values)
 
 
 def read_brief(content: bytes | memoryview, kind: str, settings: str) -> Decision:
     """The decision of a learner of that class and those settings."""
-    return _decision(records.decode(content), kind, settings)
+    return _decision(serialization.decode(content), kind, settings)
 
 
 def read_briefs(contents: Sequence[bytes], kind: str, settings: str) -> list[Decision]:
     """What `read_brief` gives of each, sooner."""
     return [
-        _usual(values, kind, settings) or _decision(values, kind, settings) for values in records.decode_many(contents)
+        _usual(values, kind, settings) or _decision(values, kind, settings)
+        for values in serialization.decode_many(contents)
     ]
 
 
@@ -391,7 +391,7 @@ def write_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[A
         if len(places) > MOST:
             places = np.sort(places[np.argpartition(-np.abs(change[places]), MOST)[:MOST]])
         told[name] = [list(array.shape), places.astype(np.uint32), change[places]]
-    return records.encode([START_FORM, told])
+    return serialization.encode([START_FORM, told])
 
 
 def is_empty_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[Any]]) -> bool:
@@ -402,7 +402,7 @@ def is_empty_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArra
 def read_start(content: bytes, fresh: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
     """What `write_start` gave, for a learner whose fresh start is this; it may have more classes by now."""
     try:
-        version, told = records.decode(content)
+        version, told = serialization.decode(content)
         if version != START_FORM or told.keys() != fresh.keys():
             raise InvalidRecord(f"it is of version {version} and has {sorted(told)}", _START_HINT)
         found = {}

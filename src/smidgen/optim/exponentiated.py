@@ -13,7 +13,7 @@ from smidgen._core import steps
 from smidgen.decision import FloatArray
 from smidgen.geometry.space import plain
 from smidgen.optim.rules import EXPONENTIATED, Program, Rule, State, count, taken
-from smidgen.records import structure
+from smidgen.serialization import structure
 
 
 @structure

@@ -16,7 +16,7 @@ from smidgen.errors import NotFinite
 from smidgen.geometry import Space
 from smidgen.geometry.space import plain, region_of
 from smidgen.optim.rules import NEWTON, Program, Rule, State
-from smidgen.records import structure
+from smidgen.serialization import structure
 from smidgen.state import FullSecondOrder
 
 S = TypeVar("S", bound=Space)

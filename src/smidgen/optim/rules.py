@@ -24,7 +24,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
 from smidgen.geometry import Space
 from smidgen.geometry.space import BALL, Region, plain, region_of
-from smidgen.records import structure
+from smidgen.serialization import structure
 from smidgen.settings import Versioned
 
 State = dict[str, NDArray[Any]]

@@ -20,7 +20,7 @@ from smidgen.features import Rows, all_rows, as_rows, check_dim, limits
 from smidgen.features.batch import listed
 from smidgen.features.parse import as_record, plain, shown
 from smidgen.features.rows import longest_row
-from smidgen.records import same, structure
+from smidgen.serialization import same, structure
 from smidgen.structures.base import Structure
 
 Mask = NDArray[np.bool_]

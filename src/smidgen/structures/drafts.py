@@ -19,7 +19,7 @@ from smidgen.errors import InvalidFeatures, InvalidFeedback, InvalidRecord
 from smidgen.features import limits
 from smidgen.features.style import DIM, LONGEST, MAIN, TRAITS, Prose, changed_share, read_style
 from smidgen.features.style import DIM as TEXT
-from smidgen.records import same, structure
+from smidgen.serialization import same, structure
 from smidgen.structures.base import Structure
 
 _HINT = "give what to_record gave"

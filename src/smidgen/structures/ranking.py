@@ -19,7 +19,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features import DenseRows, all_rows, as_rows, check_dim
 from smidgen.features.rows import longest_row
-from smidgen.records import same, structure
+from smidgen.serialization import same, structure
 from smidgen.structures.base import Structure
 
 

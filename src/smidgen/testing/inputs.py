@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from smidgen._scipy import scipy
+from smidgen.arrays import scipy
 from smidgen.decision import Decision, FloatArray
 from smidgen.features import Row
 from smidgen.features.rows import compressed, sparse_rows
-from smidgen.records import structure
+from smidgen.serialization import structure
 from smidgen.structures import Candidates, Choice, Clicks, Drafts, Edit, Ranking
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen import registry
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.features.rows import is_sparse
@@ -125,6 +125,6 @@ def picture(value: Any) -> Any:
         return {name: picture(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [picture(item) for item in value]
-    if (name := registry.known(type(value))) is not None:
-        return picture(registry.fields_of(name, value))
+    if (name := serialization.registered_name(type(value))) is not None:
+        return picture(serialization.fields_of(name, value))
     return repr(value)

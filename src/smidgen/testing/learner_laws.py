@@ -31,7 +31,7 @@ from smidgen.errors import (
     SmidgenError,
 )
 from smidgen.learners import Learner, cards, learners
-from smidgen.records import same
+from smidgen.serialization import same
 from smidgen.settings import defaults_at
 from smidgen.structures import structured
 from smidgen.testing.laws import Case, decisions_of, hold, picture, refused, snapshot

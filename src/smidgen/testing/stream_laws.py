@@ -18,7 +18,7 @@ from smidgen.geometry import Space
 from smidgen.history import History
 from smidgen.learners import Learner
 from smidgen.learners.pipeline import OFFERS, SINGLES, Pipeline, unwrap
-from smidgen.records import same
+from smidgen.serialization import same
 from smidgen.structures import Candidates, Choice
 from smidgen.testing.inputs import CoactiveForm, Filtering, Labelling, Rewarded, Single, Tuning, labels_of, made
 from smidgen.testing.laws import Case, hold, picture, refused, snapshot

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from smidgen import records, registry
+from smidgen import serialization
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeedback, NotSaveable, SmidgenError
 from smidgen.learners import Learner, cards, learners
-from smidgen.records import same
+from smidgen.serialization import same
 from smidgen.structures.base import STRANGE, Structure, structured, vector
 from smidgen.testing.laws import hold, kept, picture, refused
 
@@ -180,7 +180,10 @@ def other_dimensions_are_refused(it: Specimen) -> None:
 def a_record_brings_it_back(it: Specimen) -> None:
     """Written as JSON or as bytes and read back, it says the same of everything."""
     try:
-        forms = [records.from_json(records.to_json(it.given)), records.decode(records.encode(it.given))]
+        forms = [
+            serialization.from_json(serialization.to_json(it.given)),
+            serialization.decode(serialization.encode(it.given)),
+        ]
     except NotSaveable as error:
         raise AssertionError(f"it cannot be written: {error.problem}; {error.hint}") from error
     for again in forms:
@@ -196,7 +199,7 @@ def a_record_brings_it_back(it: Specimen) -> None:
                 np.array_equal(vector(twin.phi(y)), vector(it.known.phi(y))),
                 f"what is read back has another phi({y!r})",
             )
-    written = [records.decode(records.encode(y)) for y in it.objects]
+    written = [serialization.decode(serialization.encode(y)) for y in it.objects]
     phis = zip(written, it.objects, strict=True)
     hold(
         all(np.array_equal(vector(it.known.phi(a)), vector(it.known.phi(b))) for a, b in phis),
@@ -249,7 +252,7 @@ def _learnt(it: Specimen, cls: type[Learner], name: str) -> None:
 
 
 def _picture(given: Any) -> Any:
-    return picture(given) if registry.known(type(given)) is not None else picture(dict(vars(given)))
+    return picture(given) if serialization.registered_name(type(given)) is not None else picture(dict(vars(given)))
 
 
 Law = Callable[[Specimen], None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from smidgen import checks
-from smidgen._scipy import scipy
+from smidgen.arrays import scipy
 from smidgen.data.datasets import Ratings
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument

@@ -21,7 +21,7 @@ from smidgen.learners.card import Card
 from smidgen.learners.coactive.base import PAPER, better_than, present
 from smidgen.optim.rules import moved
 from smidgen.randomness import COIN, DIRECTION, U64, stream_key, uniforms
-from smidgen.records import same
+from smidgen.serialization import same
 from smidgen.structures import Clicks, ExtendedRanking, Ranking
 
 

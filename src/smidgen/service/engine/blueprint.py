@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from smidgen import geometry, records, registry
+from smidgen import geometry, serialization
 from smidgen.checks import SMALLEST_SHARE
 from smidgen.errors import InvalidArgument, InvalidRecord, SmidgenError
 from smidgen.features import Row, Vectorizer
@@ -392,8 +392,8 @@ def _held(value: Any) -> int:
     """How many numbers and words a structure of others holds, by the fields of its record."""
     if isinstance(value, np.ndarray):
         return value.size
-    if (name := registry.known(type(value))) is not None:
-        value = registry.fields_of(name, value)
+    if (name := serialization.registered_name(type(value))) is not None:
+        value = serialization.fields_of(name, value)
     if isinstance(value, dict | list | tuple):
         return sum(map(_held, value.values() if isinstance(value, dict) else value))
     return 1 + len(value) // FIELD if isinstance(value, str) else 1
@@ -627,7 +627,7 @@ class Blueprint:
         """
         blueprint = cls.__new__(cls)
         with judged():
-            made = records.unpack(settings)
+            made = serialization.unpack(settings)
             if not isinstance(made, Learner):
                 raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
             blueprint._take(body, made, terms, guarded=guarded, shared=shared or Shared())
@@ -679,7 +679,7 @@ class Blueprint:
         """The learner's settings as they were asked for; of a recommended one, those that are in force."""
         if self.body.learner is not None:
             return self.body.params
-        told: dict[str, Any] = records.pack(self.asked)
+        told: dict[str, Any] = serialization.pack(self.asked)
         elsewhere = ("dim", "n_classes", *(["space"] if self.knobs is not None else []))
         return {name: value for name, value in told.items() if name not in elsewhere}
 
@@ -720,7 +720,7 @@ class Blueprint:
 
     def record(self) -> Any:
         """The settings of its learners, in what JSON can say, for `recorded`."""
-        return records.pack(self._made)
+        return serialization.pack(self._made)
 
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
@@ -737,7 +737,7 @@ class Blueprint:
         params = {**self.body.params, "dim": self.dim}
         changes = {"params": params, "features": None, "candidates": None}  # what a flag keeps are records
         body = msgspec.structs.replace(self.body, learner=self.kind, **changes)
-        return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), self.terms, guarded=False)
+        return Blueprint.recorded(body, serialization.pack(self.reader(self._made).fresh()), self.terms, guarded=False)
 
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""

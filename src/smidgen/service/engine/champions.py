@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.learners import Learner, Loop
 from smidgen.learners.pipeline import unwrap
 from smidgen.randomness import TRAFFIC, uniforms
@@ -112,7 +112,7 @@ def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
         ("labels", own, labels),
         ("keep_texts", body.keep_texts is not False, theirs.body.keep_texts is not False),
         ("n_classes", blueprint.settings.get("n_classes"), theirs.settings.get("n_classes")),
-        ("space", *(records.pack(each.settings.get("space")) for each in (blueprint, theirs))),
+        ("space", *(serialization.pack(each.settings.get("space")) for each in (blueprint, theirs))),
     ]
     made, now = Terms.of(body), theirs.terms
     facts += [

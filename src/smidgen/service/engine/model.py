@@ -18,9 +18,9 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import SmidgenError
 from smidgen.learners import saving
+from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.blueprint import Blueprint
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import StorageFailed

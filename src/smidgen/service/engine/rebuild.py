@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import FOREIGN, InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.learners.pipeline import unwrap
@@ -145,7 +145,7 @@ class Rebuilding:
             self.group = Group(self.blueprint) if self.blueprint.grouped else None
             self.version = event.version
             self.hashed |= dict.fromkeys(event.hashed)
-            self._wide = [("amended", event.seq, records.unpack(told)) for told in event.amendments]
+            self._wide = [("amended", event.seq, serialization.unpack(told)) for told in event.amendments]
         elif self.blueprint is not None and self.blueprint.grouped and event.key is None:
             self._take_over(event.told().tobytes(), "the base state of what keys share")
         else:

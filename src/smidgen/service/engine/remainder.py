@@ -25,7 +25,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.features import Encoded
 from smidgen.features.crossing import Indicators
 from smidgen.features.names import column_at
@@ -141,7 +141,7 @@ class Mentions:
         self._tell(event, told, heard.places)
         if told.gone is None and learn is None:
             return None
-        changed = heard.learn if learn is None else records.encode(learn)
+        changed = heard.learn if learn is None else serialization.encode(learn)
         return codec.write(structs.replace(heard, learn=changed, places=_placed(heard.places, told.gone)))
 
     def _taught(self, event: Event) -> bytes | None:
@@ -158,12 +158,12 @@ class Mentions:
                 self._tell(event, told, places[i])
                 places[i] = _placed(places[i], told.gone)
             if any(context is not before for (context, _), (before, _) in zip(given, value, strict=True)):
-                changed |= {"learn": records.encode(given), "places": places}
+                changed |= {"learn": serialization.encode(given), "places": places}
         else:
             learn, told = self._lesson(value, event)
             self._tell(event, told, fields.get("places"))
             if learn is not None:
-                changed |= {"learn": records.encode(learn)}
+                changed |= {"learn": serialization.encode(learn)}
             if told.gone is not None:
                 changed |= {"places": _placed(fields.get("places"), told.gone)}
         return codec.write(fields | changed) if changed else None
@@ -421,7 +421,7 @@ class Remainder:
             elif event.key is not None and isinstance(fields.get("learn"), bytes):
                 state = np.frombuffer(source.learner(event.key).to_bytes(), np.uint8)
                 told = {"state": state} if event.type == "promoted" else state
-                self._rewrite(event, codec.write(fields | {"learn": records.encode(told)}))
+                self._rewrite(event, codec.write(fields | {"learn": serialization.encode(told)}))
         elif source is None and isinstance(group, bytes):
             self._rewrite(event, codec.write(fields | {"group": self._left(event, group).to_bytes()}))
         elif source is None and event.key is not None:

@@ -30,7 +30,7 @@ from smidgen.learners.amend import add_classes
 from smidgen.learners.coactive import Coactive
 from smidgen.learners.coactive.base import RankingBatch, RankingOutcomes, RankingStep
 from smidgen.learners.log_batch import BatchLearner, LearnerSteps, LogBatch, LogStep, Outcomes, notes_for
-from smidgen.records import structure
+from smidgen.serialization import structure
 from smidgen.service.loops.estimates import Estimate, Overlapping, Point, share
 from smidgen.service.schemas import ModelBody
 from smidgen.structures import Clicks, structured
