@@ -17,7 +17,7 @@ import smidgen
 from smidgen import errors
 from smidgen.features import limits
 from smidgen.learners import cards, learners
-from smidgen.tables import in_order, learner_markdown
+from smidgen.learners.card import in_order, learner_markdown
 from smidgen.users.clicks import MODELS
 
 ROOT = Path(__file__).parents[1]

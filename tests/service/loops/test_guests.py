@@ -18,9 +18,9 @@ from smidgen.cli import app
 from smidgen.client import Client
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Card, Loop, cards, recommended
+from smidgen.learners.card import in_order
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import DecisionBody
-from smidgen.tables import in_order
 
 MAIL = {"loop": "label", "learner": "NearestMean", "features": ["links", "known"], "labels": ["spam", "ham"]}
 SPACE = {"type": "Ball", "dim": 2, "radius": 1.0}
